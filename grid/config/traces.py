@@ -138,6 +138,8 @@ def _jobs(workload: WorkloadSection, max_processors: int | None, whose: _Whose) 
             route=workload.route,
             max_processors=max_processors,
             cut_at_estimate=workload.cut_at_estimate,
+            cpus=workload.cpus,
+            memory=workload.memory,
         )
     else:
         route = _swf_route(path, workload.route, whose)
@@ -147,6 +149,8 @@ def _jobs(workload: WorkloadSection, max_processors: int | None, whose: _Whose) 
             max_processors=max_processors,
             predecessors=waits,
             cut_at_estimate=workload.cut_at_estimate,
+            cpus=workload.cpus,
+            memory=workload.memory,
         )
     if len(jobs) == 0:
         why = ", ".join(f"{count:,} {reason}" for reason, count in (+Counter(reasons)).items())

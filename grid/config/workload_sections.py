@@ -225,8 +225,8 @@ class WorkloadSection(Section):
     trace: str | None = Field(
         default=None,
         description="Path of a log, looked for in the current folder, then in the scenario's: "
-        ".gwf, .parquet (of `grid trace --to`), any other name: SWF; plain or gzip. A job asks for "
-        "the requested processors, or for the allocated ones where none are requested.",
+        ".gwf, .parquet (of `grid trace --to`), any other name: SWF, or what `sacct --parsable2` "
+        "prints; plain or compressed (gzip, bzip2, xz, zstd, zip).",
     )
     route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(
         default=None,
@@ -254,6 +254,16 @@ class WorkloadSection(Section):
         default=1,
         description="The jobs of the trace come so many times, one time after the other. Each "
         "begins one mean time between submissions after the last, and goes on with its numbers.",
+    )
+    cpus: Literal["requested", "allocated"] = Field(
+        default="requested",
+        description="The field of the trace that gives a job's CPUs; the other one counts where it "
+        "is unknown. `grid trace` reports how many jobs differ.",
+    )
+    memory: Literal["requested", "used"] | None = Field(
+        default=None,
+        description="The field of the trace that is read as `ram_mb`: kilobytes per processor, "
+        "times processors. Default: none, so jobs need no memory.",
     )
     cut_at_estimate: Switch = Field(
         default=True,
@@ -297,6 +307,8 @@ class WorkloadSection(Section):
             raise ValueError("a `route` for the `sites` of the `filter`")
         if self.repeat > 1 and self.trace is None:
             raise ValueError("`repeat` only with `trace`")
+        if (self.cpus != "requested" or self.memory is not None) and self.trace is None:
+            raise ValueError("`cpus` and `memory` only with `trace`")
         if not self.cut_at_estimate and self.trace is None:
             raise ValueError("`cut_at_estimate` only with `trace`")
         if self.waits_for_predecessors and self.enters == "cluster":

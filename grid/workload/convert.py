@@ -1,7 +1,8 @@
 """Logs from and to files of all formats; the end of a file's name says which.
 
 `.swf` and `.gwf` are the formats of the archives, compressed with `.gz` behind them; `.parquet` is
-the same table for other programs (see `parquet`).
+the same table for other programs (see `parquet`). Records of sacct are recognized by their head
+row. bzip2, xz, zstd and zip are read, not written.
 """
 
 from __future__ import annotations
@@ -18,10 +19,11 @@ from grid.model.time import SECOND_US
 from grid.workload import parse
 from grid.workload.gwf import GWF, GwfField, GwfLog, gwf_from_swf, read_gwf, swf_from_gwf
 from grid.workload.log_file import mistake
-from grid.workload.records import UNKNOWN
+from grid.workload.records import KEEP_BYTES, UNKNOWN
+from grid.workload.sacct import is_sacct, read_sacct
 from grid.workload.swf import SWF, SwfLog, read_swf
 
-_SUFFIX = re.compile(r"\.(swf|gwf)(\.gz)?$|\.(parquet)$", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.(swf|gwf)(\.gz|\.bz2|\.xz|\.zst)?$|\.(parquet)$", re.IGNORECASE)
 _ROWS_AT_ONCE = 50_000
 
 
@@ -33,13 +35,17 @@ def read_log(path: Path) -> SwfLog | GwfLog:
         from grid.workload.parquet import read_parquet
 
         return read_parquet(path)
-    return read_swf(path) if kind == "swf" else read_gwf(path)
+    return read_gwf(path) if kind == "gwf" else _read_text(path)
 
 
 def read_any_log(path: Path) -> SwfLog | GwfLog:
-    """The same, and SWF if the end of the name says nothing."""
+    """The same, and SWF, or records of sacct, if the end of the name says nothing."""
     path = Path(path)
-    return read_log(path) if _SUFFIX.search(path.name) else read_swf(path)
+    return read_log(path) if _SUFFIX.search(path.name) else _read_text(path)
+
+
+def _read_text(path: Path) -> SwfLog:
+    return read_sacct(path) if is_sacct(path) else read_swf(path)
 
 
 def write_log(log: SwfLog | GwfLog, path: Path) -> None:
@@ -51,6 +57,8 @@ def write_log(log: SwfLog | GwfLog, path: Path) -> None:
     """
     path = Path(path)
     kind, compressed = _kind(path)
+    if path.suffix.lower() in (".bz2", ".xz", ".zst"):
+        raise mistake(path, f"the ending {path.suffix!r}", ".swf, .gwf (or with .gz) or .parquet")
     if len(log) == 0:
         raise mistake(path, "no job to write", "at least one job")
     if kind == "swf" and isinstance(log, GwfLog):
@@ -96,7 +104,9 @@ def _write_text(log: SwfLog | GwfLog, path: Path, compressed: bool) -> None:
     with path.open("wb") as file:
         # Neither name nor time goes into the compressed file: equal logs are equal files.
         packed = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else None
-        with io.TextIOWrapper(packed or file, encoding="utf-8", newline="\n") as text:
+        with io.TextIOWrapper(
+            packed or file, encoding="utf-8", errors=KEEP_BYTES, newline="\n"
+        ) as text:
             for key, values in log.header.items():
                 text.writelines(f"{mark} {key}: {value}\n" for value in values.split("\n"))
             for start in range(0, len(log), _ROWS_AT_ONCE):

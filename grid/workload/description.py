@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from grid.workload.records import KEEP_BYTES
 from grid.workload.swf import REMARKS
 
 _WIDTH = 24
@@ -30,7 +31,8 @@ def lines(said: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[str]:
 def _facts(said: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for key in _HEADERS:
         if key in header:
-            yield key.lower(), " / ".join(header[key].split("\n"))
+            text = header[key].encode("utf-8", KEEP_BYTES).decode("utf-8", "replace")
+            yield key.lower(), " / ".join(text.split("\n"))
     yield "jobs", f"{said['jobs']:,}"
     for name in ("users", "groups", "executables", "queues", "partitions", "sites"):
         if said.get(name):
@@ -60,6 +62,15 @@ def _facts(said: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tuple
     yield "would not run", _counts(left_out, said["jobs"]) or "none"
     if remarks:
         yield "would run all the same", _counts(remarks, said["jobs"])
+    differing = said["other_cpus_allocated"]
+    if differing["jobs"]:
+        works = differing["cpu_seconds"]
+        yield (
+            "requested, allocated",
+            f"{differing['jobs']:,} of {said['jobs']:,} jobs got other processors than they asked "
+            f"for: {works['requested']:,.0f} CPU s as requested, {works['allocated']:,.0f} CPU s "
+            "as allocated (`cpus: allocated` takes these)",
+        )
     if said["repeated_numbers"]:
         yield "repeated numbers", f"{said['repeated_numbers']:,} jobs (no run accepts them)"
     if said["blank_lines"]:

@@ -27,7 +27,7 @@ from grid.workload.records import (
     Records,
     iterate_records,
 )
-from grid.workload.swf import SWF, SwfField, SwfLog, jobs_from_swf
+from grid.workload.swf import SWF, CpusOf, MemoryOf, SwfField, SwfLog, jobs_from_swf
 
 GwfRoute = Literal["site", "vo", "user", "group", "queue", "partition"]
 
@@ -173,6 +173,8 @@ def jobs_from_gwf(
     route: GwfRoute | None = None,
     max_processors: int | None = None,
     cut_at_estimate: bool = True,
+    cpus: CpusOf = "requested",
+    memory: MemoryOf | None = None,
 ) -> tuple[JobTable, dict[str, int]]:
     """The jobs of `log` that can run, and what was left out, by the rules of `jobs_from_swf`.
 
@@ -185,6 +187,8 @@ def jobs_from_gwf(
         route=None if route is None else "partition",
         max_processors=max_processors,
         cut_at_estimate=cut_at_estimate,
+        cpus=cpus,
+        memory=memory,
     )
 
 

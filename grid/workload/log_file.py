@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import stat
+import zipfile
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from grid.model.errors import InputError, Mistake
 
@@ -16,6 +20,7 @@ BLOCK_BYTES = 1 << 20
 """How much text is looked at at once; also the longest line that is taken for one."""
 
 GZIP_MAGIC = b"\x1f\x8b"
+ZSTD_MAGIC, ZIP_MAGIC = b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
 
 
 def mistake(
@@ -26,10 +31,10 @@ def mistake(
 
 
 def line_blocks(path: Path) -> Iterator[bytes]:
-    """The lines of `path`, plain or gzip (its first bytes say which), many at a time.
+    """The lines of `path`, plain or compressed (its first bytes say how), many at a time.
 
     Every block ends with a line end, save perhaps the last one of the file. Raises InputError for
-    what cannot be read: missing, a directory or device, not permitted, truncated or corrupt gzip,
+    what cannot be read: missing, a directory or device, not permitted, truncated or corrupt data,
     NUL bytes, a line longer than a block.
     """
     try:
@@ -44,16 +49,15 @@ def line_blocks(path: Path) -> Iterator[bytes]:
     except PermissionError:
         raise mistake(path, "no permission to read it", "a readable log file") from None
     except EOFError:
-        raise mistake(path, "gzip data that breaks off", "a complete gzip file") from None
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise mistake(path, f"corrupt gzip data ({error})", "a sound gzip file") from None
+        raise mistake(path, "compressed data that breaks off", "a complete file") from None
+    except (gzip.BadGzipFile, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise mistake(path, f"corrupt compressed data ({error})", "a sound file") from None
     except (OSError, ValueError) as error:
         raise mistake(path, f"unreadable ({error})", "a readable log file") from None
 
 
 def _split_at_line_ends(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
-    compressed = file.peek(2)[:2] == GZIP_MAGIC
-    stream = gzip.GzipFile(fileobj=file, mode="rb") if compressed else file
+    stream = _decompressed(path, file)
     rest = b""
     is_first = True
     while block := stream.read(BLOCK_BYTES):
@@ -72,3 +76,26 @@ def _split_at_line_ends(path: Path, file: io.BufferedReader) -> Iterator[bytes]:
             yield block[:end]
     if rest:
         yield rest
+
+
+def _decompressed(path: Path, file: io.BufferedReader) -> Any:
+    """The text of the file: gzip, bzip2, xz, zstd, a zip archive of one file, or plain."""
+    magic = file.peek(6)[:6]
+    if magic.startswith(GZIP_MAGIC):
+        return gzip.GzipFile(fileobj=file, mode="rb")
+    if magic.startswith(b"BZh"):
+        return bz2.BZ2File(file)
+    if magic == b"\xfd7zXZ\x00":
+        return lzma.LZMAFile(file)
+    if magic.startswith(ZSTD_MAGIC):
+        import pyarrow as pa
+
+        return pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")
+    if magic.startswith(ZIP_MAGIC):
+        archive = zipfile.ZipFile(file)
+        members = [one for one in archive.infolist() if not one.is_dir()]
+        if len(members) != 1 or members[0].flag_bits & 1:
+            found = "an encrypted archive" if len(members) == 1 else f"{len(members)} files in it"
+            raise mistake(path, found, "an archive of one log")
+        return archive.open(members[0])
+    return file

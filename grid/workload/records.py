@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,6 +16,9 @@ from grid.workload.log_file import line_blocks
 
 UNKNOWN = -1
 """In every field of every format."""
+
+KEEP_BYTES = "surrogateescape"
+"""How bytes of headers that are not UTF-8 are read and written."""
 
 MOST_MISTAKES = 5
 """So many mistakes of one log are reported at once."""
@@ -51,10 +55,16 @@ class Records:
     blank_lines: int
 
 
-def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> Iterator[Records]:
+def iterate_records(
+    path: Path,
+    layout: LogFormat,
+    header: dict[str, str],
+    rewrite: Callable[[bytes, bool], bytes] | None = None,
+) -> Iterator[Records]:
     """The records of a log in parts of about a megabyte of text.
 
-    The comments are in `header` when all parts have been taken.
+    The comments are in `header` when all parts have been taken. A block with errors is parsed again
+    after `rewrite(block, is_first)`, which puts lines of a dialect into the format's own form.
     Raises InputError for a file that cannot be read, a line with a wrong number of fields, a field
     that is not a number or absurdly large, and a log without a job. After a mistake it yields
     nothing more, but goes on to look for further mistakes.
@@ -64,21 +74,15 @@ def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> It
     last_key = ""
     next_line, jobs = 1, 0
     for block in line_blocks(path):
-        room = np.empty((MOST_MISTAKES - len(mistakes), parse.MISTAKE_COLUMNS), np.int64)
-        rows, lines, comments = parse.empty_rows(block, len(layout.fields), layout.comment_mark)
-        found, remarks, problems, blank, next_line = parse.parse_lines(
-            np.frombuffer(block, np.uint8),
-            next_line,
-            layout.comment_mark[0],
-            layout.kinds,
-            layout.limits,
-            rows,
-            lines,
-            comments,
-            room,
-        )
+        most = MOST_MISTAKES - len(mistakes)
+        parsed = _parsed(block, layout, next_line, most)
+        if rewrite is not None and parsed.problems:
+            block = rewrite(block, jobs == 0)
+            parsed = _parsed(block, layout, next_line, most)
+        rows, lines, comments, room, found, remarks, problems, blank, next_line = parsed
         for start, end in comments[:remarks].tolist():
-            comment = block[start:end].lstrip(layout.comment_mark).decode("utf-8", "replace")
+            # Bytes that are not UTF-8 come back as they were when the log is written.
+            comment = block[start:end].lstrip(layout.comment_mark).decode("utf-8", KEEP_BYTES)
             last_key = _add_to_header(values, last_key, comment)
         mistakes += [_mistake(path, layout, block, row) for row in room[:problems].tolist()]
         if mistakes and mistakes[0].expected.endswith(OF_A_TABLE):
@@ -96,6 +100,37 @@ def iterate_records(path: Path, layout: LogFormat, header: dict[str, str]) -> It
         raise InputError(mistakes)
     if jobs == 0:
         raise InputError([Mistake(str(path), None, "", "no job", "at least one job")])
+
+
+class _Parsed(NamedTuple):
+    """What `parse.parse_lines` found in a block."""
+
+    rows: Ints
+    lines: Ints
+    comments: Ints
+    room: Ints
+    found: int
+    remarks: int
+    problems: int
+    blank: int
+    next_line: int
+
+
+def _parsed(block: bytes, layout: LogFormat, next_line: int, most: int) -> _Parsed:
+    room = np.empty((most, parse.MISTAKE_COLUMNS), np.int64)
+    rows, lines, comments = parse.empty_rows(block, len(layout.fields), layout.comment_mark)
+    counts = parse.parse_lines(
+        np.frombuffer(block, np.uint8),
+        next_line,
+        layout.comment_mark[0],
+        layout.kinds,
+        layout.limits,
+        rows,
+        lines,
+        comments,
+        room,
+    )
+    return _Parsed(rows, lines, comments, room, *counts)
 
 
 def field_name(layout: LogFormat, position: int) -> str:

@@ -7,8 +7,10 @@ Archive", JPDC 74(10), 2014).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import IntEnum
 from pathlib import Path
 from typing import Literal
@@ -16,7 +18,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Bools, Ints
 from grid.model.errors import InputError, Mistake
 from grid.model.job_table import JobTable, Predecessors
 from grid.workload import parse
@@ -32,6 +34,9 @@ from grid.workload.records import (
 )
 
 Route = Literal["partition", "group", "user", "queue"]
+CpusOf = Literal["requested", "allocated"]
+CPUS_OF: tuple[CpusOf, ...] = ("requested", "allocated")
+MemoryOf = Literal["requested", "used"]
 
 
 class SwfField(IntEnum):
@@ -76,7 +81,11 @@ ROUTES = {
 PARTIAL_EXECUTIONS = (2, 3, 4)
 """Statuses of the lines that tell of one part of a job which was swapped out or checkpointed; the
 job has a line of its own besides."""
-REMARKS = ("out_of_order", "negative_requested_time", "longer_than_requested")
+REMARKS = (
+    "out_of_order", "negative_requested_time", "longer_than_requested", "job_steps",
+    "extra_columns", "several_predecessors", "head_rows", "memory_not_read",
+    "allocated_not_requested",
+)  # fmt: skip
 """What `runnable_rows` counts beside its reasons, of jobs that are not left out."""
 
 
@@ -109,6 +118,8 @@ class SwfLog:
     lines: Ints
     header: dict[str, str] = field(default_factory=dict)
     blank_lines: int = 0
+    remarks: dict[str, int] = field(default_factory=dict)
+    """What reading the file had to leave aside, by kind: how many lines."""
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -126,6 +137,7 @@ def read_swf(path: Path) -> SwfLog:
         np.concatenate([part.lines for part in parts]),
         parts[-1].header,
         sum(part.blank_lines for part in parts),
+        parts[-1].remarks,
     )
 
 
@@ -137,8 +149,58 @@ def iterate_swf(path: Path) -> Iterator[SwfLog]:
     """
     path = Path(path)
     header: dict[str, str] = {}
-    for part in iterate_records(path, SWF, header):
-        yield SwfLog(path, part.values, part.lines, header, part.blank_lines)
+    remarks: dict[str, int] = {}
+
+    def rewrite(block: bytes, is_first: bool) -> bytes:
+        return _without_dialect(block, is_first, remarks)
+
+    for part in iterate_records(path, SWF, header, rewrite):
+        yield SwfLog(path, part.values, part.lines, header, part.blank_lines, remarks)
+
+
+_EXPONENT = re.compile(rb"[-+]?\d{1,30}(\.\d{0,30})?[eE][-+]?\d{1,2}")
+_SEVERAL = re.compile(rb"\d+([&,;]\d+)+")
+
+
+def _without_dialect(block: bytes, is_first: bool, remarks: dict[str, int]) -> bytes:
+    """The block with its records in the standard's form; what was put aside is counted.
+
+    Other simulators write a head row, columns behind the 18th, numbers such as 1e+05, and several
+    preceding jobs ("1&2", "4,5"), of which the last one named is kept.
+    """
+    lines = block.split(b"\n")
+    for place, line in enumerate(lines):
+        fields = line.split()
+        if not fields or fields[0].startswith(b";"):
+            continue
+        if is_first and len(fields) >= len(SwfField) and fields[0][:1].isalpha():
+            lines[place] = b"; " + line.replace(b";", b" ").replace(b":", b" ")
+            _count(remarks, "head_rows")
+            is_first = False
+            continue
+        is_first = False
+        if len(fields) < len(SwfField):
+            continue
+        changed = fields[: len(SwfField)]
+        if len(fields) > len(changed):
+            _count(remarks, "extra_columns")
+        if _SEVERAL.fullmatch(changed[SwfField.PRECEDING_JOB]):
+            changed[SwfField.PRECEDING_JOB] = re.split(rb"[&,;]", changed[SwfField.PRECEDING_JOB])[
+                -1
+            ]
+            _count(remarks, "several_predecessors")
+        changed = [_in_digits(one) if _EXPONENT.fullmatch(one) else one for one in changed]
+        if changed != fields:
+            lines[place] = b" ".join(changed)
+    return b"\n".join(lines)
+
+
+def _count(remarks: dict[str, int], kind: str) -> None:
+    remarks[kind] = remarks.get(kind, 0) + 1
+
+
+def _in_digits(number: bytes) -> bytes:
+    return f"{Decimal(number.decode()):f}".encode()
 
 
 def jobs_from_swf(
@@ -148,18 +210,24 @@ def jobs_from_swf(
     max_processors: int | None = None,
     predecessors: bool = False,
     cut_at_estimate: bool = True,
+    cpus: CpusOf = "requested",
+    memory: MemoryOf | None = None,
 ) -> tuple[JobTable, dict[str, int]]:
     """The jobs of `log` that can run, by submission, and how many records were left out and why.
 
-    Numbers and times are the log's own. Processors are the requested ones, else the allocated; the
-    estimate is the requested time, else the run time. With `cut_at_estimate` a job runs at most its
-    estimate, which is what the log's batch system would have enforced. `site` is the field that
-    `route` names. What is left out, `runnable_rows` says. Raises InputError where two jobs that are
-    left have one number, or a number is negative: a job's number is its name in every table. With
-    `predecessors` jobs wait for those that the log names as preceding, and for the think time after
-    them.
+    Numbers and times are the log's own. Processors are the requested ones, else the allocated, or
+    the other way round, by `cpus`. `memory` names the field, if any, that is read as memory:
+    kilobytes a processor, times processors. The estimate is the requested time, else the run time.
+    With `cut_at_estimate` a job runs at most its estimate, which is what the log's batch system
+    would have enforced. `site` is the field that `route` names. `runnable_rows` defines what is
+    left out. With `predecessors` jobs wait for those that the log names as preceding, and for the
+    think time after them. Raises InputError where two jobs that are left have one number, or a
+    number is negative: a job's number is its name in every table.
     """
-    rows, skipped = runnable_rows(log.columns, max_processors)
+    rows, skipped = runnable_rows(log.columns, max_processors, cpus)
+    skipped |= log.remarks
+    if memory is not None:
+        skipped.pop("memory_not_read", None)
     _check_numbers(log, rows)
     run_us = log[SwfField.RUN_TIME][rows]
     requested_us = log[SwfField.REQUESTED_TIME][rows]
@@ -170,10 +238,14 @@ def jobs_from_swf(
         user=np.maximum(log[SwfField.USER][rows], UNKNOWN),
         site=np.full(len(rows), UNKNOWN) if route is None else log[ROUTES[route]][rows],
         submit_us=log[SwfField.SUBMIT_TIME][rows],
-        processors=processors_of(log.columns)[rows],
+        processors=processors_of(log.columns, cpus)[rows],
         estimate_us=estimate_us,
         run_us=np.minimum(run_us, estimate_us) if cut_at_estimate else run_us,
     )
+    if memory is not None:
+        field = SwfField.REQUESTED_MEMORY if memory == "requested" else SwfField.USED_MEMORY
+        kilobytes = np.maximum(log[field][rows], 0) * jobs.processors.astype(np.float64)
+        jobs = replace(jobs, ram_mb=kilobytes / 1024)
     if predecessors:
         think_us = np.maximum(log[SwfField.THINK_TIME][rows], 0)
         before = Predecessors(np.maximum(log[SwfField.PRECEDING_JOB][rows], UNKNOWN), think_us)
@@ -182,7 +254,7 @@ def jobs_from_swf(
 
 
 def runnable_rows(
-    columns: Ints, max_processors: int | None = None
+    columns: Ints, max_processors: int | None = None, cpus: CpusOf = "requested"
 ) -> tuple[npt.NDArray[np.intp], dict[str, int]]:
     """The rows of records (n, 16 or more) that can run, by submission, and a count by reason.
 
@@ -190,11 +262,13 @@ def runnable_rows(
     a job that has a line of its own), `no_run_time`, `no_processors`, `negative_submit_time`,
     `too_large` (more than `max_processors`). Beside them are remarks on jobs that are not left out:
     `out_of_order` counts those that stand behind a later submission, and are sorted in,
-    `negative_requested_time` those whose requested time is so taken for unknown, and
-    `longer_than_requested` those that ran longer than that. Reasons without a case are absent.
+    `negative_requested_time` those whose requested time is so taken for unknown,
+    `longer_than_requested` those that ran longer than that, `allocated_not_requested` those that
+    got another number of processors than they asked for, and `memory_not_read` those that asked for
+    memory. Reasons without a case are absent.
     """
     submit_us = columns[:, SwfField.SUBMIT_TIME]
-    processors = processors_of(columns)
+    processors = processors_of(columns, cpus)
     reasons = {
         "partial_execution": np.isin(columns[:, SwfField.STATUS], PARTIAL_EXECUTIONS),
         "no_run_time": columns[:, SwfField.RUN_TIME] <= 0,
@@ -216,14 +290,29 @@ def runnable_rows(
     requested_us = columns[rows, SwfField.REQUESTED_TIME]
     longer = (requested_us > 0) & (columns[rows, SwfField.RUN_TIME] > requested_us)
     skipped["longer_than_requested"] = int(longer.sum())
+    skipped["allocated_not_requested"] = int(other_allocated(columns[rows]).sum())
+    skipped["memory_not_read"] = int((columns[rows, SwfField.REQUESTED_MEMORY] > 0).sum())
     rows = rows[np.argsort(submit_us[rows], kind="stable")]
     return rows, {reason: count for reason, count in skipped.items() if count}
 
 
-def processors_of(columns: Ints) -> Ints:
-    """How many processors each record (n, 16 or more) wants: those requested, else allocated."""
+def other_allocated(columns: Ints) -> Bools:
+    """Which records (n, 16 or more) got another number of processors than they asked for."""
     requested = columns[:, SwfField.REQUESTED_PROCESSORS]
     allocated = columns[:, SwfField.ALLOCATED_PROCESSORS]
+    differs: Bools = (requested > 0) & (allocated > 0) & (requested != allocated)
+    return differs
+
+
+def processors_of(columns: Ints, cpus: CpusOf = "requested") -> Ints:
+    """How many processors each record (n, 16 or more) wants: those requested, else allocated.
+
+    With `cpus` "allocated", those allocated, else requested.
+    """
+    requested = columns[:, SwfField.REQUESTED_PROCESSORS]
+    allocated = columns[:, SwfField.ALLOCATED_PROCESSORS]
+    if cpus == "allocated":
+        return np.where(allocated > 0, allocated, requested)
     return np.where(requested > 0, requested, allocated)
 
 

@@ -19,10 +19,12 @@ from grid.model.time import SECOND_US
 from grid.workload.gwf import GWF, GwfField, GwfLog
 from grid.workload.records import TIME_LIMIT_S, UNKNOWN
 from grid.workload.swf import (
+    CPUS_OF,
     PARTIAL_EXECUTIONS,
     SWF,
     SwfField,
     SwfLog,
+    other_allocated,
     processors_of,
     runnable_rows,
 )
@@ -60,7 +62,7 @@ def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict
     requested_us = columns[:, SwfField.REQUESTED_TIME]
     processors = processors_of(columns)
     if max_processors is None:
-        max_processors = _leading_number(log.header.get("MaxProcs", ""))
+        max_processors = header_processors(log.header)
     span_us = int(submit_us[-1] - submit_us[0]) if len(submit_us) else 0
     works_us = np.maximum(run_us, 0).astype(np.float64) * np.maximum(processors, 0)
     works_us[np.isin(columns[:, SwfField.STATUS], PARTIAL_EXECUTIONS)] = 0.0
@@ -70,6 +72,13 @@ def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict
     layout = GWF if isinstance(log, GwfLog) else SWF
     missing = (columns == UNKNOWN).sum(axis=0).tolist()
     rows, left_out = runnable_rows(columns)
+    left_out |= getattr(log, "remarks", {})
+    differs = other_allocated(columns)
+    works_s = {
+        cpus: float((np.maximum(run_us, 0) * np.maximum(processors_of(columns, cpus), 0)).sum())
+        / SECOND_US
+        for cpus in CPUS_OF
+    }
     numbers = columns[rows, SwfField.JOB_NUMBER]
     return {
         "jobs": len(log),
@@ -90,6 +99,7 @@ def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict
             name: count for name, count in zip(layout.fields, missing, strict=True) if count
         },
         "left_out": left_out,
+        "other_cpus_allocated": {"jobs": int(differs.sum()), "cpu_seconds": works_s},
         "repeated_numbers": len(numbers) - len(np.unique(numbers)),
         "blank_lines": log.blank_lines,
     }
@@ -131,7 +141,11 @@ def filter_log(
         kept &= np.isin(log.columns[:, SwfField.STATUS], sorted(statuses))
     if of_sites is not None:
         kept &= np.isin(log.columns[:, of_sites[0]], sorted(of_sites[1]))
-    return replace(log, columns=log.columns[kept], lines=log.lines[kept])
+    if kept.all():
+        return log
+    columns = log.columns[kept]
+    header = _header_of_part(log, columns)
+    return replace(log, columns=columns, lines=log.lines[kept], header=header)
 
 
 def shift_submissions(log: Log, shift_us: int) -> Log:
@@ -148,7 +162,7 @@ def shift_submissions(log: Log, shift_us: int) -> Log:
         raise ValueError(f"at least {-first_s:g}: the first job was submitted at {first_s:g} s")
     if (column[known] >= TIME_LIMIT_S * SECOND_US).any():
         raise ValueError(f"less: times pass {TIME_LIMIT_S} s")
-    return replace(log, columns=columns)
+    return replace(log, columns=columns, header=_header_of_part(log, columns, shift_us))
 
 
 def scale_interarrival(log: Log, factor: float | Fraction) -> Log:
@@ -172,12 +186,39 @@ def scale_interarrival(log: Log, factor: float | Fraction) -> Log:
         raise ValueError(f"a smaller factor than {factor}: times pass {TIME_LIMIT_S} s")
     columns = log.columns.copy()
     columns[known, SwfField.SUBMIT_TIME] = scaled
-    return replace(log, columns=columns)
+    return replace(log, columns=columns, header=_header_of_part(log, columns, None))
 
 
-def _leading_number(text: str) -> int | None:
-    found = re.match(r"[0-9]{1,15}", text)
-    return int(found.group()) if found and int(found.group()) > 0 else None
+def header_processors(header: Mapping[str, str]) -> int | None:
+    """Processors of the machine: MaxProcs, else MaxNodes (a node is a processor by default)."""
+    for key in ("MaxProcs", "MaxNodes"):
+        found = re.match(r"[0-9]{1,3}(,[0-9]{3})+(?![0-9])|[0-9]{1,15}", header.get(key, ""))
+        number = int(found.group().replace(",", "")) if found else 0
+        if number > 0:
+            return number
+    return None
+
+
+def _header_of_part(
+    log: SwfLog | GwfLog, columns: Ints, shift_us: int | None = 0
+) -> dict[str, str]:
+    """The header of a log whose records are now `columns`, submitted `shift_us` later.
+
+    MaxJobs, MaxRecords and UnixStartTime become those of the part. EndTime goes, and where times
+    have been moved (None: not all by the same) so does StartTime, and UnixStartTime if it is no
+    whole second.
+    """
+    header = {key: value for key, value in log.header.items() if key != "EndTime"}
+    parts = np.isin(columns[:, SwfField.STATUS], PARTIAL_EXECUTIONS)
+    for key, count in (("MaxJobs", int((~parts).sum())), ("MaxRecords", len(columns))):
+        if key in header:
+            header[key] = str(count)
+    if shift_us != 0:
+        header.pop("StartTime", None)
+        start = header.pop("UnixStartTime", "")
+        if shift_us is not None and shift_us % SECOND_US == 0 and start.isdecimal():
+            header["UnixStartTime"] = str(int(start) - shift_us // SECOND_US)
+    return header
 
 
 def _distinct(column: Ints) -> int:

@@ -139,7 +139,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 ) -> None:
     path = tmp_path / f"log{ending}"
     path.write_text("as it was")
-    log = replace(one_job(), header={"Note": "\udcff"})  # No text file can hold that.
+    log = replace(one_job(), header={"Note": "\ud800"})  # No text file can hold that.
     if ending == ".parquet":
         log = replace(log, columns=np.full((1, len(SwfField)), 2**70, object))
     with pytest.raises((OverflowError, UnicodeEncodeError)):
@@ -161,7 +161,7 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, ending: str) -> None:
         write_log(empty, tmp_path / f"empty{ending}")
 
 
-@pytest.mark.parametrize("ending", ["", ".csv", ".swf.bz2", ".parquet.gz"])
+@pytest.mark.parametrize("ending", ["", ".csv", ".parquet.gz"])
 def test_another_ending_is_named(tmp_path: Path, ending: str) -> None:
     with pytest.raises(InputError, match="found the ending"):
         read_log(tmp_path / f"log{ending}")

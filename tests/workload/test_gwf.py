@@ -165,6 +165,7 @@ def test_jobs_follow_the_rules_of_swf(tmp_path: Path) -> None:
         "too_large": 1,
         "out_of_order": 1,
         "longer_than_requested": 1,
+        "allocated_not_requested": 1,
     }
     assert jobs.number.tolist() == [4, 1]
     assert jobs.submit_us.tolist() == [1083658814_000_000, 1083658816_000_000]

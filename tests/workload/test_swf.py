@@ -62,7 +62,7 @@ def plain_rows(text: str) -> list[list[int]]:
 
 
 whole = st.one_of(st.just("-1"), st.integers(-1000, 10**8 - 1).map(str))
-decimal = st.decimals(-1000, TIME_LIMIT_S - 1, places=7).map(lambda value: f"{value:f}")
+decimal = st.decimals(0, TIME_LIMIT_S - 1, places=7).map(lambda value: f"{value:f}")
 size = st.one_of(whole, st.decimals(0, 10**9, places=2).map(lambda value: f"{value:f}"))
 SIZES = (SwfField.USED_MEMORY, SwfField.REQUESTED_MEMORY)
 blanks = st.text(" \t", min_size=1, max_size=3)
@@ -101,9 +101,7 @@ def test_reads_what_a_plain_parser_reads(
 A_NUMBER = "a number in digits alone, such as 12 or 12.5"
 BAD_RECORDS = {
     "too few fields": ("1 2 3", "", "3 fields", "18"),
-    "too many fields": (record() + " 7", "", "19 fields", "18"),
     "a word": (record(run_time="soon"), "field 4 (run time)", "'soon'", A_NUMBER),
-    "an exponent": (record(run_time="1e3"), "field 4 (run time)", "'1e3'", A_NUMBER),
     "not a number": (record(user="nan"), "field 12 (user)", "'nan'", A_NUMBER),
     "infinite": (record(wait_time="inf"), "field 3 (wait time)", "'inf'", A_NUMBER),
     "a sign alone": (record(group="-"), "field 13 (group)", "'-'", A_NUMBER),
@@ -181,11 +179,11 @@ BAD_FILES = {
     "empty gzip": "no job",
     "only comments": "no job",
     "only blank lines": "no job",
-    "truncated gzip": "gzip data that breaks off",
-    "gzip header alone": "gzip data that breaks off",
-    "corrupt gzip": "corrupt gzip data",
-    "wrong checksum": "corrupt gzip data",
-    "rubbish after gzip": "corrupt gzip data",
+    "truncated gzip": "compressed data that breaks off",
+    "gzip header alone": "compressed data that breaks off",
+    "corrupt gzip": "corrupt compressed data",
+    "wrong checksum": "corrupt compressed data",
+    "rubbish after gzip": "corrupt compressed data",
     "binary": "binary data",
     "a picture": "binary data",
     "endless line": "a line of more than",
@@ -286,7 +284,7 @@ def test_jobs_take_the_request_and_else_what_was_used(tmp_path: Path) -> None:
         ),
         route="partition",
     )
-    assert skipped == {"longer_than_requested": 1}
+    assert skipped == {"longer_than_requested": 1, "allocated_not_requested": 1}
     assert jobs.number.tolist() == [7, 8, 9]
     assert jobs.processors.tolist() == [4, 2, 1]
     assert jobs.submit_us.tolist() == [0, 2_500_000, 3_000_000]

@@ -72,7 +72,7 @@ def test_describe_by_hand() -> None:
     assert found["statuses"] == {"1": 3, "5": 1}
     assert found["missing"]["requested time"] == 3
     assert "user" not in found["missing"]
-    assert found["left_out"] == {"no_run_time": 1}
+    assert found["left_out"] == {"no_run_time": 1, "allocated_not_requested": 1}
     assert json.loads(json.dumps(found)) == found
 
 

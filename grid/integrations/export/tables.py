@@ -141,8 +141,6 @@ def _header(schedule: Schedule, run: Path) -> dict[str, str]:
         "Acknowledge": "made by an emulator, not by users",
         "MaxJobs": f"{len(schedule)}",
         "MaxRecords": f"{len(schedule)}",
-        "UnixStartTime": "0",
-        "TimeZoneString": "UTC",
         **({"MaxProcs": f"{cpus}"} if isinstance(cpus, int) else {}),
         "Note": "Groups are VOs of users, queues are VOs where jobs ran.",
         "Group": "\n".join(groups),
