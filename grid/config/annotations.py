@@ -12,7 +12,6 @@ from math import log, sqrt
 
 import numpy as np
 
-from grid.config.requirements import requirement_of
 from grid.config.workload_sections import (
     AnnotatedDeadlineSection,
     AnnotatedInputSection,
@@ -81,7 +80,7 @@ def _dealt(section: AnnotatedRequirementSection, values: tuple[int, ...]) -> Req
         section.options[value].model_copy(update={"utility": section.options[place].utility})
         for place, value in enumerate(values)
     )
-    return requirement_of(section.model_copy(update={"options": options}))
+    return section.model_copy(update={"options": options}).requirement
 
 
 def _deadlines(jobs: JobTable, section: AnnotatedDeadlineSection, rng: np.random.Generator) -> Ints:

@@ -11,7 +11,7 @@ import numpy as np
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES, ProcessorChoice
-from grid.config.fault_checks import Places, fault_problems
+from grid.config.fault_checks import FaultTargets, fault_problems
 from grid.config.faults import machine_outages, message_faults
 from grid.config.follow_ups import FollowUps, follow_ups
 from grid.config.gang_migration import migration_of
@@ -112,7 +112,7 @@ class Grid:
                 vo.name: {cluster.name: len(cluster.machines) for cluster in vo.clusters}
                 for vo in self.vos
             }
-            refuse(fault_problems(self.settings.faults, Places(self.names, clusters)))
+            refuse(fault_problems(self.settings.faults, FaultTargets(self.names, clusters)))
 
     @property
     def may_pass_the_end(self) -> bool:

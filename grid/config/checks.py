@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import prod
 
-from grid.config.fault_checks import Places, fault_problems
+from grid.config.effect_checks import message_time_problems
+from grid.config.fault_checks import FaultTargets, fault_problems
 from grid.config.grid_checks import (
     END_S,
     admission_problems,
@@ -15,7 +16,6 @@ from grid.config.grid_checks import (
     repeated,
     too_large,
 )
-from grid.config.message_time_checks import message_time_problems
 from grid.config.schema import (
     ClusterSection,
     GeneratedMachinesSection,
@@ -128,7 +128,7 @@ def _estimates(section: ClusterSection | VosFromTraceSection, path: Path) -> Ite
         yield (*path, "estimate_factor"), str(section.estimate_factor), expected
 
 
-def _places(scenario: Scenario) -> Places | None:
+def _places(scenario: Scenario) -> FaultTargets | None:
     """What can go wrong in the grid, as far as the scenario names it."""
     if scenario.vos is None:
         return None
@@ -138,7 +138,7 @@ def _places(scenario: Scenario) -> Places | None:
         for name in vo.names
     }
     entities = [entity for vo in scenario.vos for entity in _entities(vo, scenario)]
-    return Places(entities, clusters)
+    return FaultTargets(entities, clusters)
 
 
 def _machine_count(cluster: ClusterSection) -> int:

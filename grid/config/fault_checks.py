@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from grid.config.fault_sections import (
-    FaultsSection,
-    MachineOutageSection,
-    RandomMachineOutagesSection,
-)
+from grid.config.faults import FaultsSection, MachineOutageSection, RandomMachineOutagesSection
 from grid.model.errors import Path, Problem, expected_name
 from grid.model.time import to_seconds
 
@@ -18,14 +14,14 @@ MOST_OUTAGES = 100_000
 """Of one machine, on average."""
 
 
-class Places(NamedTuple):
+class FaultTargets(NamedTuple):
     """What can go wrong: the entities, and each VO's clusters with their numbers of machines."""
 
     entities: Sequence[str]
     vos: Mapping[str, Mapping[str, int]]
 
 
-def fault_problems(faults: FaultsSection, places: Places | None) -> Iterator[Problem]:
+def fault_problems(faults: FaultsSection, places: FaultTargets | None) -> Iterator[Problem]:
     """Faults of what the grid does not have, and faults that never come.
 
     Without `places`, since VOs come from a trace, no name can be known.
@@ -55,7 +51,7 @@ def fault_problems(faults: FaultsSection, places: Places | None) -> Iterator[Pro
         yield from _of_cluster(failing, ("faults", "random_machine_outages", place), places)
 
 
-def _expected_entity(name: str, places: Places) -> str:
+def _expected_entity(name: str, places: FaultTargets) -> str:
     """All entities of the VO that was meant, if one was: their names are few, and ours."""
     vo = name.partition("/")[0]
     if vo in places.vos:
@@ -103,7 +99,7 @@ def _too_many(faults: FaultsSection) -> Iterator[Problem]:
 
 
 def _of_cluster(
-    failing: RandomMachineOutagesSection, path: Path, places: Places
+    failing: RandomMachineOutagesSection, path: Path, places: FaultTargets
 ) -> Iterator[Problem]:
     """A cluster that the VO, or that no VO, has."""
     vos = places.vos if failing.vo is None else {failing.vo: places.vos.get(failing.vo)}
@@ -118,7 +114,9 @@ def _of_cluster(
         )
 
 
-def _of_machine(failure: MachineOutageSection, path: Path, places: Places) -> Iterator[Problem]:
+def _of_machine(
+    failure: MachineOutageSection, path: Path, places: FaultTargets
+) -> Iterator[Problem]:
     """A cluster that a VO does not have, or a machine that a cluster does not have."""
     clusters = places.vos.get(failure.vo)
     if clusters is None:

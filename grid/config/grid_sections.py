@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from grid.config.fault_sections import FaultsSection
+from grid.config.faults import FaultsSection
 from grid.config.sections import Microseconds, PartSection, Section
 from grid.model.fields import Bandwidth, Count, Name, PartName, PositiveSeconds, Seconds, Seed
 from grid.model.measured_jobs import MeasuredJobs

@@ -10,17 +10,16 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from grid.config.capability_checks import capability_problems
 from grid.config.checks import problems
+from grid.config.effect_checks import capability_problems
 from grid.config.parameters import SECTION, Overrides, fill_in, parameter_in
 from grid.config.part_checks import as_written, find_parts, object_mistakes, part_mistakes
-from grid.config.places import Places
 from grid.config.python_tree import tree_of_value
 from grid.config.schema import Scenario
 from grid.config.sections import Section
 from grid.config.text_file import read_text, reason, refuse_no_file
 from grid.config.validate import INNER_KEYS, KEYS, validate
-from grid.config.yaml_tree import Node, at, child, nearest, read_tree, resolve
+from grid.config.yaml_tree import Node, ScenarioLines, at, child, nearest, read_tree, resolve
 from grid.model.errors import InputError, Mistake, dotted, shorten
 from grid.model.plugins.registry import Parts
 
@@ -109,7 +108,7 @@ def _checked(
     # A wrong name or an unused parameter hides no mistake in the rest of the scenario.
     is_readable = all(mistake.field.startswith(f"{SECTION}.") for mistake in mistakes)
     if isinstance(scenario, Scenario):
-        scenario = scenario.with_parts(parts, Places(root))
+        scenario = scenario.with_parts(parts, ScenarioLines(root))
         more = _mistakes_in(scenario, root) if is_readable else part_mistakes(root, parts)
     else:
         more = scenario

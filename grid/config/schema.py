@@ -11,7 +11,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, PrivateAttr, model_validator
 
 from grid.config.grid_sections import GridSettings
-from grid.config.places import Places
 from grid.config.sections import (
     EstimateFactor,
     Estimates,
@@ -23,6 +22,7 @@ from grid.config.sections import (
     Section,
 )
 from grid.config.workload_sections import WorkloadSection
+from grid.config.yaml_tree import ScenarioLines
 from grid.model.fields import (
     Architecture,
     Copies,
@@ -278,7 +278,7 @@ class Scenario(GridSettings):
         default=None, description="Jobs of the whole grid, routed to VOs."
     )
     _parts: Parts = PrivateAttr(default_factory=Parts)
-    _places: Places = PrivateAttr(default_factory=Places)
+    _places: ScenarioLines = PrivateAttr(default_factory=ScenarioLines)
 
     @property
     def parts(self) -> Parts:
@@ -286,11 +286,11 @@ class Scenario(GridSettings):
         return self._parts
 
     @property
-    def places(self) -> Places:
+    def places(self) -> ScenarioLines:
         """Where its values stand."""
         return self._places
 
-    def with_parts(self, parts: Parts, places: Places | None = None) -> Scenario:
+    def with_parts(self, parts: Parts, places: ScenarioLines | None = None) -> Scenario:
         """The same scenario, with what its names stand for, and where its values stand."""
         copy = self.model_copy()
         copy._parts, copy._places = parts, places or self._places

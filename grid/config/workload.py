@@ -12,7 +12,6 @@ import numpy as np
 from grid.config.annotations import annotated
 from grid.config.build import Grid
 from grid.config.platform import vos_from_sites, written_vos
-from grid.config.requirements import requirement_of
 from grid.config.schema import Scenario
 from grid.config.traces import Traces
 from grid.config.workload_sections import JobSection, WorkloadSection
@@ -272,5 +271,7 @@ def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
             else from_seconds(section.submit_s + section.deadline_s)
             for section in sections
         ],
-        requirements=[tuple(map(requirement_of, section.requirements)) for section in sections],
+        requirements=[
+            tuple(one.requirement for one in section.requirements) for section in sections
+        ],
     )

@@ -19,6 +19,8 @@ from grid.model.fields import (
     Switch,
     Whole,
 )
+from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
 
 Utility = Annotated[float, Field(ge=0, le=1, strict=True)]
 
@@ -57,6 +59,19 @@ class RequirementSection(Section):
         "times worth over the number of requirements, so it is below 1 if a weight is below 1. A "
         "job whose only requirement has weight 0 finds no place.",
     )
+
+    @property
+    def requirement(self) -> Requirement:
+        """The same for a job; names of systems and architectures become their indexes."""
+        named = {"operating_system": OPERATING_SYSTEMS, "architecture": ARCHITECTURES}
+        values = named.get(self.kind)
+        options = [
+            Option(
+                float(values.index(str(option.value)) if values else option.value), option.utility
+            )
+            for option in self.options
+        ]
+        return Requirement(RequirementKind[self.kind.upper()], tuple(options), self.weight)
 
 
 class JobSection(Section):

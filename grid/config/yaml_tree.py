@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 import yaml  # type: ignore[import-untyped]
@@ -316,3 +316,30 @@ class _Reader:
         if isinstance(character, int):
             found += f" (number {character})"
         return Mistake(self.source, line, "", found, "text")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScenarioLines:
+    """The tree of the scenario, in the process that read it. Elsewhere nothing is known."""
+
+    root: Node | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Scenarios are equal wherever they stand."""
+        return isinstance(other, ScenarioLines)
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __reduce__(self) -> Any:
+        """A tree is large, and a sweep sends each of its scenarios to another process."""
+        return ScenarioLines, ()
+
+    def of(self, mistake: Mistake) -> Mistake:
+        """The mistake with the file and line, or the option, that its field is from."""
+        if self.root is None:
+            return mistake
+        steps = mistake.field.split(".")
+        path = tuple(int(step) if step.isdecimal() else step for step in steps)
+        node = nearest(self.root, path)
+        return mistake if node is self.root else replace(mistake, file=node.source, line=node.line)

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from grid.config.build import Grid
-from grid.config.fault_sections import FaultsSection
-from grid.config.random_decisions import with_random_decisions
-from grid.config.random_faults import random_faults
+from grid.config.faults import FaultsSection
+from grid.config.random_scenarios import random_faults, with_random_decisions
 from grid.config.schema import Scenario
 from grid.config.workload import realize
 from grid.config.wrapped import virtual_rules

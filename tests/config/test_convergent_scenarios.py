@@ -34,7 +34,6 @@ def ran(name: str, *settings: str) -> dict[str, Any]:
     run = execute(load_scenario(file, [*SMALL, *settings]), str(file), in_process=True)
     assert set(run.metrics["grid"]) >= MEASURED
     assert run.metrics["grid"]["jobs_completed"] == 60
-    assert run.manifest["plan_seconds"]
     return {**run.metrics["grid"], "digest": run.manifest["digest"]}
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 import grid
-from grid.config.fault_sections import FaultsSection
+from grid.config.faults import FaultsSection
 from grid.config.grid_sections import NetworkSection, ProtocolSection
 from grid.config.load import load_scenario, resolved_yaml
 from grid.config.schema import VoSection

@@ -9,7 +9,7 @@ import pytest
 
 import grid
 from grid.config.build import Grid
-from grid.config.fault_sections import FaultsSection
+from grid.config.faults import FaultsSection
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.errors import InputError

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
-from grid.config.fault_sections import FaultsSection
+from grid.config.faults import FaultsSection
 from grid.config.grid_checks import MAX_VOS
 from grid.config.grid_sections import GridSettings
 from grid.model.errors import InputError

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from grid.config.build import Grid
-from grid.config.fault_sections import FaultsSection
+from grid.config.faults import FaultsSection
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.config.wrapped import entities_of, virtual_rules

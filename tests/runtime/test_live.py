@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from grid.cli.app import app
 from grid.config.build import Grid
-from grid.config.fault_sections import FaultsSection
+from grid.config.faults import FaultsSection
 from grid.config.load import load_scenario
 from grid.config.schema import Scenario
 from grid.config.workload import realize

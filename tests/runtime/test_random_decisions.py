@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from grid.config.build import Grid
-from grid.config.random_decisions import with_random_decisions
+from grid.config.random_scenarios import with_random_decisions
 from grid.config.schema import Scenario
 from grid.config.workload import realize
 from grid.model.job_results import in_order

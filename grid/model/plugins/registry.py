@@ -10,13 +10,13 @@ import inspect
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, distributions
 from typing import Any
 
 from grid.model.errors import PartFailed, WrongPart, expected_name, shorten
-from grid.model.plugins.identity import identity_of, identity_of_package
+from grid.model.plugins.identity import identity_of, identity_of_package, type_of
 from grid.model.plugins.kind import Kind, refuse_other_arguments
 from grid.model.plugins.origin import (
     Origin,
@@ -129,8 +129,8 @@ class Parts:
         return name if source is None else f"{source.shown}:{name.rpartition(':')[2]}"
 
     def hashes(self) -> dict[str, str | None]:
-        """SHA-256 of each part that is not of ours: of the text of its file or package, or of all
-        that an object is made of. None of an object of which that cannot be told.
+        """SHA-256 of each plugin that is not built in: of its file or package, and of an object's
+        state. None if that is not available.
         """
         found: dict[str, str | None] = {
             self.shown(reference): source.sha256 for reference, source in self.sources.items()
@@ -273,13 +273,6 @@ def _made(part: Part, values: dict[str, Any]) -> Any:
 
 
 # Objects
-
-
-def type_of(target: Any) -> Any:
-    """The class or function that an object is, or is made of."""
-    while isinstance(target, partial):
-        target = target.func
-    return target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
 
 
 def publish(target: Any) -> None:
