@@ -187,6 +187,7 @@ class Grid:
                     cluster.gangs,
                     cluster.machines,
                     self.outages_of(vo, cluster),
+                    external_scheduler=cluster.policy == "batsim",
                 )
                 for position, vo in enumerate(self.vos)
                 for cluster in vo.clusters

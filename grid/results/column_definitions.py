@@ -40,7 +40,7 @@ JOB_COLUMNS: Columns = {
     "allocated_resources": (
         "",
         'CPUs, numbered through the grid, as intervals: "0-3 5". Empty for a job that was '
-        "preempted or began again, and for gangs.",
+        "preempted or began again, for gangs, and where policy `batsim` allocates CPUs itself.",
     ),
     "consumed_energy": ("J", "Watts of its CPUs times the time; empty where no watts are given."),
     "metadata": ("", "Batsim's; always empty."),

@@ -39,12 +39,13 @@ def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
 
     None for a job that did not run, nor for one that was preempted or restarted or ran in a cluster
     of gangs (the table does not say when it held CPUs), nor where a machine has fewer free CPUs
-    than the table claims.
+    than the table claims, nor in a cluster whose external scheduler allocates CPUs by number.
     """
     outcome = results.outcome
-    events = starts_and_ends(
-        results, ran_once(results, directory) & (outcome.end_us > outcome.start_us)
-    )
+    # The last entry is for jobs that ran in no cluster.
+    external = np.array([*(one.external_scheduler for one in directory.clusters), False])
+    numbered = ran_once(results, directory) & ~external[results.placement.cluster]
+    events = starts_and_ends(results, numbered & (outcome.end_us > outcome.start_us))
     cpus = machine_cpus(directory)
     first_cpu = np.concatenate([[0], np.cumsum(cpus)]).astype(np.int64)
     first_block = np.concatenate([[0], np.cumsum(-(-cpus // _BLOCK))]).astype(np.int64)

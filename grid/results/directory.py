@@ -22,6 +22,9 @@ class ClusterEntry:
     machines: tuple[Machine, ...] = ()
     """The machines themselves, for their watts."""
     outages: tuple[MachineOutage, ...] = ()
+    external_scheduler: bool = False
+    """Whether a scheduler outside of the emulator allocates CPUs by number. Results do not hold
+    these allocations, so none are derived either."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,29 +1,46 @@
-"""Bugs that are put in, of which each breaks a rule: `BUGS` plants one by its name."""
+"""Planted bugs, each of which must break a rule of the checkers.
+
+`BUGS` plants one by its name, and `FINDINGS` holds where each was found. Run as a program, this
+searches for seeds under which each bug breaks its rule: nightly, and after the order of events in
+runs has changed.
+"""
 
 from __future__ import annotations
 
+import re
+import sys
 from collections import deque
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from grid.cluster import ClusterShell
+from grid.config import wrapped
+from grid.config.load import load_scenario
 from grid.kernel.crash_injector import CrashInjector
 from grid.kernel.entity import Context
 from grid.kernel.reliable import Input, Reliable
 from grid.model.job import JobState
 from grid.model.messages import AssignJob, ForwardJob, Refused
 from grid.model.migration_messages import MoveGang
+from grid.model.time import from_seconds
 from grid.protocol.admission_queue import AdmissionQueue
+from grid.protocol.checkers import Checked
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
 from grid.protocol.local_scheduler import LocalScheduler
 from grid.protocol.migration import GangGiver, Taker
 from grid.protocol.resource_manager import ResourceManager
+from grid.results.checkers import check
+from grid.runtime.chaos import LONGEST, Subject, faults_of, subject_of
+from grid.runtime.sequential import NeverEnds, run_sequential
 
 Bug = Callable[[pytest.MonkeyPatch], None]
 BUGS: dict[str, Bug] = {}
+SCENARIOS = Path(__file__).parent / "fault_scenarios"
 
 
 def replaced(where: Any, name: str) -> Callable[[Any], Bug]:
@@ -88,7 +105,7 @@ class _Pretending:
 
     def __init__(self, peer: Any, handled: int) -> None:
         self.early: dict[int, Any] = {}
-        self.life, self.handled = peer.life, handled
+        self.incarnation, self.handled = peer.incarnation, handled
 
 
 @replaced(Reliable, "_go_on")
@@ -259,7 +276,8 @@ def gang_taken_back_when_no_confirmation_comes(
     if self._sent is None:
         right(self, ctx, timer)
         return
-    self._cluster.submit(self._sent[0], -1, ctx.now)
+    self._cluster.take_in_late(*self._sent, ctx.now)
+    self._sent = None
     self._end(ctx)
 
 
@@ -274,4 +292,119 @@ OF_DECISIONS = (
     "place_held_though_not_needed", "copies_not_cancelled", "job_sent_to_two_winners",
     "job_given_away_and_kept",
 )  # fmt: skip
-"""Bugs in what only other rules of the protocol than the default ones do."""
+"""Bugs in forwarding policies other than the default one: `random_decisions` draws these."""
+
+
+class Finding(NamedTuple):
+    """The rule (a regular expression) that a bug breaks, and a scenario and seed where it does."""
+
+    rule: str
+    scenario: str
+    seed: int | None
+    """None: not found yet; only the nightly search tries it."""
+
+
+NEVER_ENDS = "the run does not end"
+LOST = "it still has .* jobs"
+DUPLICATE = "which is not here|was here already|twice"
+FINDINGS = {
+    "no_deduplication": Finding("was submitted twice", "two", 49),
+    "no_order": Finding(LOST, "policies", 1),
+    "nothing_sent_again": Finding(LOST, "gang", 0),
+    "acknowledged_before_saved": Finding(LOST, "gang", 2),
+    "acknowledged_before_handled": Finding(LOST, "gang", 0),
+    "timers_forgotten_in_a_crash": Finding(LOST, "mixed", 0),
+    "unanswered_messages_not_saved": Finding(NEVER_ENDS, "gang", 0),
+    "what_was_heard_not_counted": Finding(NEVER_ENDS, "gang", 2),
+    "ttl_not_lowered": Finding("it forwarded .* with a TTL of", "gang", 0),
+    "ttl_set_anew": Finding("it forwarded .* with a TTL of", "gang", 0),
+    "forwarded_and_kept": Finding("ended twice", "two", 1),
+    "refusal_ignored": Finding(LOST, "gang", 0),
+    "failure_not_told": Finding(LOST, "policies", 0),
+    "reservation_not_released": Finding("it assigned .* CPUs, and jobs hold", "gang", 0),
+    "assigned_though_not_free": Finding("was said to be free", "gang", 0),
+    "moved_without_its_cpus": Finding("it assigned .* CPUs, and jobs hold", "gang", 0),
+    "everybody_admitted": Finding("it took in .* at most", "mixed", 17),
+    "those_who_wait_forgotten": Finding(LOST, "gang", 1),
+    "leases_never_over": Finding("the lease of a place .* should be over", "mixed", 3),
+    "place_held_though_not_needed": Finding("it ended a lease of", "mixed", 0),
+    "copies_not_cancelled": Finding("it answered for a place twice", "gang", 16),
+    "job_sent_to_two_winners": Finding("it sent forward_job .* which is not here", "mixed", 64),
+    "job_given_away_and_kept": Finding(DUPLICATE, "mixed", None),
+    "refused_job_kept": Finding(DUPLICATE, "policies", 3),
+    "sent_to_two_clusters": Finding("which is not here", "mixed", 0),
+    "end_told_twice": Finding("which is not here", "mixed", 0),
+    "gang_taken_each_time_it_is_sent": Finding(DUPLICATE, "gang", 0),
+    "gang_taken_back_when_no_confirmation_comes": Finding("which is not here", "gang", 0),
+    "jobs_run_on_machines_that_are_down": Finding("machine .* is down", "gang", 0),
+}
+
+
+@cache
+def subject(name: str, decisions: bool = False) -> Subject:
+    """The fault scenario `name`."""
+    path = SCENARIOS / f"{name}.yaml"
+    return subject_of(load_scenario(path), str(path), decisions)
+
+
+def broken_rules(bug: str, scenario: str, seed: int) -> list[str]:
+    """The rules that a run breaks with the bug planted.
+
+    An entity may raise KeyError or IndexError because of the bug after a checker has reported a
+    violation: what was reported until then counts. Any other exception is let through.
+    """
+    of = subject(scenario, bug in OF_DECISIONS)
+    reported: list[str] = []
+    record = Checked._record
+
+    def recorded(self: Any, ctx: Context, lines: Iterable[str]) -> None:
+        lines = list(lines)
+        reported.extend(lines)
+        record(self, ctx, lines)
+
+    with pytest.MonkeyPatch.context() as patch:
+        BUGS[bug](patch)
+        patch.setattr(Checked, "_record", recorded)
+        # In these small scenarios few entities have so much input that they save their state.
+        patch.setattr(wrapped, "INPUTS_A_STATE", 16)
+        grid, faults = faults_of(of, seed)
+        healed_us = from_seconds(faults.heal_s) + wrapped.virtual_rules(grid).longest_wait_us
+        try:
+            outcome = run_sequential(grid, limit=LONGEST * of.messages, limit_from_us=healed_us)
+        except NeverEnds:
+            return [*reported, NEVER_ENDS]
+        except LookupError:
+            if not reported:
+                raise
+            return reported
+    mistakes = check(outcome.results(), grid.directory, sum(grid.jobs_by_vo()))
+    return outcome.broken_rules() + mistakes
+
+
+def search(bug: str, seeds: int = 1000) -> Finding | None:
+    """The first finding of the bug, or None. A LookupError before any violation is no finding."""
+    scenarios = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
+    rule = FINDINGS[bug].rule
+    for seed in range(seeds):
+        for scenario in scenarios:
+            try:
+                broken = broken_rules(bug, scenario, seed)
+            except LookupError:
+                continue
+            if any(re.search(rule, line) for line in broken):
+                return Finding(rule, scenario, seed)
+    return None
+
+
+def main() -> None:
+    """Print a finding for each bug given, by default all; exit with 1 if one has none."""
+    missed = 0
+    for bug in sys.argv[1:] or BUGS:
+        found = search(bug)
+        missed += found is None
+        print(f"{bug}: {found or 'NOT FOUND'}", flush=True)
+    sys.exit(missed > 0)
+
+
+if __name__ == "__main__":
+    main()

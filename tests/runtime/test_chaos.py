@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from functools import cache
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +12,22 @@ import ray
 from typer.testing import CliRunner
 
 from grid.cli.app import app
-from grid.config import wrapped
 from grid.config.load import load_scenario
-from grid.runtime.chaos import SEEDS_A_TASK, Subject, attempt, run_chaos, subject_of
-from tests.runtime.planted_bugs import BUGS, OF_DECISIONS
+from grid.protocol.local_scheduler import LocalScheduler
+from grid.runtime.chaos import SEEDS_A_TASK, attempt, run_chaos, subject_of
+from tests.runtime.planted_bugs import (
+    BUGS,
+    FINDINGS,
+    SCENARIOS,
+    broken_rules,
+    replaced,
+    subject,
+)
 
-SCENARIOS = Path(__file__).parent / "fault_scenarios"
 SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "180"))
 """Over all scenarios, which share them alike. The thorough tests have a thousand."""
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
-
-RARELY_SEEN = ("copies_not_cancelled", "job_given_away_and_kept")
-"""Bugs that take hundreds of seeds to be found."""
-
-
-@cache
-def subject(name: str, decisions: bool = False) -> Subject:
-    path = SCENARIOS / f"{name}.yaml"
-    return subject_of(load_scenario(path), str(path), decisions)
 
 
 @pytest.mark.ray
@@ -42,26 +39,23 @@ def test_no_faults_break_a_rule(name: str, decisions: bool) -> None:
     assert failing == []
 
 
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(one, marks=pytest.mark.thorough) if one in RARELY_SEEN else one for one in BUGS],
-)
-def test_bugs_are_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    subjects = [subject(scenario) for scenario in NAMES]
-    if name in OF_DECISIONS:
-        subjects = [subject(scenario, decisions=True) for scenario in NAMES]
-    BUGS[name](monkeypatch)
-    # In these small scenarios few entities have so much input that they save their state.
-    monkeypatch.setattr(wrapped, "INPUTS_A_STATE", 16)
-    found = (
-        trial.broken
-        for seed in range(1000 // len(subjects))
-        for one in subjects
-        if (trial := attempt(one, seed)).broken
-    )
-    broken = next(found, None)
-    assert broken, "1,000 seeds, and nothing was broken"
-    assert not any("TypeError" in line for line in broken), "the bug itself is planted wrongly"
+@pytest.mark.parametrize("bug", [one for one in BUGS if FINDINGS[one].seed is not None])
+def test_each_planted_bug_breaks_its_rule_at_a_recorded_seed(bug: str) -> None:
+    """`scripts/nightly` searches for seeds; see `tests.runtime.planted_bugs`."""
+    finding = FINDINGS[bug]
+    assert finding.seed is not None
+    broken = broken_rules(bug, finding.scenario, finding.seed)
+    assert any(re.search(finding.rule, line) for line in broken), broken
+
+
+def test_a_wrongly_planted_bug_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(right: Any, self: Any, *args: Any) -> None:
+        right(self.no_such_attribute, *args)
+
+    monkeypatch.setitem(BUGS, "ttl_not_lowered", replaced(LocalScheduler, "handle")(wrong))
+    BUGS.pop("wrong")
+    with pytest.raises(AttributeError, match="no_such_attribute"):
+        broken_rules("ttl_not_lowered", "gang", 0)
 
 
 @pytest.mark.ray
