@@ -78,8 +78,8 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "barred": "Numbers of the VOs where it may not go: those that did not admit it and, where "
         "the protocol avoids loops, those that it left. `table` knows nothing of their resources.",
         "distances": "Latencies and bandwidth from this VO to others, a `Distances`.",
-        "selection": "The selection of this VO. `question.utilities()` asks it what each resource is "
-        "worth, `question.local_choice()` which of the VO's own are best.",
+        "selection": "The selection of this VO. `question.utilities()` gives the utility of each "
+        "resource, `question.local_choice()` which of the VO's own are best.",
         "rng": "The random stream of this Local Scheduler, a NumPy `Generator`: all chance.",
         "asked": "After an `Ask`: numbers of the VOs that were called about this job so far.",
         "bids": "After an `Ask`: the answers, each a `Bid`, in the order in which they came.",

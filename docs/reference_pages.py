@@ -274,7 +274,8 @@ def python_page() -> str:
     lines = [f"{MADE}# Python\n"]
     lines.append(
         "`import grid` loads nothing heavy. These are all names that it exports, and those of "
-        "`grid.integrations.learning`. Examples: [a run and a sweep in Python](../how-to/python.md), [agents that "
+        "`grid.integrations.learning`. Examples: [a run and a sweep in Python]"
+        "(../how-to/python.md), [agents that "
         "learn](../tutorials/learning.md).\n"
     )
     exported = [(f"grid.{name}", getattr(grid, name)) for name in grid.__all__]

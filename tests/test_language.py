@@ -19,9 +19,11 @@ ROOT = Path(__file__).parents[1]
 PHRASES = (
     r"tells? (?:of|it|them|us|whether|what|how|which|who)\b",
     r"\bis told\b", r"\bare told\b", r"\btold_us\b", r"\bas_told\b", r"\btells_work\b",
-    r"\bhears? of\b", r"\bheard of\b", r"\bnobody\b", r"\bsomebody\b", r"\bwhoever\b", r"\bwhatever\b",
+    r"\bhears? of\b", r"\bheard of\b", r"\bnobody\b", r"\bsomebody\b",
+    r"\bwhoever\b", r"\bwhatever\b",
     r"\bbelieves?\b", r"\bbelieved\b", r"\bacquaintances?\b", r"\bafar\b",
-    r"\bheld (?:against|to)\b", r"\breckon(?:ed|s|ing)?\b", r"\bwhat (?:came|comes|became|becomes) of\b",
+    r"\bheld (?:against|to)\b", r"\breckon(?:ed|s|ing)?\b",
+    r"\bwhat (?:came|comes|became|becomes) of\b",
     r"\banew\b", r"\bagain and again\b", r"\bbeside\b", r"\bstands? (?:in|for)\b", r"\bstood\b",
     r"\bhangs? on\b", r"\bis to be had\b", r"\bdealt\b", r"\bdealing\b", r"\bby lot\b",
     r"\bmend(?:s|ed|ing)?\b", r"\brules? of forwarding\b", r"\bwill do\b", r"\bwould do\b",
@@ -35,7 +37,25 @@ PHRASES = (
 )  # fmt: skip
 """Regular expressions, matched without regard to case except for words all in capitals."""
 
-COUNTS: dict[str, int] = {}
+COUNTS: dict[str, int] = {
+    "README.md": 6,
+    "docs": 351,
+    "scenarios": 93,
+    "tests' names": 231,
+    "grid": 1,
+    "grid/cli": 32,
+    "grid/cluster": 37,
+    "grid/config": 101,
+    "grid/integrations": 77,
+    "grid/kernel": 43,
+    "grid/lab": 231,
+    "grid/model": 86,
+    "grid/policies": 102,
+    "grid/protocol": 155,
+    "grid/results": 132,
+    "grid/runtime": 194,
+    "grid/workload": 38,
+}
 """By part: `README.md`, `docs`, `scenarios`, names of tests, and each package of `grid`."""
 
 PATTERNS = tuple(

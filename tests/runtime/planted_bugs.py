@@ -300,8 +300,7 @@ class Finding(NamedTuple):
 
     rule: str
     scenario: str
-    seed: int | None
-    """None: not found yet; only the nightly search tries it."""
+    seed: int
 
 
 NEVER_ENDS = "the run does not end"
@@ -330,7 +329,7 @@ FINDINGS = {
     "place_held_though_not_needed": Finding("it ended a lease of", "mixed", 0),
     "copies_not_cancelled": Finding("it answered for a place twice", "gang", 16),
     "job_sent_to_two_winners": Finding("it sent forward_job .* which is not here", "mixed", 64),
-    "job_given_away_and_kept": Finding(DUPLICATE, "mixed", None),
+    "job_given_away_and_kept": Finding(DUPLICATE, "gang", 34),
     "refused_job_kept": Finding(DUPLICATE, "policies", 3),
     "sent_to_two_clusters": Finding("which is not here", "mixed", 0),
     "end_told_twice": Finding("which is not here", "mixed", 0),
