@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -55,11 +54,6 @@ def test_bytes(file: Path, content: bytes) -> None:
     accepts_or_says_why(file, content)
 
 
-@given(st.text(st.sampled_from("ab1:-?[]{},&*!|>'\"%@`#$ \n\t\\~."), max_size=100))
-def test_punctuation(file: Path, content: str) -> None:
-    accepts_or_says_why(file, content.encode())
-
-
 @given(st.lists(st.tuples(st.integers(0, len(RIGHT)), st.integers(0, 12), NASTY), max_size=4))
 def test_a_scenario_with_places_overwritten(file: Path, cuts: list[tuple[int, int, str]]) -> None:
     text = RIGHT
@@ -68,30 +62,10 @@ def test_a_scenario_with_places_overwritten(file: Path, cuts: list[tuple[int, in
     accepts_or_says_why(file, text.encode())
 
 
-@given(st.lists(st.sampled_from(LINES), max_size=40))
-def test_lines_of_a_scenario_in_any_order(file: Path, lines: list[str]) -> None:
-    accepts_or_says_why(file, "\n".join(lines).encode())
-
-
-@given(st.lists(st.integers(0, len(LINES) - 1), max_size=3), st.integers(-4, 4))
-def test_a_scenario_with_lines_gone_or_shifted(file: Path, gone: list[int], shift: int) -> None:
-    lines = list(LINES)
-    for index in gone:
-        moved = " " * max(0, shift) + lines[index].removeprefix(" " * max(0, -shift))
-        lines[index] = "" if shift == 0 else moved
-    accepts_or_says_why(file, "\n".join(lines).encode())
-
-
 @settings(max_examples=examples(300))
 @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), max_size=4))
 def test_overrides(file: Path, pairs: list[tuple[str, str]]) -> None:
     accepts_or_says_why(file, RIGHT.encode(), *(f"{place}={value}" for place, value in pairs))
-
-
-@given(st.text(max_size=30), st.text(max_size=30))
-def test_any_text_as_override(file: Path, place: str, value: str) -> None:
-    with suppress(UnicodeEncodeError):
-        accepts_or_says_why(file, RIGHT.encode(), f"{place}={value}", value)
 
 
 def test_a_name_that_breaks_the_line_is_in_no_list(file: Path) -> None:

@@ -86,14 +86,3 @@ def test_what_is_found_is_named_once_and_without_its_path(
         grid.load_scenario({"name": "small", "vos": [vo | of_vo]})
     (mistake,) = failed.value.mistakes
     assert mistake.found.strip("'") == found
-
-
-def test_a_parameter_too_many_is_told_as_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("mine.py").write_text("def rule(question, margin):\n    return question.local_choice()\n")
-    with pytest.raises(InputError) as failed:
-        grid.load_scenario("two-vos", ["protocol.when_busy=mine.py:rule"])
-    said = "when_busy.settings.margin: found nothing, expected a value, for margin is a parameter "
-    assert f"{said}without a default (mine.py:1)" in str(failed.value)

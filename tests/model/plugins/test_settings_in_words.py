@@ -47,22 +47,6 @@ def test_mappings_are_told_with_their_keys() -> None:
     ]
 
 
-@pytest.mark.parametrize(("value", "words"), [("70%", "a number"), ([1], "a number")])
-def test_a_text_that_is_no_number_is_told_in_plain_words(value: Any, words: str) -> None:
-    with pytest.raises(WrongPart) as caught:
-        declared(part, 0, type(None)).values({"work": {"law": "even", "mean_s": value}})
-    assert caught.value.expected == words
-
-
-def test_a_pattern_of_one_s_own_is_told_as_it_is() -> None:
-    def made(*, code: Annotated[str, Field(pattern="^[0-9]+$")] = "1") -> str:
-        return code
-
-    with pytest.raises(WrongPart) as caught:
-        declared(made, 0, type(None)).values({"code": "x"})
-    assert caught.value.expected == "text that matches ^[0-9]+$"
-
-
 def test_settings_come_in_the_order_of_their_declaration() -> None:
     """Not in that of a set, which another hash seed turns round."""
 
