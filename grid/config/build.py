@@ -53,10 +53,12 @@ from grid.protocol.workload_source import WorkloadSource
 from grid.results.directory import ClusterEntry, Directory
 
 
-class Around(NamedTuple):
-    """What a run has and entities do not: `clock` gives seconds, for plans to be timed; `connect`
-    gives the policy of a cluster, named `VO/cluster`, whatever outside of the run it speaks with;
-    with `may_break`, somebody may take machines down while it goes on.
+class RuntimeHooks(NamedTuple):
+    """What a runtime provides to entities.
+
+    `clock` gives seconds, to time plans. `connect` connects the policy of a cluster, named
+    `VO/cluster`, to an external process. With `may_break`, machines can be taken down at any time
+    of the run.
     """
 
     clock: Callable[[], float] | None = None
@@ -64,7 +66,7 @@ class Around(NamedTuple):
     may_break: bool = False
 
 
-NOTHING_AROUND = Around()
+NO_HOOKS = RuntimeHooks()
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,14 +222,14 @@ class Grid:
         }
 
     def bare_entities(
-        self, members: Collection[str], around: Around = NOTHING_AROUND
+        self, members: Collection[str], hooks: RuntimeHooks = NO_HOOKS
     ) -> dict[str, Entity]:
         """The entities of those names, for runs without faults; see `grid.config.wrapped`."""
         wanted = frozenset(members)
         return {
             name: entity
             for position, vo in enumerate(self.vos)
-            for name, entity in self._entities_of(position, vo, wanted, around)
+            for name, entity in self._entities_of(position, vo, wanted, hooks)
         }
 
     @cached_property
@@ -258,13 +260,13 @@ class Grid:
         position: int,
         vo: VirtualOrganization,
         wanted: frozenset[str],
-        around: Around,
+        hooks: RuntimeHooks,
     ) -> Iterable[tuple[str, Entity]]:
         dispatchers = tuple(names.local_dispatcher(vo.name, c.name) for c in vo.clusters)
         manager = names.resource_manager(vo.name)
         for index, (name, cluster) in enumerate(zip(dispatchers, vo.clusters, strict=True)):
             if name in wanted:
-                state = self.cluster_of(vo, cluster, around)
+                state = self.cluster_of(vo, cluster, hooks)
                 yield (
                     name,
                     LocalDispatcher(
@@ -299,20 +301,20 @@ class Grid:
             yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs, waiting)
 
     def cluster_of(
-        self, vo: VirtualOrganization, cluster: Cluster, around: Around = NOTHING_AROUND
+        self, vo: VirtualOrganization, cluster: Cluster, hooks: RuntimeHooks = NO_HOOKS
     ) -> ClusterShell:
         """The cluster of `vo`, played anew."""
         policy = self.policy_of(cluster)
-        if around.connect is not None:
-            around.connect(f"{vo.name}/{cluster.name}", policy)
+        if hooks.connect is not None:
+            hooks.connect(f"{vo.name}/{cluster.name}", policy)
         return make_cluster(
             cluster,
             policy,
-            around.clock,
+            hooks.clock,
             self.outages_of(vo, cluster),
             choice=self.processor_choice_of(cluster),
             memory=self.asks_for_memory,
-            may_break=around.may_break,
+            may_break=hooks.may_break,
         )
 
     def policy_of(self, cluster: Cluster) -> Policy | GangPolicy:

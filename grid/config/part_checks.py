@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from grid.config.part_kinds import KINDS, TAKEN, Place, places
+from grid.config.part_kinds import KINDS, TAKEN, PluginUse, plugin_uses
 from grid.config.schema import Scenario
 from grid.config.validate import NO_SUCH_SETTING, validate
 from grid.config.yaml_tree import Node, at, nearest
@@ -49,7 +49,7 @@ def find_parts(
             sources[reference] = source
         return reference
 
-    for place in places(root):
+    for place in plugin_uses(root):
         name = str(place.name.value)
         if is_reference(name):
             place.name.value = found(name, place.name, place.name_path, f"{place.kind.one}")
@@ -149,7 +149,7 @@ def part_mistakes(root: Node, parts: Parts) -> list[Mistake]:
     mistakes = list(_taken_names(root, parts))
     # Many clusters have the same policy; each is looked at once.
     known: dict[tuple[str, str], Part | WrongPart] = {}
-    for place in places(root):
+    for place in plugin_uses(root):
         name = str(place.name.value)
         key = (place.kind.name, name)
         if key not in known:
@@ -168,7 +168,7 @@ def _taken_names(root: Node, parts: Parts) -> Iterator[Mistake]:
     known: dict[str, dict[str, str]] = {
         kind: dict.fromkeys(names, "every run") for kind, names in TAKEN.items()
     }
-    for place in places(root):
+    for place in plugin_uses(root):
         if place.kind.name in known:
             names = known[place.kind.name]
             name = str(place.name.value).rpartition(":")[2]
@@ -179,14 +179,14 @@ def _taken_names(root: Node, parts: Parts) -> Iterator[Mistake]:
             names.setdefault(name, "this scenario")
 
 
-def _found(place: Place, parts: Parts) -> Part | WrongPart:
+def _found(place: PluginUse, parts: Parts) -> Part | WrongPart:
     try:
         return parts.find(place.kind, str(place.name.value))
     except WrongPart as error:
         return error
 
 
-def _settings_mistakes(root: Node, place: Place, part: Part, parts: Parts) -> Iterator[Mistake]:
+def _settings_mistakes(root: Node, place: PluginUse, part: Part, parts: Parts) -> Iterator[Mistake]:
     path = (*place.path, "settings")
     model: type[BaseModel] = part.declared.model
     settings = validate(root, model, path)

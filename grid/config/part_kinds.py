@@ -68,7 +68,7 @@ _PLACES: tuple[tuple[Kind, tuple[str, ...], str], ...] = (
 """Kinds, paths with `*` for any place of a list, and the key of the name beside settings."""
 
 
-class Place(NamedTuple):
+class PluginUse(NamedTuple):
     """Where the tree of a scenario names a part: the path and node of its name."""
 
     kind: Kind
@@ -77,15 +77,15 @@ class Place(NamedTuple):
     name: Node
 
 
-def places(root: Node) -> Iterator[Place]:
+def plugin_uses(root: Node) -> Iterator[PluginUse]:
     """All places of the tree that name a part, as far as they have the right shape."""
     for kind, pattern, key in _PLACES:
         for path, node in _matching(root, pattern, ()):
             if isinstance(node.value, str) and key == "name":
-                yield Place(kind, path, path, node)
+                yield PluginUse(kind, path, path, node)
             named = child(node, key) if isinstance(node.value, dict) else None
             if named is not None and isinstance(named.value, str):
-                yield Place(kind, path, (*path, key), named)
+                yield PluginUse(kind, path, (*path, key), named)
 
 
 def _matching(node: Node, pattern: tuple[str, ...], path: Path) -> Iterator[tuple[Path, Node]]:

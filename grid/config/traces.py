@@ -57,7 +57,7 @@ def logs_of(scenario: Scenario) -> list[str]:
     return sorted({one.trace for one in workloads if one is not None and one.trace is not None})
 
 
-class _Read(NamedTuple):
+class _ReadLog(NamedTuple):
     """The jobs of a workload: how many records that its filter takes are none, by reason; which of
     the log's records that takes; and the log's lines without one."""
 
@@ -67,7 +67,7 @@ class _Read(NamedTuple):
     blank_lines: int
 
 
-class _Whose(NamedTuple):
+class _WorkloadField(NamedTuple):
     """The workload `field` of the scenario in `file`, which plays a log."""
 
     file: str
@@ -83,7 +83,7 @@ class Traces:
     """Reads the logs of the scenario in `file`, each that several VOs run only once."""
 
     file: str
-    _read: dict[str, _Read] = field(default_factory=dict)
+    _read: dict[str, _ReadLog] = field(default_factory=dict)
     _reasons: Counter[str] = field(default_factory=Counter)
     _not_taken: dict[str, Bools] = field(default_factory=dict)
     _blank_lines: dict[str, int] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Traces:
         """
         key = f"{max_processors} {workload.model_dump_json(exclude={'enters', 'annotate'})}"
         if key not in self._read:
-            self._read[key] = _jobs(workload, max_processors, _Whose(self.file, where))
+            self._read[key] = _jobs(workload, max_processors, _WorkloadField(self.file, where))
         read, path = self._read[key], str(workload.trace)
         self._reasons.update(read.reasons)
         self._not_taken[path] = self._not_taken.get(path, True) & ~read.taken
@@ -114,7 +114,7 @@ class Traces:
         return +(self._reasons + Counter(of_logs))
 
 
-def _jobs(workload: WorkloadSection, max_processors: int | None, whose: _Whose) -> _Read:
+def _jobs(workload: WorkloadSection, max_processors: int | None, whose: _WorkloadField) -> _ReadLog:
     """The jobs of a log. Raises InputError.
 
     The ending of its name gives the log's format; without a known one it is taken for SWF.
@@ -156,10 +156,12 @@ def _jobs(workload: WorkloadSection, max_processors: int | None, whose: _Whose) 
         why = ", ".join(f"{count:,} {reason}" for reason, count in (+Counter(reasons)).items())
         found = f"no job that can run in {short_path(path)} ({why})"
         raise whose.wrong("trace", found, "at least one")
-    return _Read(_repeated(jobs, workload.repeat, whose), reasons, taken, log.blank_lines)
+    return _ReadLog(_repeated(jobs, workload.repeat, whose), reasons, taken, log.blank_lines)
 
 
-def _moved(log: SwfLog | GwfLog, workload: WorkloadSection, whose: _Whose) -> SwfLog | GwfLog:
+def _moved(
+    log: SwfLog | GwfLog, workload: WorkloadSection, whose: _WorkloadField
+) -> SwfLog | GwfLog:
     """Its jobs at other times. Raises InputError where these pass what a log may hold."""
     shift_s, factor = workload.shift_s, workload.interarrival_factor
     key, found = "shift_s", shift_s
@@ -172,7 +174,7 @@ def _moved(log: SwfLog | GwfLog, workload: WorkloadSection, whose: _Whose) -> Sw
         raise whose.wrong(key, f"{found} for {short_path(log.path)}", str(error)) from None
 
 
-def _repeated(jobs: JobTable, times: int, whose: _Whose) -> JobTable:
+def _repeated(jobs: JobTable, times: int, whose: _WorkloadField) -> JobTable:
     """Raises InputError where numbers or times of jobs would pass what they may be."""
     try:
         return repeated(jobs, times)
@@ -180,7 +182,7 @@ def _repeated(jobs: JobTable, times: int, whose: _Whose) -> JobTable:
         raise whose.wrong("repeat", str(times), str(error)) from None
 
 
-def _swf_route(path: Path, route: GwfRoute | None, whose: _Whose) -> Route | None:
+def _swf_route(path: Path, route: GwfRoute | None, whose: _WorkloadField) -> Route | None:
     match route:
         case "site" | "vo":
             expected = "partition, group, user or queue, for SWF knows no sites and VOs"
@@ -189,7 +191,7 @@ def _swf_route(path: Path, route: GwfRoute | None, whose: _Whose) -> Route | Non
             return route
 
 
-def _site_column(log: SwfLog | GwfLog, route: GwfRoute | None, whose: _Whose) -> int:
+def _site_column(log: SwfLog | GwfLog, route: GwfRoute | None, whose: _WorkloadField) -> int:
     """The column of the log that `route` names."""
     if isinstance(log, GwfLog):
         return GWF_ROUTES[route or "site"]
@@ -197,7 +199,7 @@ def _site_column(log: SwfLog | GwfLog, route: GwfRoute | None, whose: _Whose) ->
 
 
 def _filtered(
-    log: SwfLog | GwfLog, wanted: TraceFilterSection, route: GwfRoute | None, whose: _Whose
+    log: SwfLog | GwfLog, wanted: TraceFilterSection, route: GwfRoute | None, whose: _WorkloadField
 ) -> SwfLog | GwfLog:
     """Raises InputError if no job is left."""
     sites = wanted.sites

@@ -8,7 +8,7 @@ from typing import Any
 
 from grid.cluster.engines import can_break
 from grid.cluster.shell import ClusterShell
-from grid.config.build import NOTHING_AROUND, Around, Grid
+from grid.config.build import NO_HOOKS, Grid, RuntimeHooks
 from grid.config.faults import entity_outages
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
 from grid.kernel.entity import Entity
@@ -38,7 +38,7 @@ in mind of every job would add up, and it takes up to a tenth of the time."""
 
 
 def entities_of(
-    grid: Grid, members: Collection[str], around: Around = NOTHING_AROUND, *, events: bool = False
+    grid: Grid, members: Collection[str], hooks: RuntimeHooks = NO_HOOKS, *, events: bool = False
 ) -> dict[str, Entity]:
     """The entities of those names, such as can bear the grid's faults, if it has any.
 
@@ -49,9 +49,9 @@ def entities_of(
     faults = grid.settings.faults
     if faults is not None and not faults.of_machines_alone:
         rules = virtual_rules(grid)
-        made = fault_tolerant(grid, members, rules, lambda _: MemoryStorage(), around, events)
+        made = fault_tolerant(grid, members, rules, lambda _: MemoryStorage(), hooks, events)
         return dict(made)
-    bare = grid.bare_entities(members, around)
+    bare = grid.bare_entities(members, hooks)
     if sum(grid.jobs_by_vo()) <= MOST_JOBS_CHECKED:
         bare = {name: checked_entity(grid, name, entity) for name, entity in bare.items()}
     return _with_witnesses(grid, bare) if events else bare
@@ -62,7 +62,7 @@ def fault_tolerant(
     members: Collection[str],
     rules: ResendRules,
     storage_of: Callable[[str], StableStorage],
-    around: Around = NOTHING_AROUND,
+    hooks: RuntimeHooks = NO_HOOKS,
     events: bool = False,
 ) -> dict[str, CrashInjector]:
     """The entities of those names, such as can bear bad links and crashes, with their crashes.
@@ -72,7 +72,7 @@ def fault_tolerant(
     outages = outages_of_entities(grid)
     return {
         name: CrashInjector(
-            partial(_reliable_entity, grid, name, rules, around, events),
+            partial(_reliable_entity, grid, name, rules, hooks, events),
             outages.get(name, ()),
             storage_of(name),
         )
@@ -93,12 +93,12 @@ def _reliable_entity(
     grid: Grid,
     name: str,
     rules: ResendRules,
-    around: Around,
+    hooks: RuntimeHooks,
     events: bool,
     saved: Sequence[Any],
 ) -> Reliable:
     """The entity of that name, checked and safe from bad links and crashes."""
-    entity = checked_entity(grid, name, grid.bare_entities([name], around)[name])
+    entity = checked_entity(grid, name, grid.bare_entities([name], hooks)[name])
     if events:
         entity = _with_witnesses(grid, {name: entity})[name]
     return Reliable(name, entity, grid.seed, rules, saved)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from grid.config.build import Around, Grid
+from grid.config.build import Grid, RuntimeHooks
 from grid.config.wrapped import fault_tolerant, outages_of_entities, place_of
 from grid.kernel.entity import Effects
 from grid.kernel.event import EVER, TIMER
@@ -149,8 +149,8 @@ class Host:
         self.status = Status(os.getpid(), jobs=self._store.jobs)
         bandwidth_mbps = grid.settings.network.bandwidth_mbps
         rules = replace(live_rules(speedup), bandwidth_mbps=bandwidth_mbps)
-        around = Around(may_break=watched)
-        entities = fault_tolerant(grid, members, rules, self._storages.__getitem__, around, events)
+        hooks = RuntimeHooks(may_break=watched)
+        entities = fault_tolerant(grid, members, rules, self._storages.__getitem__, hooks, events)
         self._faults = grid.network.faults
         self._done: Interventions = ()
         self._ordered = 0

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from grid.config.build import Around, Grid
+from grid.config.build import Grid, RuntimeHooks
 from grid.config.warm_up import warm_up
 from grid.config.wrapped import entities_of
 from grid.kernel.process import LogicalProcess
@@ -47,8 +47,8 @@ def run_sequential(
     warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
     schedulers = Schedulers()
-    around = Around(plan_time, schedulers.connect)
-    entities = entities_of(grid, grid.names, around, events=spool is not None)
+    hooks = RuntimeHooks(plan_time, schedulers.connect)
+    entities = entities_of(grid, grid.names, hooks, events=spool is not None)
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     store = RecordStore(spools=True)
     looks = SequentialLooks(watcher, process, store)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
-from grid.config.build import Around, Grid
+from grid.config.build import Grid, RuntimeHooks
 from grid.config.warm_up import warm_up
 from grid.config.wrapped import entities_of
 from grid.kernel.event import NOWHERE, Envelope
@@ -194,8 +194,8 @@ class Window:
             self._process, self._store, self._schedulers = self._shared.loads(state)
             return
         self._store, self._schedulers = RecordStore(), Schedulers()
-        around = Around(plan_time, self._schedulers.connect)
-        entities = entities_of(grid, members, around, events=events)
+        hooks = RuntimeHooks(plan_time, self._schedulers.connect)
+        entities = entities_of(grid, members, hooks, events=events)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         if is_watched:
             self._process.count_kinds()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from grid.config import information
-from grid.config.build import Around, Grid
+from grid.config.build import Grid, RuntimeHooks
 from grid.config.information import GridInformation
 from grid.config.load import load_scenario
 from grid.config.workload import realize
@@ -131,7 +131,7 @@ def test_few_of_a_class_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch
 
 def test_a_process_that_goes_back_to_a_copy_of_itself_decides_the_same() -> None:
     grid = grid_of()
-    entities = entities_of(grid, grid.names, Around(), events=False)
+    entities = entities_of(grid, grid.names, RuntimeHooks(), events=False)
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     process.start()
     process.advance(from_seconds(8))

@@ -23,7 +23,7 @@ except ModuleNotFoundError as error:
     ) from None
 
 from grid.cluster import ClusterShell
-from grid.config.build import NOTHING_AROUND, Around, Grid
+from grid.config.build import NO_HOOKS, Grid, RuntimeHooks
 from grid.config.schema import Scenario
 from grid.config.workload import realize
 from grid.kernel.process import LogicalProcess
@@ -58,10 +58,10 @@ class SeatedGrid(Grid):
     rules: Mapping[str, Any] = field(default_factory=dict)
 
     def cluster_of(
-        self, vo: VirtualOrganization, cluster: Cluster, around: Around = NOTHING_AROUND
+        self, vo: VirtualOrganization, cluster: Cluster, hooks: RuntimeHooks = NO_HOOKS
     ) -> ClusterShell:
         make = self.clusters.get(f"{vo.name}/{cluster.name}")
-        return super().cluster_of(vo, cluster, around) if make is None else make(self, vo, cluster)
+        return super().cluster_of(vo, cluster, hooks) if make is None else make(self, vo, cluster)
 
     def selection_of(self, vo: VirtualOrganization) -> Selection:
         own = super().selection_of(vo)
@@ -97,12 +97,12 @@ class Play:
         given: dict[str, Any] = {one.name: getattr(plain, one.name) for one in fields(plain)}
         self._grid = grid = SeatedGrid(**given | seats)
         self._schedulers = Schedulers()
-        around = Around(connect=self._schedulers.connect)
+        hooks = RuntimeHooks(connect=self._schedulers.connect)
         faults = grid.settings.faults
         if faults is not None and not faults.of_machines_alone:
             expected = "outages of machines alone, where an agent learns"
             raise one_mistake("faults", "faults of messages or of entities", expected)
-        entities = grid.bare_entities(grid.names, around)
+        entities = grid.bare_entities(grid.names, hooks)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         self._store = RecordStore()
         self._metrics: Metrics | None = None
