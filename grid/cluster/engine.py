@@ -141,7 +141,7 @@ class Engine:
         self._view_store()
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("jobs", "_blocks", "_counters")
+        names = ("jobs", "_blocks", "_pool_blocks", "_counters")
         return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -150,7 +150,11 @@ class Engine:
         self._view_store()
 
     def _view_store(self) -> None:
-        store = self._store
+        counters = self._store.counters
+        # Copies of both would be no longer one array.
+        measures = counters.view(np.float64)[at.N_COUNTERS :]
+        store = self._store = self._store._replace(measures=measures)
+        self._pool_blocks = store.whole, store.lists, counters, store.ends
         self._blocks: Blocks = tuple(store)  # type: ignore[assignment]
         # A cell of a memoryview costs Python a third of one of a numpy array.
         self._counters = store.counters.data
@@ -164,7 +168,7 @@ class Engine:
 
     def play(self, until: Time) -> None:
         arrivals, counters = self._arrivals, self._counters
-        if self._estimates.accounts > self._store.history.shape[1]:
+        if self._estimates.predicts and self._estimates.accounts > self._store.history.shape[1]:
             self._enlarge(history=2 * self._estimates.accounts)
         while True:
             what = self._advance(until)
@@ -187,7 +191,9 @@ class Engine:
         arrivals = self._arrivals
         first, end, block = arrivals.first, arrivals.end, arrivals.block
         if self._pool_kinds is not None:
-            return pool_loop.advance(until, first, end, self._blocks, block, *self._pool_kinds)
+            return pool_loop.advance(
+                until, first, end, *self._pool_blocks, block, *self._pool_kinds
+            )
         plan, wake_us = self._plan, self._wake_us
         return loop.advance(until, first, end, self._blocks, block, plan, wake_us, *self._kinds)
 
@@ -288,6 +294,8 @@ class Engine:
             store.counters[at.N_FREE] = added + count
         if ends:
             store = store._replace(ends=_wider(store.ends, ends), watts=_wider(store.watts, ends))
+            if self.is_pool:
+                store.watts[:] = store.watts[:, :1]
         if logs:
             width = max(logs, 2 * store.logs.shape[1])
             draws = _wider(store.draws, width) if len(store.draws) else store.draws
@@ -304,13 +312,15 @@ class Engine:
         self._counters[at.ENDED] = 0
         ends, watts = self._store.ends[:, :count], self._store.watts[:, :count]
         if self._arrivals.routed:
-            columns = [*ends.tolist(), *watts.tolist()]
-            for row, *outcome in zip(*columns, strict=True):
+            # Routed jobs end a few at a time, and cost less one by one than as columns.
+            routed = 0
+            for row, *outcome in zip(*ends.tolist(), *watts.tolist(), strict=True):
                 if row < 0:
                     self._outcomes.add(row, JobOutcome(*outcome))
-            direct = ends[at.ENDED_ROW] >= 0
-            if not direct.any():
+                    routed += 1
+            if routed == count:
                 return
+            direct = ends[at.ENDED_ROW] >= 0
             ends, watts = ends[:, direct], watts[:, direct]
         row, *columns = (*ends.copy(), *watts.copy())
         self._outcomes.add_rows(row, JobOutcome(*columns))
@@ -364,18 +374,11 @@ class Engine:
 
     def next_instant(self) -> Time:
         """When a job ends, passes an estimate that is extended, or the policy asked for a plan."""
-        counters, store = self._counters, self._store
-        next_us: Time = counters[at.WAKE]
-        if counters[at.N_RUNNING]:
-            next_us = min(next_us, int(store.whole[at.END, store.lists[at.BY_END, 0]]))
-            if counters[at.EXTENDS]:
-                first = store.lists[at.RUNNING, 0]
-                next_us = min(next_us, int(store.whole[at.EXPECTED_END, first]))
-        return next_us
+        return self._counters[at.NEXT_END]
 
     def last_instant(self) -> Time:
         running, wake = self._running(), self._counters[at.WAKE]
-        end = int(self._store.whole[at.END, running].max()) if len(running) else -1
+        end = int(self._store.whole[at.END][running].max()) if len(running) else -1
         return wake if end < 0 else end if wake == NEVER else max(wake, end)
 
     def has_jobs(self) -> bool:
@@ -384,6 +387,8 @@ class Engine:
 
     def processors_wanted(self) -> int:
         counters = self._counters
+        if not counters[at.PADDING]:
+            return counters[at.BUSY_CPUS] + counters[at.WAITING_CPUS]
         padded = counters[at.N_RUNNING] + counters[at.LAST] - counters[at.FIRST]
         wanted = counters[at.BUSY_CPUS] + counters[at.WAITING_CPUS]
         return int(wanted - padded * counters[at.PADDING])
@@ -484,12 +489,13 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     switches = any(machine.switch_off for machine in machines)
     draws = any(machine.watts_busy or machine.watts_idle for machine in machines)
     log_rows = at.DRAW_TIME + 1 if draws else at.HELD_END + 1 if switches else at.LEVEL_HELD + 1
+    counters = np.zeros(at.N_COUNTERS + at.N_MEASURES, np.int64)
     store = Store(
-        whole=np.zeros((at.RESERVED + 1, FIRST_SLOTS), np.int64),
-        real=np.zeros((at.WORK + 1, FIRST_SLOTS), np.float64),
+        whole=np.zeros((at.WORK + 1, FIRST_SLOTS), np.int64),
+        real=np.zeros((at.WATTS_IDLE + 1, FIRST_SLOTS), np.float64),
         lists=np.zeros((at.STEP_LEVEL + 1, 2 * FIRST_SLOTS + 1), np.int64),
-        counters=np.zeros(at.IN_TURN_AFTER + 1, np.int64),
-        measures=np.zeros(at.BOOST_VALUE + 1, np.float64),
+        counters=counters,
+        measures=counters.view(np.float64)[at.N_COUNTERS :],
         machines=np.zeros((at.BUSY + 1, count), np.int64),
         speeds=np.zeros((at.IDLE_WATTS + 1, count), np.float64),
         licenses=np.zeros((at.USERS + count, len(copies)), np.int64),
@@ -518,6 +524,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     overheads = platform.overheads
     said = {
         at.WAKE: NEVER,
+        at.NEXT_END: NEVER,
         at.N_FREE: FIRST_SLOTS,
         at.PADDING: padding,
         at.HAS_MEMORY: int(np.isfinite(columns.ram_mb).any()),
@@ -554,6 +561,8 @@ def _set_up_pool(store: Store, form: CompiledForm) -> None:
     }
     for counter, value in said.items():
         store.counters[counter] = value
+    store.measures[at.POOL_MIPS] = store.speeds[at.MIPS, 0]
+    store.watts[:] = store.speeds[at.BUSY_WATTS : at.IDLE_WATTS + 1, :1]
     store.measures[at.SLOWDOWN_LIMIT] = form.slowdown_limit
     store.measures[at.AGE_FACTOR : at.BOOST_VALUE + 1] = form.factors or 0.0
     store.lists[at.STEP_LEVEL, 0] = cpus

@@ -120,6 +120,7 @@ def advance(
         if upcoming < end:
             now = min(now, arrivals[upcoming, _ARRIVAL])
         if now >= until:
+            counters[at.NEXT_END] = next_end(store)
             return REACHED
         last = upcoming
         while last < end and arrivals[last, _ARRIVAL] <= now:
@@ -442,3 +443,4 @@ def change_machine(machine: int, down: bool, now: int, blocks: Blocks) -> None:
         stop_machine(machine, now, store)
     else:
         restart_machine(machine, now, store)
+    counters[at.NEXT_END] = next_end(store)

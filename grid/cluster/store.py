@@ -16,7 +16,8 @@ from grid.model.compiled import inlined
     EXPECTED_END,
     ARRIVAL, USER, CHECKPOINTABLE, RUN, ROW, STATE, END, LEFT, LEFT_ESTIMATE, FIRST_START,
     PREEMPTIONS, RESTARTS, KEPT, LOST, OVERHEAD, BOOT, LIMIT, FAILS, RAN_ON, ACCOUNT, RESERVED,
-) = range(32)  # fmt: skip
+    ESTIMATED_S, NEXT_S, PRIORITY, WORK,
+) = range(36)  # fmt: skip
 """Rows of `Store.whole`, by slot. The first eleven are `grid.policies.interface.JOB_TABLES[0]`.
 
 END: when a running job ends, NEVER while it waits. LEFT and LEFT_ESTIMATE: what is left of the run
@@ -25,17 +26,14 @@ kept; LOST: the same of lost work and overheads. OVERHEAD: how much of it the pr
 with; BOOT: the part of that in which the machine boots. LIMIT: the run time at which a job with a
 predicted estimate is killed; FAILS: RUN was cut there. RAN_ON: the machine of the last run, also if
 an outage has undone it. ACCOUNT: see `grid.cluster.estimates`. RESERVED: the reserved start of a
-waiting job of a pool, NEVER for none.
+waiting job of a pool, NEVER for none. The last four are floats, of pools too: seconds by the
+estimate on CPUs of the job's reference and of the pool, the priority of Flexible backfilling, and
+the work that SJF orders by.
 """
 
-(
-    REFERENCE_MIPS, RAM_MB, POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE,
-    ESTIMATED_S, NEXT_S, PRIORITY, WORK,
-) = range(10)  # fmt: skip
+REFERENCE_MIPS, RAM_MB, POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE = range(6)
 """Rows of `Store.real`, by slot. The first two are `JOB_TABLES[1]`. The watts are sums over the
-time in which the job held CPUs, in watt-microseconds a CPU. The last four are of pools: seconds by
-the estimate on CPUs of the job's reference and of the pool, the priority of Flexible backfilling,
-and the work that SJF orders by."""
+time in which the job held CPUs, in watt-microseconds a CPU."""
 
 (
     QUEUE, RUNNING, BY_END, FREE_SLOTS, GONE, START_SLOT, START_MACHINE,
@@ -66,8 +64,8 @@ COPIES, FREE_COPIES, USERS = range(3)
     PADDING, HAS_MEMORY, EXTENDS, KILLS, PREDICTS, LOGS_DRAW, SUSPEND_US, RESUME_US, MOVE_US,
     NEVER_FREE, WIDEST, CPUS_IN_ALL, COPIES_IN_ALL,
     KERNEL, FREE_CPUS, N_SHORTEST, BLOCKED, SHADOW, EXTRA, FIRST_STEP, LAST_STEP, GAIN_FROM,
-    GAIN_TO, ENDED_EARLY, KEPT_JOB, IN_TURN, IN_TURN_AFTER,
-) = range(55)  # fmt: skip
+    GAIN_TO, ENDED_EARLY, KEPT_JOB, IN_TURN, IN_TURN_AFTER, NEXT_END, N_COUNTERS,
+) = range(57)  # fmt: skip
 """Positions in `Store.counters`. The queue is in use from FIRST to LAST. ARRIVED and SEEN count
 jobs that came since the last plan and at this instant. HELD counts license copies that machines
 hold, REQUESTED those that jobs ask for. From PADDING on they are settings of the cluster.
@@ -78,12 +76,13 @@ in use from FIRST_STEP to before LAST_STEP; for GAIN_FROM and GAIN_TO see `pool.
 ENDED_EARLY: whether a job has ended before its estimate since the last plan. WAKE is the next
 reservation. KEPT_JOB is the waiting job whose reservation FLEXIBLE_KEPT keeps, -1 for none.
 IN_TURN: jobs of RESERVING start in turn at present and have no reservations; from the job with the
-serial number IN_TURN_AFTER on they may do so again.
+serial number IN_TURN_AFTER on they may do so again. NEXT_END is the result of `loop.next_end` when
+a loop last returned.
 """
 
 SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S = range(5)
 LICENSE_USAGE = 5
-SLOWDOWN_LIMIT, AGE_FACTOR, K, MAXIMUM, MINIMUM, BOOST_VALUE = range(10, 16)
+SLOWDOWN_LIMIT, AGE_FACTOR, K, MAXIMUM, MINIMUM, BOOST_VALUE, POOL_MIPS, N_MEASURES = range(10, 18)
 """Positions in `Store.measures`: the machine usage, the license usage from LICENSE_USAGE on, and
 the settings of `grid.policies.compiled_form.CompiledForm`. A share is below 0 while no job asks."""
 
@@ -105,7 +104,10 @@ may be switched off were held; times of `Store.draws`."""
 
 
 class Store(NamedTuple):
-    """The arrays. `history` has the work of the last two jobs of each account, and their number."""
+    """The arrays. `measures` is behind `counters`, in one array with it.
+
+    `history` has the work of the last two jobs of each account, and their number.
+    """
 
     whole: Ints
     real: Floats

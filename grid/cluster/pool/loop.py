@@ -19,8 +19,8 @@ from grid.cluster.pool.priority import keep_in_order, none_can_pass, remember_ti
 from grid.cluster.pool.reserving import give_back, plan_reserving
 from grid.cluster.pool.running import close_gaps, pop, start, start_in_turn
 from grid.cluster.pool.state import Coming, Pool, coming_in, pool_in
-from grid.cluster.runs import COMPLETED, FAILED, REJECTED, WAITING, record_end
-from grid.cluster.store import ENDS_FULL, REACHED, SLOTS_FULL, Blocks, Store, store_of
+from grid.cluster.runs import COMPLETED, FAILED, REJECTED, WAITING
+from grid.cluster.store import ENDS_FULL, REACHED, SLOTS_FULL
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined, kernel
 from grid.model.time import NEVER, SECOND_US
@@ -46,7 +46,10 @@ def advance(
     until: int,
     first: int,
     end: int,
-    blocks: Blocks,
+    whole: Ints,
+    lists: Ints,
+    counters: Ints,
+    ends: Ints,
     arrivals: Ints,
     backfills: Does,
     reserves: Does,
@@ -57,15 +60,14 @@ def advance(
     Positions `first` to before `end` of `arrivals` are to arrive; NEXT_ARRIVAL is left at the first
     that has not. The last arguments are those of `kinds_of`: each kind is compiled when first used.
     """
-    store, coming = store_of(blocks), coming_in(arrivals)
-    pool = pool_in(store)
-    counters = pool.counters
+    pool, coming = pool_in(whole, lists, counters), coming_in(arrivals)
     policy = counters[at.KERNEL]
     counters[at.NEXT_ARRIVAL] = first
     while True:
         upcoming = counters[at.NEXT_ARRIVAL]
         now = next_instant(upcoming, end, pool, coming)
         if now >= until:
+            counters[at.NEXT_END] = next_instant(end, end, pool, coming)
             counters[at.BUSY_CPUS] = counters[at.CPUS_IN_ALL] - counters[at.FREE_CPUS]
             return REACHED
         last = upcoming
@@ -73,13 +75,13 @@ def advance(
             last += 1
         if last - upcoming > counters[at.N_FREE]:
             return SLOTS_FULL
-        if counters[at.ENDED] + counters[at.N_RUNNING] + last - upcoming > store.ends.shape[1]:
+        if counters[at.ENDED] + counters[at.N_RUNNING] + last - upcoming > ends.shape[1]:
             return ENDS_FULL
-        if complete(now, pool, store, reserves):
+        if complete(now, pool, ends, reserves):
             counters[at.BLOCKED] = 0
         waiting, serial = counters[at.LAST] - counters[at.FIRST], counters[at.NEXT_SERIAL]
         for arrival in range(upcoming, last):
-            arrive(policy, now, arrival, pool, coming, store)
+            arrive(policy, now, arrival, pool, coming, ends)
         counters[at.NEXT_ARRIVAL] = last
         if backfills is not None:
             _plan_backfilling(policy, now, waiting, pool)
@@ -120,13 +122,20 @@ def note_usage(now: int, arrived: bool, pool: Pool) -> None:
 
 
 @inlined
-def _set_watts(place: int, store: Store) -> None:
-    store.watts[0, place] = store.speeds[at.BUSY_WATTS, 0]
-    store.watts[1, place] = store.speeds[at.IDLE_WATTS, 0]
+def _record_end(
+    row: int, machine: int, state: int, start: int, now: int, pool: Pool, ends: Ints
+) -> None:
+    """Add an outcome. Nothing is preempted here, so that the other rows are zero."""
+    place = pool.counters[at.ENDED]
+    ends[at.ENDED_ROW, place], ends[at.ENDED_MACHINE, place] = row, machine
+    ends[at.ENDED_STATE, place], ends[at.ENDED_START, place] = state, start
+    ends[at.ENDED_END, place] = now
+    ends[at.ENDED_HELD, place] = now - start if machine >= 0 else 0
+    pool.counters[at.ENDED] = place + 1
 
 
 @inlined
-def complete(now: int, pool: Pool, store: Store, reserves: Does) -> bool:
+def complete(now: int, pool: Pool, ends: Ints, reserves: Does) -> bool:
     """End the jobs whose time has come; whether there were any."""
     counters = pool.counters
     any_ended = False
@@ -134,10 +143,7 @@ def complete(now: int, pool: Pool, store: Store, reserves: Does) -> bool:
         slot = pool.by_end[0]
         killed = pool.run[slot] > pool.estimate[slot]
         state = FAILED if killed else COMPLETED
-        ends, place = store.ends, record_end(pool.row[slot], state, now, store)
-        ends[at.ENDED_MACHINE, place], ends[at.ENDED_START, place] = 0, pool.start[slot]
-        ends[at.ENDED_HELD, place] = now - pool.start[slot]
-        _set_watts(place, store)
+        _record_end(pool.row[slot], 0, state, pool.start[slot], now, pool, ends)
         pop(pool)
         counters[at.FREE_CPUS] += pool.processors[slot]
         if reserves is not None:
@@ -149,11 +155,11 @@ def complete(now: int, pool: Pool, store: Store, reserves: Does) -> bool:
 
 
 @kernel(allocates=False)
-def arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, store: Store) -> None:
+def arrive(policy: int, now: int, arrival: int, pool: Pool, coming: Coming, ends: Ints) -> None:
     """Take the job into the queue, or reject it at once if it can never run here."""
     counters = pool.counters
     if coming.processors[arrival] > counters[at.CPUS_IN_ALL] or coming.licenses[arrival] != 0:
-        _set_watts(record_end(coming.row[arrival], REJECTED, now, store), store)
+        _record_end(coming.row[arrival], -1, REJECTED, -1, now, pool, ends)
         return
     counters[at.WAITING_CPUS] += coming.processors[arrival]
     counters[at.N_FREE] -= 1

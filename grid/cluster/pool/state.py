@@ -8,7 +8,6 @@ import numpy as np
 
 from grid.cluster import store as at
 from grid.cluster.arrivals import NAMES
-from grid.cluster.store import Store
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inlined
 
@@ -88,13 +87,15 @@ def coming_in(block: Ints) -> Coming:
 
 
 @inlined
-def pool_in(store: Store) -> Pool:
-    whole, real, lists = store.whole, store.real, store.lists
+def pool_in(whole: Ints, lists: Ints, counters: Ints) -> Pool:
+    measures = counters.view(np.float64)[at.N_COUNTERS :]
+    estimated_s, next_s = whole[at.ESTIMATED_S].view(np.float64), whole[at.NEXT_S].view(np.float64)
+    priority, work = whole[at.PRIORITY].view(np.float64), whole[at.WORK].view(np.float64)
     return Pool(
-        store.counters, whole[at.PROCESSORS], whole[at.LEFT_ESTIMATE], whole[at.LEFT],
+        counters, whole[at.PROCESSORS], whole[at.LEFT_ESTIMATE], whole[at.LEFT],
         whole[at.DEADLINE], whole[at.ROW], whole[at.SERIAL], whole[at.START], whole[at.END],
         whole[at.STATE], whole[at.SUBMIT], whole[at.RESERVED], lists[at.FREE_SLOTS],
         lists[at.QUEUE], lists[at.SHORTEST], lists[at.BY_END], lists[at.PARTED_ENDS],
-        lists[at.PARTED_CPUS], lists[at.STEP_TIME], lists[at.STEP_LEVEL], real[at.ESTIMATED_S],
-        real[at.NEXT_S], real[at.PRIORITY], real[at.WORK], store.measures, store.speeds[at.MIPS, 0],
+        lists[at.PARTED_CPUS], lists[at.STEP_TIME], lists[at.STEP_LEVEL], estimated_s,
+        next_s, priority, work, measures, measures[at.POOL_MIPS],
     )  # fmt: skip
