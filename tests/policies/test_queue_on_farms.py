@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster import ClusterShell
+from grid.cluster import ClusterShell, make_cluster
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, License, Machine, PreemptionOverheads
 from grid.model.time import NEVER, SECOND_US
@@ -107,6 +107,17 @@ def job_lists(draw: st.DrawFn, licenses: int = 3) -> list[Job]:
             )
         )
     return jobs
+
+
+@pytest.mark.parametrize("name", ("fcfs", "sjf", "edf", "easy", "easy_sjbf"))
+@given(farm=farms(), jobs=job_lists())
+@settings(max_examples=20, deadline=None)
+def test_plans_within_the_loop_are_those_of_the_policy(
+    name: str, farm: Cluster, jobs: list[Job]
+) -> None:
+    """The loop plans by itself, or returns for each plan."""
+    within = make_cluster(farm, make_policy(name, {}))
+    assert play(within, jobs) == play(general_cluster(farm, make_policy(name, {})), jobs)
 
 
 def play_bound(cluster: ClusterShell, jobs: list[Job], machines: list[int]) -> list[Any]:

@@ -1,11 +1,8 @@
 """The event loop of one pool of processors under a queue policy, whole windows in one call.
 
-The general loop over instants, with a plan asked of a policy object at each, costs some tens of
-microseconds an instant. This one knows the policies it plays and costs about one. Both give the
-same schedule, job by job; the tests hold them to it.
-
-All state is in arrays that the caller owns, so that the loop can stop where one is full, and go on
-when the caller has made it larger.
+It works on the job store of `grid.cluster.loop`, and computes the same schedule as that loop for
+one machine without memory and licenses. Since nothing else can happen there, an instant takes about
+a microsecond: plans are updated, not computed again.
 """
 
 from __future__ import annotations
