@@ -225,7 +225,7 @@ def _run_one(
     from grid.results.run_folder import beside_a_whole_one, check_folder
     from grid.runtime.compiling import compiling_ahead
     from grid.runtime.progress import RunProgress, display_on
-    from grid.runtime.run import execute, save
+    from grid.runtime.run import Stalled, execute, save
 
     is_live = pace is not None
     with endings(folder=out, traceback=traceback), display_on(sys.stderr, quiet=quiet) as display:
@@ -239,8 +239,13 @@ def _run_one(
         with compiling_ahead() as how["compiling"]:
             with page as shown:
                 how["watcher"] = _watcher(display, shown, is_live)
-                with naming_options("placement", "address", "transport"):
-                    finished = execute(loaded, str(path), **how)
+                try:
+                    with naming_options("placement", "address", "transport"):
+                        finished = execute(loaded, str(path), **how)
+                except Stalled as stalled:
+                    with naming_folder(folder):
+                        save(stalled.run, folder)
+                    raise
             display.stage("writing the results")
             place = folder if force else beside_a_whole_one(folder, finished.manifest.get("live"))
             with naming_folder(place):

@@ -97,6 +97,12 @@ class ProtocolSection(Section):
         default=10,
         description="A VO publishes when more jobs than this were assigned there since the last.",
     )
+    stall_after_s: PositiveSeconds | None = Field(
+        default=None,
+        description="A run ends with an error if for so long no job has changed state, none runs "
+        "and none is to be submitted, while messages go on. Default: 100 times all timings of the "
+        "protocol.",
+    )
 
     @property
     def snapshot_period_us(self) -> Time | None:

@@ -77,7 +77,7 @@ class Caller:
         talk = self._conversations.setdefault(job.key, Conversation(job))
         talk.rounds += 1
         if talk.rounds > MOST_ROUNDS:
-            raise failed(rule, f"the rule asks {MOST_ROUNDS:,} times for one job")
+            raise failed(rule, f"asks {MOST_ROUNDS:,} times for job {job.number} of {job.vo}")
         self._calls += 1
         talk.round_number = self._calls
         self._job_of[self._calls] = job.key

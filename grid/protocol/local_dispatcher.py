@@ -13,6 +13,7 @@ import numpy as np
 
 from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context
+from grid.kernel.progress import JobProgress
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
 from grid.model.messages import ClusterChosen, JobEnded, Load, Mend, QueryLoad, RunJob, TakeDown
@@ -131,6 +132,12 @@ class LocalDispatcher:
             ctx.cancel_timer(WAKE)
         else:
             ctx.set_timer(wake - ctx.now, WAKE)
+
+    def job_progress(self) -> JobProgress:
+        """Whether something happens to a job here at a known time."""
+        direct = self._has_direct and self._recorded < len(self._direct)
+        has_jobs = self._reported > 0 or direct
+        return JobProgress(self._recorded, has_jobs and self._wake_us < NEVER)
 
     def finish(self, ctx: Context) -> None:
         levels = self._cluster.take_history()

@@ -16,12 +16,13 @@ for the forwarding policy that the scenario names (`when_busy`; see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from grid.kernel.entity import Context
+from grid.kernel.progress import JobProgress
 from grid.model.distances import Distances
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
@@ -66,6 +67,8 @@ MOST_EXPIRED_LEASES = 3
 could reserve in turn forever when a lease is not longer than the way to the reserved CPUs."""
 MOST_REFUSALS = 1000
 """A job that was refused so often in one VO queues: its policy would make no progress."""
+_CHANGES = (SubmitJob, ForwardJob, ReturnJob, Assigned, JobEnded, JobDone, SubmissionFail)
+"""Messages after which a job has another state."""
 NOT_ASKED = float("nan")
 """CPUs that are assigned, where a bid only says whether there is room."""
 
@@ -143,6 +146,8 @@ class LocalScheduler:
         self._tally = SchedulerTally(vo, neighbours.resource_manager)
         self._cases: dict[JobKey, _Case] = {}
         self._away: dict[JobKey, Job] = {}
+        self._changes = 0
+        """How often a job was submitted, received, assigned or handed on, or has ended."""
 
         self._giver = JobGiver(selection, neighbours.resource_manager)
         self._puller: Puller | None = None
@@ -156,11 +161,20 @@ class LocalScheduler:
             self._puller.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        self._changes += isinstance(message, _CHANGES)
         self._handle(ctx, sender, message)
         self._tally.sent(ctx)
 
     def finish(self, ctx: Context) -> None:
         self._tally.finish(ctx)
+
+    def job_progress(self) -> JobProgress:
+        """How often a job has changed state here."""
+        return JobProgress(self._changes)
+
+    def waiting_jobs(self) -> Sequence[JobKey]:
+        """The jobs in hand that were not assigned a resource."""
+        return [key for key, case in self._cases.items() if case.assigned_us == NO_TIME]
 
     def _handle(self, ctx: Context, sender: str, message: Any) -> None:
         match message:

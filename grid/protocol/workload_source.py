@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from grid.kernel.entity import Context
+from grid.kernel.progress import JobProgress
 from grid.model.job import Job, JobKey
 from grid.model.job_table import JobTable
 from grid.model.messages import PredecessorEnded, SubmitJob
@@ -34,8 +35,11 @@ class WorkloadSource:
         self._scheduler = scheduler
         self._jobs = jobs
         self._waiting = waiting or {}
+        self._thinks = 0
+        """Jobs whose predecessor has ended, and that are not submitted yet."""
         self._held = {row for rows in self._waiting.values() for row in rows}
         self._row = 0
+        self._timed_rows = len(jobs)
         self._block: list[Job] = []
         self._block_row = 0
 
@@ -48,12 +52,14 @@ class WorkloadSource:
                 predecessors = self._jobs.predecessors
                 assert predecessors is not None
                 for row in self._waiting[key]:
+                    self._thinks += 1
                     ctx.set_timer(int(predecessors.think_us[row]), f"{THINKS}{row}")
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer.startswith(THINKS):
+            self._thinks -= 1
             late = self._jobs.job(int(timer.removeprefix(THINKS)), self._vo)
             ctx.send(self._scheduler, SubmitJob(_at(late, ctx.now)))
             return
@@ -62,6 +68,10 @@ class WorkloadSource:
                 ctx.send(self._scheduler, SubmitJob(job))
             self._row += 1
         self._wait(ctx)
+
+    def job_progress(self) -> JobProgress:
+        """Whether a job is still to be submitted at a known time."""
+        return JobProgress(0, self._thinks > 0 or self._row < self._timed_rows)
 
     def _next_job(self) -> Job | None:
         """The next job, of a block of some that are made together."""

@@ -68,6 +68,8 @@ class RunOutcome:
     jobs_left: list[JobsLeft] = field(default_factory=list)
     events: list[bytes] = field(default_factory=list)
     """What is not handed over yet of the events of one process, as `RecordStore` packs them."""
+    stalled: str | None = None
+    """The line that says why the run was ended without progress, if it was."""
     schedulers: list[SchedulerTime] = field(default_factory=list)
     timings: Timings | None = None
     """Of the rounds of one process since it was last saved."""

@@ -57,6 +57,14 @@ class JobsNeverStarted(RunFailed):
     """A policy left jobs waiting for ever, though machines were free."""
 
 
+class Stalled(RunFailed):
+    """A run made no progress and was ended; `run` has its partial results."""
+
+    def __init__(self, line: str, run: Run) -> None:
+        super().__init__(line)
+        self.run = run
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
     """A finished run.
@@ -208,13 +216,20 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     if vo:
         add_figures(vo, run.metrics, run.measured.of(run.results), run.directory)
     more = more_columns(job, cluster, run.results, run.directory)
-    return replace(run, scenario=scenario, more=more)
+    return _unless_stalled(replace(run, scenario=scenario, more=more))
 
 
 def execute_grid(grid: Grid, **settings: Any) -> Run:
     """Run a grid that was made in Python; otherwise as `execute`."""
     how = How(**settings)
-    return _checked(_play(grid, how, grid.name), how)
+    return _unless_stalled(_checked(_play(grid, how, grid.name), how))
+
+
+def _unless_stalled(run: Run) -> Run:
+    """Raises Stalled if the run was ended without progress."""
+    if "stalled" in run.manifest:
+        raise Stalled(run.manifest["stalled"], run)
+    return run
 
 
 class _Played(NamedTuple):
@@ -296,8 +311,11 @@ def _checked(played: _Played, how: How) -> Run:
         directory = with_outages(directory, wishes.done)
     how.stage("checking the results")
     results = outcome.results()
-    _refuse_broken(played, results, directory)
+    if outcome.stalled is None:
+        _refuse_broken(played, results, directory)
     manifest = manifest_of(played.name, played.seed, results, outcome)
+    if outcome.stalled is not None:
+        manifest["stalled"] = outcome.stalled
     manifest["cpus"] = int(machine_cpus(directory).sum())
     manifest["compiled_before"] = how.compiling is None or how.compiling.was_before
     manifest["runtime"] = how.runtime

@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grid.config.build import Grid, RuntimeHooks
+from grid.config.stall import stall_span_us
 from grid.config.warm_up import warm_up
 from grid.config.wrapped import entities_of
 from grid.kernel.process import LogicalProcess
+from grid.kernel.progress import StallDetector, progress_of
 from grid.model.errors import RunFailed
 from grid.model.time import NEVER, Time, to_seconds
 from grid.runtime.cycles import rarely_looked_for
@@ -57,9 +59,14 @@ def run_sequential(
     if any(table is not None for table in grid.direct):
         at_a_time = min(at_a_time, EVENTS_OF_DIRECT_JOBS)
     counts = limit_from_us == 0
+    stalls, stalled = StallDetector(stall_span_us(grid)), None
     with schedulers.held(), rarely_looked_for():
         process.start()
         while handled := process.advance(NEVER, at_a_time):
+            if stalls.is_due(process.now):
+                stalled = stalls.check(process.now, [progress_of(process)])
+                if stalled is not None:
+                    break
             events += handled * counts
             counts = process.now >= limit_from_us
             if events > limit:
@@ -84,4 +91,5 @@ def run_sequential(
         cpu_seconds=time.process_time() - cpu,
         wall_seconds=time.perf_counter() - wall,
         start_seconds=wall - started,
+        stalled=stalled,
     )

@@ -20,6 +20,7 @@ import ray
 
 from grid.config.build import Grid
 from grid.kernel.dissemination import steps
+from grid.kernel.progress import ProcessProgress
 from grid.model.arrays import Ints
 from grid.model.compiled import plain_while
 from grid.model.plugins.origin import short_path
@@ -142,6 +143,9 @@ class WindowActor:
 
     def look(self) -> ProcessLook:
         return self._window.look()
+
+    def progress(self) -> ProcessProgress:
+        return self._window.progress()
 
     def outcome(self) -> Any:
         return self._window.outcome()

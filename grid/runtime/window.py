@@ -18,6 +18,7 @@ from grid.config.warm_up import warm_up
 from grid.config.wrapped import entities_of
 from grid.kernel.event import NOWHERE, Envelope
 from grid.kernel.process import LogicalProcess
+from grid.kernel.progress import ProcessProgress, progress_of
 from grid.model.errors import not_saved
 from grid.model.job_results import JobResults
 from grid.model.time import Time
@@ -276,6 +277,10 @@ class Window:
     def look(self) -> ProcessLook:
         """How the process stands, for those who watch the run."""
         return look_at(self._process, self._store, time.process_time() - self.cpu_began_s)
+
+    def progress(self) -> ProcessProgress:
+        """The progress of the jobs of this process."""
+        return progress_of(self._process)
 
     def outcome(self) -> RunOutcome:
         """What this process recorded and what it cost."""

@@ -15,6 +15,8 @@ import numpy as np
 import ray
 
 from grid.config.build import Grid
+from grid.config.stall import stall_span_us
+from grid.kernel.progress import ProcessProgress, StallDetector
 from grid.model.errors import PartFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.results.ceiling import CORES, Timings, ceiling, joined
@@ -92,7 +94,8 @@ def run_windowed(
                 compiling.run_begins(stage)
                 wall, cpu = time.perf_counter(), time.process_time()
                 checkpoints = Checkpoints(rounds_a_checkpoint, time.perf_counter)
-                total = _drive(workers, sum(grid.jobs_by_vo()), checkpoints, progress)
+                stalls = StallDetector(stall_span_us(grid))
+                total = _drive(workers, sum(grid.jobs_by_vo()), checkpoints, progress, stalls)
                 total.cpu_seconds += time.process_time() - cpu
                 total.wall_seconds = time.perf_counter() - wall
             except ray.exceptions.RayTaskError as error:
@@ -233,6 +236,10 @@ class _Workers:
         again, self._began_again = self._began_again, False
         watcher.look(Look(self.now, real_s, rounds, tuple(looks), is_saved, again, is_over))
 
+    def job_progress(self) -> list[ProcessProgress]:
+        """The progress of the jobs of all actors."""
+        return answers(self._actors, [actor.progress.remote() for actor in self._actors])
+
     def outcome(self) -> RunOutcome:
         """What all actors recorded and what it cost them."""
         parts = answers(self._actors, [actor.outcome.remote() for actor in self._actors])
@@ -319,10 +326,14 @@ class _Workers:
 
 
 def _drive(
-    workers: _Workers, jobs: int, checkpoints: Checkpoints, progress: Progress | None
+    workers: _Workers,
+    jobs: int,
+    checkpoints: Checkpoints,
+    progress: Progress | None,
+    stalls: StallDetector,
 ) -> RunOutcome:
-    """Round after round until nothing is left to do."""
-    rounds = 0
+    """Round after round until nothing is left to do, or no job makes progress."""
+    rounds, stalled = 0, None
     while True:
         try:
             while True:
@@ -331,6 +342,10 @@ def _drive(
                 checkpoints.played(played)
                 if is_over(told):
                     break
+                if stalls.is_due(workers.now):
+                    stalled = stalls.check(workers.now, workers.job_progress())
+                    if stalled is not None:
+                        break
                 if checkpoints.is_due() or is_full(told):
                     checkpoints.save(partial(workers.save, rounds))
                 if progress is not None:
@@ -338,7 +353,7 @@ def _drive(
                 workers.look(rounds)
             workers.look(rounds, is_over=True)
             total = workers.outcome()
-            total.rounds = rounds
+            total.rounds, total.stalled = rounds, stalled
             return total
         except LOST:
             checkpoints.go_back(workers.go_back)
