@@ -31,9 +31,7 @@ from grid.lab.schema import ExperimentSection
 from grid.model.plugins.registry import Part, Parts
 from grid.results import (
     column_definitions,
-    decision_definitions,
     definitions,
-    sweep_file_definitions,
 )
 from grid.results.event_words import message_words
 
@@ -172,7 +170,7 @@ def _keys_of(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
 _GROUPS = (
     ("Of jobs", definitions, "OF_JOBS"),
     ("Of machines", definitions, "OF_MACHINES"),
-    ("Of decisions", decision_definitions, "OF_DECISIONS"),
+    ("Of decisions", definitions, "OF_DECISIONS"),
     ("Of sweeps only", definitions, "OF_SWEEPS"),
     ("On the real clock", definitions, "OF_THE_CLOCK"),
 )
@@ -235,7 +233,7 @@ def files_page() -> str:
         "jobs.csv begins with Batsim's columns, so that Evalys opens it as it is.\n"
     )
     every = [(column_definitions, *one) for one in _FILES]
-    every += [(sweep_file_definitions, *one) for one in _SWEEP_FILES]
+    every += [(column_definitions, *one) for one in _SWEEP_FILES]
     for module, title, attribute in every:
         lines.append(f"## {title}\n\n{comment_after(module, attribute)}\n")
         for name, (unit, meaning) in getattr(module, attribute).items():

@@ -13,7 +13,7 @@ from grid.cli.endings import endings, wrong
 
 if TYPE_CHECKING:
     from grid.model.plugins.kind import Kind
-    from grid.results.metric import Metric
+    from grid.results.definitions import Metric
 
 POLICY_GROUPS = {
     "grid.policies.convergent": "Convergent Scheduling: a matrix of jobs and machines",

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from grid.results.definitions import METRICS
-from grid.results.metric import COUNT, PERCENT, SHARE
+from grid.results.definitions import COUNT, METRICS, PERCENT, SHARE
 
 OwnBounds = Mapping[str, Sequence[float | None]]
 """Of metrics that plug in, that say so: the least and the largest; None: there is none."""

@@ -30,7 +30,7 @@ def sums_of(counted: Sequence[VoFigure], vo: int | None) -> dict[str, float]:
 
 
 def decision_figures(sums: Mapping[str, float], jobs: int) -> dict[str, int | float | None]:
-    """The figures of `grid.results.decision_definitions`, where users submitted so many jobs."""
+    """The figures of `grid.results.definitions`, where users submitted so many jobs."""
     figures: dict[str, int | float | None] = {
         "information_age_mean": _mean(sums, "age.sum", "age.count"),
         "information_error_mean": _mean(sums, "error.sum", "error.count"),

@@ -21,10 +21,70 @@ from grid.model.time import NEVER, SECOND_US
 from grid.results.decisions import decision_figures, sums_of
 from grid.results.directory import Directory
 from grid.results.energy import cluster_energy
-from grid.results.exchange import exchanged_cpu_seconds, figures_of
-from grid.results.figures import combine
 from grid.results.loss import loss_of_capacity
 from grid.results.occupancy import machine_use, rows_that_ran
+
+PART, WHOLE = ".part", ".whole"
+"""A cluster gives a share as two figures, `name.part` and `name.whole`: part of what whole."""
+
+
+def combine(
+    figures: Sequence[ClusterFigure], directory: Directory, vo: int | None
+) -> dict[str, int | float | None]:
+    """The figures of the clusters of VO number `vo`, or of all, as one.
+
+    Counts are added up. A share is 100 * sum of parts / sum of wholes, in percent, under its plain
+    name; None where the whole is nothing.
+    """
+    sums: dict[str, float] = {}
+    for cluster, name, value in sorted(figures):
+        if vo is None or directory.clusters[cluster].vo == vo:
+            sums[name] = sums.get(name, 0) + value
+    combined: dict[str, int | float | None] = {}
+    for name, value in sums.items():
+        if name.endswith(WHOLE):
+            continue
+        if name.endswith(PART):
+            share = name.removesuffix(PART)
+            whole = sums[share + WHOLE]
+            combined[share] = 100.0 * value / whole if whole else None
+        else:
+            combined[name] = value
+    return combined
+
+
+def exchanged_cpu_seconds(results: JobResults, vos: int) -> Floats:
+    """CPU seconds that the machines of VO j gave to jobs of VO i's users, shape (vos, vos)."""
+    ran = results.placement.executed_vo >= 0
+    pair = results.vo[ran] * vos + results.placement.executed_vo[ran]
+    seconds = results.outcome.held_us[ran] * (results.processors[ran] / SECOND_US)
+    exchanged: Floats = np.bincount(pair, seconds, vos * vos).astype(np.float64)
+    return exchanged.reshape(vos, vos)
+
+
+def figures_of(exchanged: Floats, vo: int | None) -> dict[str, int | float | None]:
+    """Work done for others and by others, of VO number `vo`, or of all with their fairness."""
+    away = exchanged - np.diag(np.diag(exchanged))
+    if vo is not None:
+        return {
+            "work_for_others_cpu_s": float(away[:, vo].sum()),
+            "work_by_others_cpu_s": float(away[vo].sum()),
+            "fairness_of_exchange": None,
+        }
+    return {
+        "work_for_others_cpu_s": float(away.sum()),
+        "work_by_others_cpu_s": float(away.sum()),
+        "fairness_of_exchange": jain(exchanged),
+    }
+
+
+def jain(exchanged: Floats) -> float | None:
+    """Jain's index of what VOs got for what they gave; None where no VO gave anything."""
+    gave = exchanged.sum(axis=0)
+    share = exchanged.sum(axis=1)[gave > 0] / gave[gave > 0]
+    squares = float((share**2).sum())
+    return float(share.sum()) ** 2 / (len(share) * squares) if squares else None
+
 
 BOUND_S = 10.0
 """Shorter jobs count as this long in the bounded slowdown (Feitelson's customary bound)."""
@@ -49,7 +109,7 @@ def metrics(
 ) -> Metrics:
     """The figures of the grid, and of each VO: of its users' jobs and of its own machines.
 
-    `figures` are what clusters add of their own (see `grid.results.figures`), `histories` what they
+    `figures` are what clusters add of their own (see `grid.results.metrics`), `histories` what they
     were like over time, for `loss_of_capacity`, machines that may be switched off and machines that
     shared jobs, and `counted` is what entities counted of their decisions. Figures of jobs are of
     those that are `measured`, all others of the whole run.

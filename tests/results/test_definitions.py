@@ -14,7 +14,13 @@ import pytest
 
 import grid
 from grid.lab.record import clock_of, record_of
-from grid.results.column_definitions import JOB_COLUMNS, MANIFEST_KEYS, SERIES_COLUMNS
+from grid.results.column_definitions import (
+    JOB_COLUMNS,
+    MANIFEST_KEYS,
+    RUN_KEYS,
+    SERIES_COLUMNS,
+    SWEEP_KEYS,
+)
 from grid.results.definitions import (
     METRICS,
     OF_DECISIONS,
@@ -25,7 +31,6 @@ from grid.results.definitions import (
     label_of,
     row_texts,
 )
-from grid.results.sweep_file_definitions import RUN_KEYS, SWEEP_KEYS
 from grid.runtime.live import LiveOutcome
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.pace import Pace

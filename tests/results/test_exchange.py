@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import grid
-from grid.results.exchange import figures_of, jain
+from grid.results.metrics import figures_of, jain
 
 
 def test_who_worked_for_whom_by_hand() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grid.model.records import ClusterFigure
 from grid.results.directory import ClusterEntry, Directory
-from grid.results.figures import combine
+from grid.results.metrics import combine
 
 GRID = Directory(
     ("a", "b"), (ClusterEntry(0, "x", (1,)), ClusterEntry(1, "y", (1,)), ClusterEntry(1, "z", (1,)))

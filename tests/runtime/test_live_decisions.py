@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grid.model.job_results import in_order
-from grid.results.decision_definitions import OF_DECISIONS
+from grid.results.definitions import OF_DECISIONS
 from grid.results.metrics import metrics
 from grid.runtime.live import run_live
 from grid.runtime.pace import Pace

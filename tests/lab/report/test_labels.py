@@ -19,8 +19,7 @@ from grid.lab.report.terms import SERIES_LABELS, TERMS
 from grid.lab.study import read_study
 from grid.lab.sweep_texts import named
 from grid.results.column_definitions import JOB_COLUMNS, MANIFEST_KEYS, SERIES_COLUMNS
-from grid.results.decision_definitions import OF_DECISIONS
-from grid.results.definitions import METRICS, OF_JOBS, OF_MACHINES
+from grid.results.definitions import METRICS, OF_DECISIONS, OF_JOBS, OF_MACHINES
 from tests.test_documentation import module
 
 PLAIN = {"", " ", "VO", "metric", "grid", "meaning", "value", "key of manifest.json"}
