@@ -26,8 +26,8 @@ import grid
 import grid.integrations.learning
 from grid.config.part_kinds import KINDS
 from grid.config.schema import Scenario
+from grid.lab.experiment import ExperimentSection
 from grid.lab.report.terms import SERIES_LABELS, TERMS
-from grid.lab.schema import ExperimentSection
 from grid.model.plugins.registry import Part, Parts
 from grid.results import (
     column_definitions,

@@ -191,9 +191,8 @@ def sweep(
     experiment of another name. `parts` are classes and functions to plug in, as for `run`. What
     failed is in what comes back. Raises InputError.
     """
-    from grid.lab.cases import load_experiment
-    from grid.lab.place import Place
-    from grid.lab.sweep import run_sweep
+    from grid.lab.experiment import load_experiment
+    from grid.lab.sweep import Place, run_sweep
 
     experiment = _meant(experiment, experiment=True)
     loaded = load_experiment(experiment, quick=quick, overrides=set, seeds=seeds)
@@ -226,6 +225,6 @@ def load_differences(
     `difference`, `low` and `high` (its interval), `level`, `seeds`, `p_value` of the two-sided
     paired t-test, and `seeds_to_decide`. What is not known is null. Raises InputError.
     """
-    from grid.lab.paired import load_differences as load
+    from grid.lab.tables import load_differences as load
 
     return load(folder, metrics, scope)

@@ -52,7 +52,7 @@ def _checked(path: Path, overrides: list[str]) -> str:
 
     if not _is_experiment(path):
         return f"{load_scenario(path, overrides).name} is a valid scenario"
-    from grid.lab.cases import expand, load_experiment
+    from grid.lab.experiment import expand, load_experiment
 
     experiment = load_experiment(path, overrides=overrides)
     cases, wrong_ones = expand(experiment, path)
@@ -89,7 +89,7 @@ def schema(
 
         printed = json_schema()
     elif kind == "experiment":
-        from grid.lab.schema import ExperimentSection
+        from grid.lab.experiment import ExperimentSection
 
         printed = ExperimentSection.model_json_schema()
     else:

@@ -77,10 +77,10 @@ def metrics(
 
     unknown = [name for name in names or () if name not in METRICS]
     if unknown:
-        from grid.lab.cases import figure_like
+        from grid.lab.experiment import metric_like
 
         first = unknown[0]
-        wrong([f"name: found {first!r}, expected {figure_like(first, list(METRICS))}"])
+        wrong([f"name: found {first!r}, expected {metric_like(first, list(METRICS))}"])
     for name in names or METRICS:
         _define(METRICS[name])
 

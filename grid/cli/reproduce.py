@@ -65,8 +65,7 @@ def reproduce(
     from grid.lab.papers.page import PAGES, differing_verdicts
     from grid.lab.papers.reproduce import How, wanted_claims
     from grid.lab.papers.reproduce import reproduce as run_and_judge
-    from grid.lab.place import Place
-    from grid.lab.progress import sweep_progress
+    from grid.lab.sweep import Place, sweep_progress
     from grid.runtime.progress import display_on
 
     if seeds is not None and as_is:

@@ -151,9 +151,9 @@ def run(
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     _refuse_options_without_live(live, in_process, of_live)
     settings = list(overrides or [])
-    from grid.lab.multirun import several
+    from grid.lab.experiment import has_several
 
-    if seeds is not None or any(several(one) for one in settings):
+    if seeds is not None or any(has_several(one) for one in settings):
         of_one: dict[str, Any] = {"--live": live, "--placement": placement}
         of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
         of_one |= {"--profile": profile, "--compile-first": compile_first}
@@ -195,8 +195,8 @@ def _run_many(
 ) -> None:
     from grid.cli.sweep import Task, carry_out
     from grid.config.shipped import find
-    from grid.lab.multirun import experiment_of
-    from grid.lab.place import Place
+    from grid.lab.experiment import experiment_of
+    from grid.lab.sweep import Place
 
     with endings(traceback=how["traceback"]):
         experiment = experiment_of(find(scenario, experiment=False), settings, seeds_of(seeds))

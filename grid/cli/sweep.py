@@ -27,9 +27,8 @@ from grid.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from grid.lab.place import Place
-    from grid.lab.schema import ExperimentSection
-    from grid.lab.sweep import Sweep
+    from grid.lab.experiment import ExperimentSection
+    from grid.lab.sweep import Place, Sweep
 
 FAILURES_SHOWN = 10
 
@@ -89,8 +88,8 @@ def sweep(
     name in the current folder comes first.
     """
     from grid.config.shipped import find
-    from grid.lab.cases import load_experiment
-    from grid.lab.place import Place
+    from grid.lab.experiment import load_experiment
+    from grid.lab.sweep import Place
 
     if events:
         wrong([NO_EVENTS])
@@ -105,10 +104,10 @@ def sweep(
         how = traceback, quiet, _given(quick, settings, seeds), page, watch, force
         task = Task(loaded, file, folder, place, *how)
         if dry_run:
-            from grid.lab.dry_run import dry_run_lines
+            from grid.lab.sweep import dry_run_lines
 
             workers = 1 if in_process else cpus
-            for line in dry_run_lines(loaded, file, folder, workers, quick=quick):
+            for line in dry_run_lines(loaded, file, folder, workers):
                 typer.echo(line)
             return
     carry_out(task)
@@ -135,9 +134,8 @@ def _run(task: Task) -> tuple[Sweep, Path | None]:
     from contextlib import nullcontext
 
     from grid.cli.pages import page_that_says
-    from grid.lab.progress import sweep_progress
     from grid.lab.reporting import write_report
-    from grid.lab.sweep import run_sweep
+    from grid.lab.sweep import run_sweep, sweep_progress
     from grid.runtime.progress import display_on
 
     page_of = page_that_says() if task.watch else nullcontext()
@@ -149,7 +147,6 @@ def _run(task: Task) -> tuple[Sweep, Path | None]:
             task.place,
             progress=sweep_progress(display, in_process=task.place.in_process),
             tell=watching.tell if watching is not None else None,
-            stage=display.stage,
             force=task.force,
         )
         if len(done.failures) == done.runs:

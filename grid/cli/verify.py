@@ -1,4 +1,4 @@
-"""`grid verify`: emulated grids beside queueing theory."""
+"""`grid verify`: validation against queueing theory."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def verify(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Hold emulated grids against closed forms and recursions of queueing theory."""
-    from grid.lab.verify.page import header, line, markdown
+    """Validate the emulator against closed forms and recursions of queueing theory."""
+    from grid.lab.verify.verify import header, line, markdown
     from grid.lab.verify.verify import verify as verify_case
     from grid.results.run_folder import check_file
     from grid.runtime.cpus import usable_cpus

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grid.lab.report.labels import counted
-from grid.lab.store import read_costs, write_json
+from grid.lab.store import read_json, write_json
 from grid.model.errors import InputError
 from grid.runtime.cpus import usable_cpus
 
@@ -54,8 +54,9 @@ class Costs:
 def _costs_in(folder: Path) -> dict[str, float]:
     path = folder / COSTS_FILE
     if path.is_file():
-        with suppress(InputError):
-            return read_costs(path)
+        with suppress(InputError, KeyError, TypeError, ValueError, AttributeError):
+            found = read_json(path)["cpu_seconds"]
+            return {str(name): float(seconds) for name, seconds in found.items()}
     return {}
 
 

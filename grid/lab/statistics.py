@@ -1,28 +1,26 @@
-"""Means with confidence intervals, paired differences, what they decide, and how many are enough.
+"""Student's confidence intervals, paired differences, Holm's method, and sample sizes.
 
-Intervals are Student's, for means of independent repetitions. Everything that is a distribution's
-comes from scipy.
-
-A comparison claims that a mean lies in a region: below zero for a difference that is claimed to be
-negative, within a margin for one that is claimed to be small. Its interval decides it where it lies
-wholly inside the region, or wholly outside.
+A comparison claims that a mean is in a region: below zero for a negative difference, within a
+margin for a small one. Its interval decides the claim if it is wholly inside or outside the region.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 MAX_REPETITIONS = 1_000_000
+ROUNDING = 1e-12
+"""Relative differences below this are rounding errors of floating point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a mean is claimed to lie: from `low` to `high`, themselves left out if `open`."""
+    """The range of a claimed mean, from `low` to `high`; the bounds are excluded if `open`."""
 
     low: float = -math.inf
     high: float = math.inf
@@ -34,14 +32,14 @@ class Region:
 
 
 BELOW_ZERO = Region(high=0.0, open=True)
-"""What is claimed of the difference first - second where the first is claimed to be lower."""
+"""The claim on first - second that the first is lower."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
     """The mean of `count` values and its confidence interval at `level`.
 
-    Of one value nothing is known but the value: its interval is everything.
+    The interval of a single value is infinite.
     """
 
     mean: float
@@ -55,12 +53,17 @@ class Interval:
         """Half the interval's length; infinite for one value."""
         return (self.high - self.low) / 2
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether several repetitions gave the same value: there is no variance to extrapolate."""
+        return self.count > 1 and self.half_width <= ROUNDING * abs(self.mean)
+
     def is_inside(self, region: Region) -> bool:
-        """Does the whole interval lie in the region?"""
+        """Whether the whole interval is in the region."""
         return self._above(region.low, region.open) and self._below(region.high, region.open)
 
     def is_outside(self, region: Region) -> bool:
-        """Does the whole interval lie outside the region?"""
+        """Whether the whole interval is outside the region."""
         return self._below(region.low, not region.open) or self._above(region.high, not region.open)
 
     def _above(self, bound: float, strictly: bool) -> bool:
@@ -71,12 +74,12 @@ class Interval:
 
     @property
     def above_zero(self) -> bool:
-        """Is the mean above zero, beyond doubt at this level?"""
+        """Whether the mean is above zero at this level."""
         return self.low > 0
 
     @property
     def below_zero(self) -> bool:
-        """Is the mean below zero, beyond doubt at this level?"""
+        """Whether the mean is below zero at this level."""
         return self.high < 0
 
 
@@ -94,26 +97,39 @@ def mean_interval(values: Sequence[float], level: float) -> Interval:
 
 
 def _quantile(level: float, count: int) -> float:
-    """How many standard errors the interval of a mean of `count` values reaches: Student's t."""
+    """The quantile of Student's t for an interval of the mean of `count` values."""
     return float(special.stdtrit(count - 1, (1 + level) / 2))
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float], level: float) -> Interval:
     """The mean of `first` - `second`, value by value, with its confidence interval.
 
-    The two have the same length; values at one place come from the same jobs (the same seed).
+    Both have the same length; values at one position share a seed, and therefore their jobs.
     """
-    differences = np.asarray(first, np.float64) - np.asarray(second, np.float64)
-    return mean_interval(differences.tolist(), level)
+    return mean_interval(_differences(first, second), level)
+
+
+def paired_values(first: Mapping[int, float], second: Mapping[int, float]) -> list[float]:
+    """`first` - `second` for the seeds that both have."""
+    seeds = [seed for seed in first if seed in second]
+    return _differences([first[seed] for seed in seeds], [second[seed] for seed in seeds])
+
+
+def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]:
+    """Differences; those within rounding errors of the values are zero."""
+    ones, others = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    found = ones - others
+    found[np.abs(found) <= ROUNDING * np.maximum(np.abs(ones), np.abs(others))] = 0.0
+    return list(map(float, found))
 
 
 def deciding_alpha(values: Sequence[float], region: Region) -> float:
-    """The least alpha at which the interval of level 1 - alpha decides; 1 where none does.
+    """The least alpha at which the interval of level 1 - alpha decides; 1 if none does.
 
     For a region with one bound it is the p-value of the two-sided t-test against that bound. For
-    one with two bounds it is twice the larger p-value of the two one-sided tests where the mean is
-    inside (so the interval is wholly inside at 1 - alpha, not at 1 - 2 alpha as TOST has it), and
-    twice the smaller one where it is outside.
+    one with two bounds it is twice the larger p-value of the two one-sided tests if the mean is
+    inside (the interval is wholly inside at 1 - alpha, not at 1 - 2 alpha as in TOST), and twice
+    the smaller one if it is outside.
     """
     exact = mean_interval(values, 0.5)
     if exact.count < 2:
@@ -152,14 +168,14 @@ def holm_levels(alphas: Sequence[float], alpha: float) -> list[float]:
 
 
 def repetitions_to_decide(values: Sequence[float], region: Region, level: float) -> int | None:
-    """How many repetitions would decide, if the values go on as they are; None if none would."""
+    """The repetitions that would decide at the same variance; None if no number would."""
     if len(values) < 2:
         return None
     return repetitions(values, region.distance(float(np.mean(values))), level)
 
 
 def repetitions(values: Sequence[float], half_width: float, level: float) -> int | None:
-    """How many repetitions bring the interval to mean ± `half_width`, if values go on as they are.
+    """The repetitions after which the interval is mean ± `half_width`, at the same variance.
 
     The smallest n with t(level, n - 1) s / sqrt(n) at most `half_width`; None for fewer than two
     values, or more than a million repetitions.

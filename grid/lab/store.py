@@ -1,4 +1,4 @@
-"""Where finished runs are kept: one file each, whole or not there."""
+"""The folder of a sweep: its description, a record and a clock file a run, and its sources."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from grid.config.text_file import read_mapping
+from grid.config.load import MAX_BYTES as MAX_SCENARIO_BYTES
+from grid.config.load import section_yaml
+from grid.config.text_file import read_mapping, read_text
+from grid.config.validate import validate
+from grid.config.yaml_tree import read_tree
+from grid.lab.experiment import MAX_BYTES as MAX_EXPERIMENT_BYTES
+from grid.lab.experiment import Case, ExperimentSection, scenario_of
 from grid.lab.record import Record
 from grid.model.errors import InputError, dotted, one_mistake
+from grid.model.plugins.source import Source
 from grid.results.run_folder import SWEEP_FILE
 
 EXPERIMENT_FILE = "experiment.yaml"
@@ -23,17 +31,16 @@ SCENARIO_FILE = "scenario.yaml"
 FAILED_FILE = "failed.json"
 LOCK = ".lock"
 CHECKSUM = "checksum"
-"""Key of what is kept of a run: the SHA-256 of all the rest."""
+"""Key in the file of a run: the SHA-256 of everything else in it."""
 KEY = "key"
-"""The same: the run's name, so that none is taken for another one."""
+"""Key in the file of a run: the key of the run, so that files cannot be mixed up."""
 
 MAX_BYTES = 1 << 25
-"""Of one file. Empty lists take some 25 times the memory that they take in JSON."""
+"""Of one file. Empty lists take about 25 times the memory that they take in JSON."""
 EXPECTED = "a file that a sweep wrote"
 
 Whole = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
 Plain = str | Whole | float | bool | None
-Figures = dict[str, float | None]
 
 
 class _Content(BaseModel):
@@ -82,42 +89,21 @@ class _FailedContent(_Content):
     failed: list[_Failure]
 
 
-class _Metrics(_Content):
-    grid: Figures
-    vos: dict[str, Figures]
-
-
-class _RecordContent(_Content):
-    scenario: dict[str, Any]
-    seed: Whole
-    metrics: _Metrics
-    more: Figures
-    quantiles: dict[str, list[float]]
-    courses: dict[str, dict[str, list[float]]]
-
-
-class _CostsContent(_Content):
-    cpu_seconds: dict[str, Annotated[float, Field(ge=0)]]
-
-
-class _ClockContent(_Content):
-    cpu_seconds: dict[str, float]
-    wall_seconds: float
-    plan_seconds: dict[str, dict[str, float]]
-
-
 class Store:
-    """The folder of a sweep: `runs/KEY.json`, and `clock/KEY.json` for what no two runs share."""
+    """The runs in the folder of a sweep.
+
+    `runs/KEY.json` has what is reproducible, `clock/KEY.json` what was measured on the real clock.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def has(self, key: str) -> bool:
-        """Is the run of this key finished?"""
+        """Whether the run of this key is finished."""
         return self._path("runs", key).exists()
 
     def is_sound(self, key: str) -> bool:
-        """Are both files of the run as they were written?"""
+        """Whether both files of the run are as they were written."""
         try:
             self.record(key)
             self.clock(key)
@@ -126,30 +112,30 @@ class Store:
         return True
 
     def write(self, key: str, record: Record, clock: Record) -> None:
-        """Keep a run. It is there from the moment that its file in `runs` is, which is the last."""
+        """Store a run. It is finished once its file in `runs`, written last, is there."""
         for kind, content in (("clock", clock), ("runs", record)):
             named = content | {KEY: key}
             write_json(self._path(kind, key), named | {CHECKSUM: _checksum(named)})
 
     def record(self, key: str) -> Record:
-        """What came of the run. Raises InputError where it is not as it was written."""
-        return _read_sealed(self._path("runs", key), _RecordContent)
+        """The results of the run. Raises InputError if they are damaged."""
+        return _read_sealed(self._path("runs", key))
 
     def clock(self, key: str) -> Record:
-        """What the run cost. Raises InputError where it is not as it was written."""
-        return _read_sealed(self._path("clock", key), _ClockContent)
+        """The CPU and wall seconds of the run. Raises InputError if they are damaged."""
+        return _read_sealed(self._path("clock", key))
 
     def _path(self, kind: str, key: str) -> Path:
         return self.folder / kind / f"{key}.json"
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep the folder to this process, made if need be. Raises InputError where it cannot."""
+        """Make the folder if need be and lock it. Raises InputError if that fails."""
         self.refuse_other_folders()
         try:
             for kind in ("runs", "clock"):
                 (self.folder / kind).mkdir(parents=True, exist_ok=True)
-            # The lock goes with the process that holds it, however it ends.
+            # The kernel releases the lock when the process ends, however it ends.
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
             lock = os.fdopen(os.open(self.folder / LOCK, flags, 0o666), "wb")
         except OSError as error:
@@ -164,38 +150,39 @@ class Store:
             yield
 
     def refuse_other_folders(self) -> None:
-        """Raises InputError where the folder is there and not that of a sweep."""
+        """Raises InputError if the folder exists and is not that of a sweep."""
+        expected = "a new folder, or that of a sweep"
         if not self.folder.is_dir() and (self.folder.exists() or self.folder.is_symlink()):
             found = "a file" if self.folder.exists() else "a link to nothing"
-            raise self._mistake(found, "a new folder, or that of a sweep")
+            raise self._mistake(found, expected)
         names = {path.name for path in self.folder.iterdir()} if self.folder.exists() else set()
-        # One that was killed before it had begun has less in it.
-        is_ours = SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}
-        if not is_ours:
-            raise self._mistake("a folder that is no sweep", "a new folder, or that of a sweep")
+        # A sweep that was killed at its start has no description yet.
+        is_sweep = SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}
+        if not is_sweep:
+            raise self._mistake("a folder that is no sweep", expected)
         if any((self.folder / kind).is_symlink() for kind in ("runs", "clock")):
-            raise self._mistake("a link to another folder", "a new folder, or that of a sweep")
+            raise self._mistake("a link to another folder", expected)
 
     def _mistake(self, found: str, expected: str) -> InputError:
         return one_mistake("", found, expected, str(self.folder))
 
 
 class TwoStores:
-    """Finished runs of two sweeps as one."""
+    """The runs of two sweeps together."""
 
     def __init__(self, first: Store | TwoStores, second: Store | TwoStores) -> None:
         self._stores = first, second
 
     def has(self, key: str) -> bool:
-        """Is the run of this key finished?"""
+        """Whether the run of this key is finished."""
         return any(store.has(key) for store in self._stores)
 
     def record(self, key: str) -> Record:
-        """What came of the run."""
+        """The results of the run."""
         return self._with(key).record(key)
 
     def clock(self, key: str) -> Record:
-        """What the run cost."""
+        """The CPU and wall seconds of the run."""
         return self._with(key).clock(key)
 
     def _with(self, key: str) -> Store | TwoStores:
@@ -203,22 +190,23 @@ class TwoStores:
         return first if first.has(key) else second
 
 
+# Files
+
+
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write `content` so that the file is there whole or not at all."""
+    """Write `content` atomically."""
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
     write_text(path, text + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` so that the file is there whole or not at all."""
+    """Write `text` atomically: the whole file or none, also if the machine loses power."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    # What is there of this name, such as a link, is nothing to write to.
-    partial.unlink(missing_ok=True)
+    partial.unlink(missing_ok=True)  # A link of this name must not be followed.
     try:
         with partial.open("x", encoding="utf-8") as file:
             file.write(text)
             file.flush()
-            # Else a machine that loses its power may keep the name and lose the content.
             os.fsync(file.fileno())
         partial.replace(path)
     except OSError as error:
@@ -226,16 +214,21 @@ def write_text(path: Path, text: str) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
+def read_json(path: Path) -> Record:
+    """The mapping in a JSON file of a sweep or run. Raises InputError."""
+    return read_mapping(path, MAX_BYTES, EXPECTED)
+
+
 def refuse_sweep(folder: Path) -> None:
-    """Raises InputError where the folder is that of a sweep and somebody looks for jobs in it."""
+    """Raises InputError if the folder is that of a sweep, for commands that need jobs."""
     if (folder / SWEEP_FILE).is_file():
-        expected = "that of a run: a sweep keeps no jobs. Run the one that you want by itself: "
+        expected = "that of a run: a sweep stores no jobs. Run one of its cases by itself: "
         expected += "grid run SCENARIO --set KEY=VALUE --seed N"
         raise one_mistake("", "the folder of a sweep", expected, str(folder))
 
 
 def read_sweep(folder: Path) -> Record:
-    """What the sweep in `folder` says of itself. Raises InputError where there is none."""
+    """The description of the sweep in `folder`. Raises InputError."""
     path = folder / SWEEP_FILE
     sweep = _of_shape(path, read_json(path), _SweepContent)
     for case in sweep["cases"]:
@@ -247,22 +240,22 @@ def read_sweep(folder: Path) -> Record:
 
 
 def runs_missing(folder: Path) -> tuple[int, int]:
-    """How many runs of the sweep in `folder` are not in it, and how many it is to have."""
+    """How many runs of the sweep in `folder` are missing, and how many it has in all."""
     store, cases = Store(folder), read_sweep(folder)["cases"]
     return sum(not store.has(case["key"]) for case in cases), len(cases)
 
 
 def other_sweep(folder: Path, name: str) -> str | None:
-    """The name of the experiment that `folder` has a sweep of, if it is another one."""
+    """The name of the experiment whose sweep is in `folder`, if that is not `name`."""
     try:
-        there: str = read_sweep(folder)["name"] if (folder / SWEEP_FILE).exists() else name
+        found: str = read_sweep(folder)["name"] if (folder / SWEEP_FILE).exists() else name
     except InputError:
         return None
-    return None if there == name else there
+    return None if found == name else found
 
 
 def read_failures(folder: Path) -> list[Record]:
-    """The runs of a sweep that failed: point, seed and error. Raises InputError."""
+    """The failed runs of a sweep: point, seed and error. Raises InputError."""
     path = folder / FAILED_FILE
     if not path.exists():
         return []
@@ -270,30 +263,17 @@ def read_failures(folder: Path) -> list[Record]:
     return failures
 
 
-def read_costs(path: Path) -> dict[str, float]:
-    """CPU seconds by the name of an experiment. Raises InputError."""
-    seconds: dict[str, float] = _of_shape(path, read_json(path), _CostsContent)["cpu_seconds"]
-    return seconds
-
-
-def read_json(path: Path) -> Record:
-    """The mapping in a JSON file of a sweep or run. Raises InputError where there is none."""
-    return read_mapping(path, MAX_BYTES, EXPECTED)
-
-
-def _read_sealed(path: Path, shape: type[_Content]) -> Record:
+def _read_sealed(path: Path) -> Record:
     content = read_json(path)
     try:
         is_sound = content.pop(CHECKSUM, None) == _checksum(content)
-        # Without a key: written before there was one in it.
         is_sound &= content.pop(KEY, path.stem) == path.stem
     except RecursionError:
         raise _no_file_of_a_sweep(path, "values nested too deep") from None
     if not is_sound:
-        expected = "what the sweep wrote; the same sweep does the run again"
+        expected = "what the sweep wrote; the same sweep repeats the run"
         raise _no_file_of_a_sweep(path, "a result that was changed or damaged", expected)
-    # Whoever makes up a result can make up its checksum.
-    return _of_shape(path, content, shape)
+    return content
 
 
 def _checksum(content: Mapping[str, Any]) -> str:
@@ -306,10 +286,90 @@ def _of_shape(path: Path, content: Record, shape: type[_Content]) -> Record:
         shape.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = dotted(first["loc"])
-        raise _no_file_of_a_sweep(path, f"{where}: {first['msg']}") from None
+        raise _no_file_of_a_sweep(path, f"{dotted(first['loc'])}: {first['msg']}") from None
     return content
 
 
 def _no_file_of_a_sweep(path: Path, found: str, expected: str = EXPECTED) -> InputError:
     return one_mistake("", found, expected, str(path))
+
+
+# Sources
+
+_SCENARIO_LINE = re.compile(r"^scenario:[ \t].*?(?=[ \t]+#|[ \t]*$)", re.MULTILINE)
+
+
+def write_sources(
+    folder: Path, experiment: ExperimentSection, file: Path | None, cases: Iterable[Case]
+) -> None:
+    """Copy the experiment, its scenario and the plugin files of its `cases` into `folder`.
+
+    The copy of a sweep's folder can therefore be run again. Texts are copied with their comments.
+    Logs are not copied, since they may be large. Raises InputError.
+    """
+    sources = {id(case.scenario.parts): case.scenario.parts.sources for case in cases}
+    of_files = {
+        one.written: one for by_name in sources.values() for one in by_name.values() if one.written
+    }
+    paths = _paths_in_folder(of_files)
+    for written, source in of_files.items():
+        _write_plugin(folder, paths[written], source.text)
+    scenario = scenario_of(experiment, file)
+    if isinstance(scenario, Path):
+        text = read_text(scenario, MAX_SCENARIO_BYTES, "a scenario")
+        write_text(folder / SCENARIO_FILE, _with_paths(text, paths))
+        experiment = experiment.model_copy(update={"scenario": SCENARIO_FILE})
+    else:
+        (folder / SCENARIO_FILE).unlink(missing_ok=True)
+    write_text(folder / EXPERIMENT_FILE, _with_paths(_text_of(experiment, file), paths))
+
+
+def _text_of(experiment: ExperimentSection, file: Path | None) -> str:
+    """The text of the file if options of the command left it unchanged; else generated YAML."""
+    if file is not None:
+        text = read_text(file, MAX_EXPERIMENT_BYTES, "an experiment")
+        if experiment.scenario == SCENARIO_FILE:
+            text = _SCENARIO_LINE.sub(f"scenario: {SCENARIO_FILE}", text, count=1)
+        with suppress(InputError):
+            if validate(read_tree(text, str(file))[0], ExperimentSection) == experiment:
+                return text
+    return section_yaml(experiment)
+
+
+def _paths_in_folder(files: Mapping[str, Source]) -> dict[str, str]:
+    """The path of each plugin file in the folder, by the path that the scenario has.
+
+    Relative paths stay; files from elsewhere get a unique name.
+    """
+    paths = {
+        written: written
+        for written in files
+        if not Path(written).is_absolute() and ".." not in Path(written).parts
+    }
+    for written in files:
+        if written not in paths:
+            path, number = Path(written), 1
+            name = path.name
+            while name in paths.values():
+                number += 1
+                name = f"{path.stem}-{number}{path.suffix}"
+            paths[written] = name
+    return paths
+
+
+def _write_plugin(folder: Path, path: str, text: str) -> None:
+    parent = folder
+    for step in Path(path).parts[:-1]:
+        parent /= step
+        if parent.is_symlink():
+            raise one_mistake("", "a link", "a folder", str(parent))
+        parent.mkdir(exist_ok=True)
+    write_text(folder / path, text)
+
+
+def _with_paths(text: str, paths: Mapping[str, str]) -> str:
+    """`text` with references to plugin files replaced by their paths in the folder."""
+    for written, path in paths.items():
+        if written != path:
+            text = path.join(re.split(rf"(?<![\w./~-]){re.escape(written)}(?=:)", text))
+    return text

@@ -1,4 +1,4 @@
-"""A finished sweep as numbers to compare: values of a metric at chosen points, seed by seed."""
+"""The results of a sweep: values of a metric at a point, by seed, with intervals."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from grid.config.schema import Scenario
-from grid.lab.cases import Point
+from grid.lab.experiment import Point
 from grid.lab.record import Record
-from grid.lab.statistics import Interval, mean_interval, paired_difference
+from grid.lab.statistics import Interval, mean_interval, paired_values
 from grid.lab.store import Store, TwoStores, read_failures, read_sweep
 
 GRID = "grid"
@@ -21,9 +21,9 @@ PART_OF_COURSE = re.compile(r"(\w+)\[([\d.]+):([\d.]+)\]")
 
 @dataclass(frozen=True)
 class Study:
-    """The runs of a sweep that are there: pairs of a point and a seed, with the key of each.
+    """The finished runs of a sweep: point, seed and key of each.
 
-    `absent` are points without runs, and why they have none.
+    `absent` are points without runs, with the reason.
     """
 
     name: str
@@ -37,10 +37,10 @@ class Study:
     code: str = ""
     """The version of the code that the runs were made with."""
     names: Mapping[str, str] = field(default_factory=dict)
-    """Metrics that stand for others: by the one that is asked for, the one that is given."""
+    """Aliases of metrics: the metric that is looked up for a requested name."""
 
     def seen(self, where: Mapping[str, Any], names: Mapping[str, str]) -> Study:
-        """The runs at the values of `where`, which their points then lack; `names` for metrics."""
+        """The runs at the values of `where`, without these axes; `names` are aliases of metrics."""
 
         def fits(point: Point) -> bool:
             return where.items() <= point.items()
@@ -57,7 +57,7 @@ class Study:
         )
 
     def filled_from(self, other: Study, axis: str) -> Study:
-        """These runs, and those of `other` that differ in `axis` alone, of the same seeds."""
+        """These runs, and those of `other` with the same seeds that differ only in `axis`."""
         points = [point for point, _, _ in self.runs]
         seeds = {seed for _, seed, _ in self.runs}
 
@@ -79,7 +79,7 @@ class Study:
         )
 
     def limited_to(self, other: Study) -> Study:
-        """The runs at points and with seeds that `other` has, too."""
+        """The runs at points and with seeds that `other` has as well."""
         points = [point for point, _, _ in other.runs]
         seeds = {seed for _, seed, _ in other.runs}
         runs = tuple(run for run in self.runs if run[0] in points and run[1] in seeds)
@@ -90,7 +90,7 @@ class Study:
         return replace(self, axes=axes, runs=runs)
 
     def repeated_over(self, axis: str) -> Study:
-        """The runs at the values of `axis` taken together, each with seeds of its own."""
+        """The runs with each pair of a value of `axis` and a seed as one repetition."""
         places = {str(value): place for place, value in enumerate(self.axes[axis])}
         rests: dict[str, int] = {}
         runs = []
@@ -114,18 +114,18 @@ class Study:
 
     @cached_property
     def records(self) -> dict[str, Record]:
-        """What came of each run, by key."""
+        """The results of each run, by key."""
         return {key: self.store.record(key) for _, _, key in self.runs}
 
     @cached_property
     def clocks(self) -> dict[str, Record]:
-        """What each run cost, by key."""
+        """The real-clock times of each run, by key."""
         return {key: self.store.clock(key) for _, _, key in self.runs}
 
     def keys(self, where: Mapping[str, Any]) -> dict[int, str]:
-        """The key of each seed at the point that has the values of `where`; empty if none does.
+        """The key of each seed at the point with the values of `where`; empty if there is none.
 
-        Raises ValueError where `where` fits several points.
+        Raises ValueError if `where` matches several points.
         """
         fitting = [run for run in self.runs if where.items() <= run[0].items()]
         found = {seed: key for _, seed, key in fitting}
@@ -134,7 +134,7 @@ class Study:
         return found
 
     def reason_for(self, where: Mapping[str, Any]) -> str:
-        """Why there is no run at the point that has the values of `where`; empty if unknown."""
+        """Why there is no run at the point with the values of `where`; empty if unknown."""
         reasons = [why for point, why in self.absent if where.items() <= point.items()]
         return reasons[0] if reasons else ""
 
@@ -146,11 +146,10 @@ class Study:
         ]
 
     def values(self, metric: str, where: Mapping[str, Any]) -> dict[int, float]:
-        """The metric of the grid at a point, by seed; seeds where it does not apply left out.
+        """The metric of the grid at a point, by seed, without seeds that do not have it.
 
-        A metric that begins with `plan_seconds_` is looked up among what was timed; `a+b` is the
-        sum of two metrics, and `-a` a metric with its sign turned. `a[0.5:0.8]` is the mean of the
-        course `a` from half to four fifths of where it ends on its own axis.
+        `plan_seconds_*` are real-clock times; `a+b` is a sum of metrics, `-a` a negated metric.
+        `a[0.5:0.8]` is the mean of the time series `a` from 50 % to 80 % of its length.
         """
         given = self.names.get(metric, metric)
         found = {seed: self._value(given, key) for seed, key in self.keys(where).items()}
@@ -173,7 +172,7 @@ class Study:
         return None if value is None else float(value)
 
     def interval(self, metric: str, where: Mapping[str, Any]) -> Interval | None:
-        """The mean over seeds with its confidence interval; None where there is no value."""
+        """The mean over seeds with its confidence interval; None if there is no value."""
         values = list(self.values(metric, where).values())
         return mean_interval(values, self.level) if values else None
 
@@ -182,12 +181,8 @@ class Study:
     ) -> Interval | None:
         """The mean of first - second over the seeds that both have, paired by seed."""
         ones, others = self.values(metric, first), self.values(metric, second)
-        seeds = [seed for seed in ones if seed in others]
-        if not seeds:
-            return None
-        return paired_difference(
-            [ones[seed] for seed in seeds], [others[seed] for seed in seeds], self.level
-        )
+        values = paired_values(ones, others)
+        return mean_interval(values, self.level) if values else None
 
     def pairs(self) -> Iterator[tuple[Point, Point]]:
         """Points that differ in the compared axis alone: the first value's with each other's."""
@@ -254,7 +249,7 @@ def _mean_waiting(policies: Sequence[Mapping[str, float]]) -> float | None:
 
 
 def read_study(folder: Path) -> Study:
-    """The sweep in `folder`. Raises InputError where it is none."""
+    """The sweep in `folder`. Raises InputError if there is none."""
     sweep = read_sweep(folder)
     store = Store(folder)
     return Study(
@@ -275,3 +270,12 @@ def read_study(folder: Path) -> Study:
         store,
         sweep["code"],
     )
+
+
+def read_repeated(folder: Path) -> Study:
+    """The sweep in `folder`, with the values of the axis in `repeated_over` as repetitions.
+
+    Raises InputError if there is no sweep.
+    """
+    axis, study = read_sweep(folder).get("repeated_over"), read_study(folder)
+    return study if axis is None else study.repeated_over(axis)

@@ -1,4 +1,4 @@
-"""A sweep: all runs of an experiment that are not there yet, and tables of all that are."""
+"""Run a sweep: all missing runs of an experiment, in this process or as Ray tasks."""
 
 from __future__ import annotations
 
@@ -9,35 +9,58 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from grid.config.part_checks import unnamed_objects
 from grid.config.schema import Scenario
-from grid.config.traces import logs_of
-from grid.config.workload import realize
-from grid.lab.agenda import Kind
-from grid.lab.cases import (
+from grid.lab.code import code_version
+from grid.lab.experiment import (
     FROM_PYTHON,
     Case,
+    ExperimentSection,
     Objects,
     Point,
     expand,
     key_of,
     measured_intervals,
 )
-from grid.lab.code import code_version
-from grid.lab.place import Place
 from grid.lab.record import Answer, Record, Step, Work, attempt
-from grid.lab.schema import ExperimentSection
-from grid.lab.store import FAILED_FILE, Store, other_sweep, write_json
-from grid.lab.sweep_looks import SweepLooks, Tally, Tell
-from grid.model.errors import InputError, one_mistake
+from grid.lab.store import FAILED_FILE, Store, other_sweep, write_json, write_sources
+from grid.model.errors import InputError, one_mistake, only_on_ray
 from grid.results.run_folder import SWEEP_FILE
-from grid.runtime.outcome import Stage, tell_nobody
+from grid.results.sweep_look import Cell, SweepBeginning, SweepNews
+from grid.runtime.progress import Display
+
+QUEUED_TASKS_PER_CPU = 3
+"""Tasks that Ray holds beyond the running ones, so that no CPU waits for the driver."""
+TICK_SECONDS = 1.0
+RETRIES = 3
+"""Of a run whose worker died, and of Ray itself."""
+SAMPLE = 200
+"""How many earlier runs an estimate of run times is from at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where runs are executed: a Ray cluster at `address`, `cpus` of this machine, or in process.
+
+    Raises InputError for options that do not apply in one process.
+    """
+
+    address: str | None = None
+    cpus: int | None = None
+    in_process: bool = False
+
+    def __post_init__(self) -> None:
+        if self.cpus is not None and self.cpus < 1:
+            raise one_mistake("cpus", repr(self.cpus), "at least 1")
+        if self.in_process:
+            only_on_ray(address=self.address, cpus=self.cpus)
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A run that came to nothing, and why."""
+    """A failed run and its error, in one line or with a traceback after it."""
 
     point: Point
     seed: int
@@ -50,11 +73,10 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A sweep that has ended: where its results are, and how its runs went.
+    """A finished sweep.
 
-    `runs` is how many the experiment has, of which `kept` were there before; `damaged` results
-    were there and not as they had been written, and their runs were done again. Workers were ready
-    after `start_seconds`, and the runs then took `run_seconds` altogether.
+    Of `runs`, `kept` were stored before; `damaged` ones were stored, found damaged and repeated.
+    `start_seconds` is until the workers were ready, `run_seconds` from then on.
     """
 
     folder: Path
@@ -66,15 +88,28 @@ class Sweep:
     damaged: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The state of a running sweep: of `runs`, `kept` were stored before it began."""
+
+    runs: int
+    kept: int
+    done: int = 0
+    failed: int = 0
+    running: int = 0
+
+
 Progress = Callable[[Tally], None]
+Publish = Callable[[SweepBeginning | SweepNews], None]
+"""Receives updates for the live page. Must return at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An experiment, the file it stands in (None: Python), and the folder of its results.
+    """A requested sweep: an experiment, its file (None: Python), and the folder for the results.
 
-    `objects` are parts to plug in, by kind and name. With `partly` it is enough that some
-    combination makes a right scenario. With `force` the folder may have another experiment.
+    `objects` are plugins by kind and name. With `partly`, points that are no valid scenario are
+    left out. With `force` the folder may hold a sweep of another experiment.
     """
 
     experiment: ExperimentSection
@@ -86,26 +121,20 @@ class Wanted:
 
 
 @dataclass(slots=True)
-class _Part:
-    """What is done for one experiment: its cases with their keys, and what failed so far."""
+class _Open:
+    """A sweep whose folder is locked: its cases with their keys, and the runs that it lacks."""
 
     store: Store
     cases: list[Case]
     keys: list[str]
-    missing: list[tuple[str, Case]]
+    missing: dict[str, Case]
     damaged: int = 0
     failures: list[Failure] = field(default_factory=list)
 
     @property
-    def kept(self) -> int:
-        return len(set(self.keys)) - len(self.missing)
-
-    def kept_records(self) -> Iterator[tuple[str, Record]]:
-        """The runs that are there already, by their keys."""
-        missing = dict(self.missing)
-        return (
-            (key, self.store.record(key)) for key in dict.fromkeys(self.keys) if key not in missing
-        )
+    def kept(self) -> list[str]:
+        """The keys of the runs that were stored before."""
+        return [key for key in dict.fromkeys(self.keys) if key not in self.missing]
 
 
 def run_sweep(
@@ -116,19 +145,17 @@ def run_sweep(
     *,
     progress: Progress | None = None,
     objects: Objects | None = None,
-    tell: Tell | None = None,
-    stage: Stage = tell_nobody,
+    tell: Publish | None = None,
     force: bool = False,
 ) -> Sweep:
-    """Do the runs of `experiment` that `folder` does not have yet, then write its tables.
+    """Execute the runs of `experiment` that `folder` lacks, then write its tables.
 
-    `file` is where the experiment stands; None: in Python. Raises InputError where `folder` is
-    something else or, without `force`, has an experiment of another name, and where a combination
-    makes no right scenario; a run that fails is in the Sweep.
-    `tell` is for those who watch, and `stage` hears how far the compiler is in this process.
+    `file` is where the experiment was read (None: in Python). Raises InputError if `folder` is not
+    a sweep's or, without `force`, that of another experiment, or if a combination is no valid
+    scenario. A failed run is reported in the result. `tell` publishes updates for a live page.
     """
     wanted = Wanted(experiment, file, folder, objects=objects or {}, force=force)
-    (found,) = run_sweeps([wanted], place, progress, tell, stage)
+    (found,) = run_sweeps([wanted], place, progress, tell)
     if isinstance(found, InputError):
         raise found
     return found
@@ -138,36 +165,29 @@ def run_sweeps(
     wanted: Sequence[Wanted],
     place: Place,
     progress: Progress | None = None,
-    tell: Tell | None = None,
-    stage: Stage = tell_nobody,
+    tell: Publish | None = None,
 ) -> list[Sweep | InputError]:
-    """Several sweeps as one: no CPU waits for the last runs of one while others have some left.
+    """Several sweeps at once, so that no CPU idles at the end of each.
 
-    Runs are taken from all in turn. A sweep that cannot begin gives its InputError instead. `tell`
-    hears of the first one.
+    A sweep that cannot begin yields its InputError. `tell` publishes updates of the first sweep.
     """
     with ExitStack() as locks:
-        parts = [_part(one, locks) for one in wanted]
-        right = [part for part in parts if isinstance(part, _Part)]
-        looks = None
-        if tell is not None and right:
-            looks = SweepLooks(tell, wanted[0].experiment, right[0].cases, right[0].keys)
-        start_seconds, run_seconds = _run_missing(right, place, progress, looks, stage)
-        return [
-            _finished(part, start_seconds, run_seconds) if isinstance(part, _Part) else part
-            for part in parts
-        ]
+        opened = [_open(one, locks) for one in wanted]
+        valid = [one for one in opened if isinstance(one, _Open)]
+        updates = None
+        if tell is not None and valid:
+            updates = _Updates(tell, wanted[0].experiment, valid[0].cases, valid[0].keys)
+        seconds = _run_missing(valid, place, progress, updates)
+        return [_close(one, *seconds) if isinstance(one, _Open) else one for one in opened]
 
 
-def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
-    """Take the folder of a sweep, until `locks` are closed, and see what it lacks."""
+def _open(wanted: Wanted, locks: ExitStack) -> _Open | InputError:
+    """Lock and describe the folder of a sweep, and find out which runs it lacks."""
     from grid.lab.tables import remove_tables
 
     cases, refused = expand(wanted.experiment, wanted.file, wanted.objects)
     if refused and not (wanted.partly and cases):
-        # Combinations share most of their mistakes.
-        mistakes = dict.fromkeys(mistake for _, error in refused for mistake in error.mistakes)
-        return InputError(list(mistakes))
+        return _all_mistakes(refused)
     if not refused:
         scenarios, source = [case.scenario for case in cases], str(wanted.file or FROM_PYTHON)
         if unnamed := unnamed_objects(wanted.objects, scenarios, source):
@@ -184,127 +204,17 @@ def _part(wanted: Wanted, locks: ExitStack) -> _Part | InputError:
     code = code_version()
     keys = [key_of(case, code) for case in cases]
     _describe(store, wanted.experiment, wanted.file, cases, keys, refused)
-    # Two combinations may come to the same run; it is done once.
+    # Two combinations may resolve to the same run, which is executed once.
     run_of = dict(zip(keys, cases, strict=True))
     missing = {key: case for key, case in run_of.items() if not store.is_sound(key)}
-    damaged = sum(store.has(key) for key in missing)
     if missing:
         remove_tables(store)
-    return _Part(store, cases, keys, list(missing.items()), damaged)
+    return _Open(store, cases, keys, missing, sum(store.has(key) for key in missing))
 
 
-def _finished(part: _Part, start_seconds: float, run_seconds: float) -> Sweep:
-    """Leave the tables of a sweep whose runs are done, and what failed."""
-    from grid.lab.paired import write_differences
-    from grid.lab.tables import write_tables
-
-    part.failures.sort(key=lambda failure: (str(failure.point), failure.seed))
-    write_tables(part.store)
-    _tell_failures(part.store, part.failures)
-    write_differences(part.store.folder)
-    return Sweep(
-        part.store.folder,
-        len(part.cases),
-        part.kept,
-        tuple(part.failures),
-        start_seconds,
-        run_seconds,
-        part.damaged,
-    )
-
-
-def _run_missing(
-    parts: Sequence[_Part],
-    place: Place,
-    progress: Progress | None,
-    looks: SweepLooks | None = None,
-    stage: Stage = tell_nobody,
-) -> tuple[float, float]:
-    """Do the runs that the parts lack. Seconds until workers were ready, and from then on."""
-    in_turn = itertools.zip_longest(
-        *([(part, key, case) for key, case in part.missing] for part in parts)
-    )
-    runs = [run for turn in in_turn for run in turn if run is not None]
-    kept = sum(part.kept for part in parts)
-    tally = Tally(kept + len(runs), kept)
-    if progress is not None:
-        progress(tally)
-    if looks is not None:
-        looks.begin(parts[0].kept_records(), tally)
-    work = [(n, case.scenario, case.file, case.measure) for n, (_, _, case) in enumerate(runs)]
-    begun = ready = time.monotonic()
-    number_of = {id(part): number for number, part in enumerate(parts)}
-    kinds = [(number_of[id(part)], case.kind) for part, _, case in runs]
-    for step in _steps(work, kinds, place, stage):
-        tally = dataclasses.replace(tally, running=step.running)
-        ended: tuple[str, Answer | None] | tuple[()] = ()
-        if step.number is None:
-            ready = time.monotonic() if step.is_first else ready
-        else:
-            part, key, case = runs[step.number]
-            is_done = _keep(part, key, case, step.answer)
-            more = {"done": tally.done + 1} if is_done else {"failed": tally.failed + 1}
-            tally = dataclasses.replace(tally, **more)
-            ended = key, step.answer
-        if progress is not None:
-            progress(tally)
-        if looks is not None:
-            looks.step(tally, *ended)
-    if looks is not None:
-        looks.end(tally)
-    return ready - begun, time.monotonic() - ready
-
-
-def _keep(part: _Part, key: str, case: Case, answer: Answer | None) -> bool:
-    """Write what came of a run, or note that it failed."""
-    if answer is None or isinstance(answer, str):
-        part.failures.append(Failure(case.point, case.seed, answer or "no answer"))
-        return False
-    part.store.write(key, *answer)
-    return True
-
-
-def _steps(
-    work: Sequence[Work], kinds: Sequence[Kind], place: Place, stage: Stage = tell_nobody
-) -> Iterator[Step]:
-    if not work:
-        return
-    if place.in_process:
-        compiled: set[Kind] = set()
-        for (number, scenario, file, measure), kind in zip(work, kinds, strict=True):
-            if measure == "run" and kind not in compiled:
-                compiled.add(kind)
-                _compile(scenario, file, stage)
-            yield Step(1, number, attempt(scenario, file, measure))
-        return
-    from grid.lab.tasks import run_all
-
-    yield from run_all(work, kinds, place.address, place.cpus)
-
-
-def _compile(scenario: Scenario, file: str, stage: Stage) -> None:
-    """Compile what the runs of a kind need side by side, and wait for it.
-
-    To read a log for that would take longer than it saves where all is compiled.
-    """
-    from grid.runtime.compiling import compiling_ahead
-
-    if logs_of(scenario):
-        return
-    # It is a start ahead and no more: whatever is wrong, the run tells, and others go on.
-    with suppress(Exception), compiling_ahead() as ahead:
-        grid, _ = realize(scenario, file)
-        ahead.begin(grid, first=True)
-        ahead.meanwhile(stage)
-        stage("running")
-
-
-def perform_all(cases: Sequence[Case], place: Place) -> Iterator[tuple[int, Answer]]:
-    """Do runs without keeping them: the number of each that has ended, and what came of it."""
-    work = [(n, case.scenario, case.file, case.measure) for n, case in enumerate(cases)]
-    for step in _steps(work, [(0, case.kind) for case in cases], place):
-        if step.number is not None:
-            yield step.number, step.answer or "no answer"
+def _all_mistakes(refused: Sequence[tuple[Point, InputError]]) -> InputError:
+    """Each error once: combinations share most of them."""
+    return InputError(list(dict.fromkeys(one for _, error in refused for one in error.mistakes)))
 
 
 def _describe(
@@ -315,10 +225,9 @@ def _describe(
     keys: list[str],
     refused: list[tuple[Point, InputError]],
 ) -> None:
-    """Leave in the folder what makes it readable by itself."""
+    """Write sweep.json and the sources of the sweep."""
     from grid.config.part_kinds import metric_bounds, metric_meanings
     from grid.config.traces import hashes_of_logs
-    from grid.lab.sweep_sources import write_sources
     from grid.runtime.manifest import versions
 
     write_sources(store.folder, experiment, file, cases)
@@ -355,9 +264,317 @@ def _describe(
     )
 
 
-def _tell_failures(store: Store, failures: Sequence[Failure]) -> None:
-    path = store.folder / FAILED_FILE
-    if failures:
-        write_json(path, {"failed": [dataclasses.asdict(failure) for failure in failures]})
+def _close(sweep: _Open, start_seconds: float, run_seconds: float) -> Sweep:
+    """Write the tables and failures of a sweep whose runs are done."""
+    from grid.lab.tables import write_differences, write_tables
+
+    sweep.failures.sort(key=lambda failure: (str(failure.point), failure.seed))
+    write_tables(sweep.store)
+    path = sweep.store.folder / FAILED_FILE
+    if sweep.failures:
+        write_json(path, {"failed": [dataclasses.asdict(failure) for failure in sweep.failures]})
     else:
         path.unlink(missing_ok=True)
+    write_differences(sweep.store.folder)
+    counts = len(sweep.cases), len(sweep.kept), tuple(sweep.failures)
+    return Sweep(sweep.store.folder, *counts, start_seconds, run_seconds, sweep.damaged)
+
+
+def _run_missing(
+    sweeps: Sequence[_Open], place: Place, progress: Progress | None, updates: _Updates | None
+) -> tuple[float, float]:
+    """Execute the missing runs. Returns seconds until workers were ready, and from then on."""
+    runs = _in_order(sweeps)
+    kept = sum(len(one.kept) for one in sweeps)
+    tally = Tally(kept + len(runs), kept)
+    if progress is not None:
+        progress(tally)
+    if updates is not None:
+        store = sweeps[0].store
+        updates.begin([(key, store.record(key)) for key in sweeps[0].kept], tally)
+    work = [_work(number, case) for number, (_, _, case) in enumerate(runs)]
+    begun = ready = time.monotonic()
+    for step in _steps(work, place):
+        tally = dataclasses.replace(tally, running=step.running)
+        ended: tuple[str, Answer | None] | tuple[()] = ()
+        if step.number is None:
+            ready = time.monotonic() if step.is_first else ready
+        else:
+            sweep, key, case = runs[step.number]
+            if answer := _error_of(step.answer):
+                sweep.failures.append(Failure(case.point, case.seed, answer))
+                tally = dataclasses.replace(tally, failed=tally.failed + 1)
+            elif isinstance(step.answer, tuple):
+                sweep.store.write(key, *step.answer)
+                tally = dataclasses.replace(tally, done=tally.done + 1)
+            ended = key, step.answer
+        if progress is not None:
+            progress(tally)
+        if updates is not None:
+            updates.step(tally, *ended)
+    if updates is not None:
+        updates.end(tally)
+    return ready - begun, time.monotonic() - ready
+
+
+def _error_of(answer: Answer | None) -> str:
+    """Why a run has no results; empty if it has."""
+    return "" if isinstance(answer, tuple) else answer or "no answer"
+
+
+def _in_order(sweeps: Sequence[_Open]) -> list[tuple[_Open, str, Case]]:
+    """The missing runs, from all sweeps in turn.
+
+    The first run of each kind compiles what the others load from disk, so it comes early.
+    """
+    lists = ([(one, key, case) for key, case in one.missing.items()] for one in sweeps)
+    runs = [run for turn in itertools.zip_longest(*lists) for run in turn if run is not None]
+    seen: set[tuple[int, str]] = set()
+    first: list[tuple[_Open, str, Case]] = []
+    rest: list[tuple[_Open, str, Case]] = []
+    for run in runs:
+        kind = id(run[0]), run[2].kind
+        (rest if kind in seen else first).append(run)
+        seen.add(kind)
+    return first + rest
+
+
+def _work(number: int, case: Case) -> Work:
+    return number, case.scenario, case.file, case.measure
+
+
+def perform_all(cases: Sequence[Case], place: Place) -> Iterator[tuple[int, Answer]]:
+    """Execute runs without storing them: the number of each finished run, and its answer."""
+    for step in _steps([_work(number, case) for number, case in enumerate(cases)], place):
+        if step.number is not None:
+            yield step.number, step.answer or "no answer"
+
+
+def _steps(work: Sequence[Work], place: Place) -> Iterator[Step]:
+    if place.in_process:
+        for number, scenario, file, measure in work:
+            yield Step(1, number, attempt(scenario, file, measure))
+    elif work:
+        yield from _on_ray(work, place.address, place.cpus)
+
+
+# Ray tasks
+
+
+class _RayDied(Exception):
+    """The raylet on this machine ended, and with it the runs in flight."""
+
+
+def _on_ray(work: Sequence[Work], address: str | None, cpus: int | None) -> Iterator[Step]:
+    """Execute all of `work` as Ray tasks; answers come in order of completion.
+
+    Uses the connected cluster, else that at `address` or a new one, and at most `cpus` CPUs. A
+    worker or a raylet that dies is replaced, and its runs are repeated, `RETRIES` times at most.
+    """
+    import ray
+
+    from grid.runtime.cluster import RayDidNotStart, ray_cluster
+
+    left = {one[0]: one for one in work}
+    for _ in range(1 + RETRIES):
+        try:
+            with ray_cluster(address, cpus, watch=False):
+                for step in _tasks(list(left.values()), cpus):
+                    if step.number is not None:
+                        del left[step.number]
+                    yield step
+            return
+        except (_RayDied, RayDidNotStart):
+            ray.shutdown()
+    for number in left:
+        yield Step(0, number, f"RayDied: Ray ended {RETRIES + 1} times")
+
+
+def _tasks(work: Sequence[Work], most: int | None) -> Iterator[Step]:
+    """Execute `work` in order on the connected cluster, `most` at once. Raises _RayDied."""
+    import ray
+
+    from grid.runtime.cluster import refuse_unsendable
+
+    for _, scenario, *_ in work[:1]:
+        refuse_unsendable(scenario.parts)  # All runs of a sweep share these.
+    task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
+    code = code_version()
+    there = max(1, int(ray.cluster_resources().get("CPU", 1)))
+    cpus = min(there, most or there)
+    # Workers import what runs need before the clock of the first run starts.
+    warm_up = ray.remote(num_cpus=1)(_import)
+    for worker in [warm_up.remote() for _ in range(min(cpus, len(work)))]:
+        _got(worker)
+    yield Step(0, is_first=True)
+    # Queued tasks would exceed `most` if the cluster has more CPUs.
+    slots = cpus if cpus < there else cpus * (1 + QUEUED_TASKS_PER_CPU)
+    waiting = iter(work)
+    running: dict[Any, int] = {}
+
+    def submit() -> None:
+        for number, scenario, file, measure in itertools.islice(waiting, slots - len(running)):
+            running[task.remote(code, scenario, file, measure)] = number
+
+    submit()
+    while running:
+        ready, _ = ray.wait(list(running), num_returns=1, timeout=TICK_SECONDS)
+        if not ready:
+            yield Step(min(len(running), cpus))
+            continue
+        number = running.pop(ready[0])
+        submit()
+        yield Step(min(len(running), cpus), number, _got(ready[0]))
+
+
+def _import() -> None:
+    """Importing this module in a worker is all that is needed."""
+
+
+def _attempt_with(code: str, scenario: Scenario, file: str, measure: str) -> Answer:
+    if code_version() != code:
+        import ray
+
+        return f"the node {ray.util.get_node_ip_address()} has another version of the code"
+    return attempt(scenario, file, measure)
+
+
+def _got(reference: Any) -> Answer:
+    import ray
+
+    try:
+        answer: Answer = ray.get(reference)
+    except ray.exceptions.LocalRayletDiedError:
+        raise _RayDied from None
+    except ray.exceptions.RayError as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+    return answer
+
+
+# Progress
+
+
+def sweep_progress(display: Display, *, in_process: bool = False) -> Progress:
+    """A progress function that updates `display`."""
+
+    def progress(tally: Tally) -> None:
+        ended = tally.kept + tally.done + tally.failed
+        is_starting = not (in_process or tally.running or tally.done or tally.failed)
+        display.stage("starting Ray" if is_starting and ended < tally.runs else "running")
+        before = f" ({tally.kept:,} before)" if tally.kept else ""
+        words = f"{tally.kept + tally.done:,} of {tally.runs:,} runs done{before}"
+        words += f", {tally.running} running, {tally.failed} failed"
+        display.show(words, ended, tally.runs, tally.kept)
+
+    return progress
+
+
+@dataclass(slots=True)
+class _Updates:
+    """Publishes updates of one sweep whose `cases` have these `keys`. Cases may share a run."""
+
+    publish: Publish
+    experiment: ExperimentSection
+    cases: Sequence[Case]
+    keys: Sequence[str]
+    _points_of: dict[str, list[int]] = field(default_factory=dict)
+
+    def begin(self, kept: Sequence[tuple[str, Record]], tally: Tally) -> None:
+        """`kept` are the stored runs with their keys."""
+        from grid.lab.sweep_texts import measured_words
+
+        points = list(dict.fromkeys(tuple(case.point.values()) for case in self.cases))
+        number_of = {point: number for number, point in enumerate(points)}
+        for case, key in zip(self.cases, self.keys, strict=True):
+            self._points_of.setdefault(key, []).append(number_of[tuple(case.point.values())])
+        one, axes = self.experiment, tuple(self.cases[0].point)
+        measured = measured_words(measured_intervals(self.cases))
+        seeds = len(one.seed_list)
+        self.publish(SweepBeginning(one.name, axes, tuple(points), seeds, one.metrics, measured))
+        self._update(tally, [cell for key, record in kept for cell in self._cells(key, record)])
+
+    def step(self, tally: Tally, key: str | None = None, answer: Answer | None = None) -> None:
+        """A run has ended, or a tick has passed."""
+        if key is None:
+            self._update(tally)
+        elif isinstance(answer, tuple):
+            self._update(tally, self._cells(key, answer[0]))
+        else:
+            case = self.cases[self.keys.index(key)]
+            reason = _error_of(answer).partition("\n")[0]
+            self._update(tally, failures=(str(Failure(case.point, case.seed, reason)),))
+
+    def end(self, tally: Tally) -> None:
+        """All runs have ended."""
+        self._update(tally, is_over=True)
+
+    def _cells(self, key: str, record: Record) -> list[Cell]:
+        found = {**record.get("more", {}), **record["metrics"]["grid"]}
+        plain = {name: float(one) for name, one in found.items() if isinstance(one, int | float)}
+        return [Cell(point, plain) for point in self._points_of[key]]
+
+    def _update(
+        self,
+        tally: Tally,
+        cells: Sequence[Cell] = (),
+        failures: tuple[str, ...] = (),
+        is_over: bool = False,
+    ) -> None:
+        counts = tally.runs, tally.kept, tally.done, tally.failed, tally.running
+        self.publish(SweepNews(*counts, tuple(cells), failures, is_over))
+
+
+# Dry run
+
+
+def dry_run_lines(
+    experiment: ExperimentSection, file: Path | None, folder: Path, cpus: int | None = None
+) -> list[str]:
+    """The number of runs, how many `folder` has, and an estimate of the rest on `cpus` CPUs.
+
+    Raises InputError if a combination is no valid scenario, or `folder` is not a sweep's.
+    """
+    from grid.runtime.cpus import usable_cpus
+
+    store = Store(folder)
+    store.refuse_other_folders()
+    cases, refused = expand(experiment, file)
+    if refused:
+        raise _all_mistakes(refused)
+    code = code_version()
+    keys = dict.fromkeys(key_of(case, code) for case in cases)
+    kept = sum(store.has(key) for key in keys)
+    factors = [f"{len(values)} {name}" for name, values in experiment.axes.items()]
+    factors.append(f"{len(experiment.seed_list)} seeds")
+    lines = [
+        f"{experiment.name}: {len(cases):,} runs ({' x '.join(factors)})",
+        f"{kept:,} of them are in {folder}, {len(keys) - kept:,} are to be run",
+    ]
+    if other := other_sweep(folder, experiment.name):
+        lines.append(f"{folder} has the sweep {other}: replacing its tables requires --force")
+    if kept == len(keys):
+        return lines
+    count = cpus or usable_cpus()
+    found = _seconds_a_run(cases[0].scenario.name, folder)
+    if found is None:
+        return [*lines, "no estimate of the time: no runs of this scenario are stored here"]
+    seconds, source = found
+    minutes = seconds * (len(keys) - kept) / count / 60
+    took = f"{minutes:,.0f} minutes" if minutes >= 2 else f"{60 * minutes:,.0f} seconds"
+    return [*lines, f"about {took} on {count} CPUs, plus some seconds for Ray, {source}"]
+
+
+def _seconds_a_run(scenario: str, folder: Path) -> tuple[float, str] | None:
+    """Mean CPU seconds of stored runs of a scenario, here or in sibling folders, and the source."""
+    others = sorted(path.parent for path in folder.parent.glob(f"*/{SWEEP_FILE}"))
+    for one in dict.fromkeys([folder, *others]):
+        took: list[float] = []
+        store = Store(one)
+        with suppress(InputError, KeyError, TypeError, AttributeError):
+            for path in sorted((one / "clock").glob("*.json"))[:SAMPLE]:
+                if not took and store.record(path.stem)["scenario"]["name"] != scenario:
+                    break
+                took.append(float(sum(store.clock(path.stem)["cpu_seconds"].values())))
+        if took:
+            return sum(took) / len(took), f"as {len(took)} runs in {one} took"
+    return None

@@ -14,9 +14,8 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli.app import app
-from grid.lab.cases import load_experiment
-from grid.lab.place import Place
-from grid.lab.sweep import run_sweep
+from grid.lab.experiment import load_experiment
+from grid.lab.sweep import Place, run_sweep
 from tests.lab.small_experiments import EXPERIMENT, files, write
 
 GRID = Path(sys.executable).with_name("grid")

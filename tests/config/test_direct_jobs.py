@@ -12,7 +12,7 @@ from grid.config.faults import FaultsSection
 from grid.config.grid_sections import NetworkSection, ProtocolSection
 from grid.config.load import load_scenario, resolved_yaml
 from grid.config.schema import VoSection
-from grid.lab.cases import expand, load_experiment
+from grid.lab.experiment import expand, load_experiment
 from grid.model.errors import InputError
 from grid.runtime.run import Run
 

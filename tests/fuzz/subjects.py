@@ -81,9 +81,8 @@ def _run_folder() -> Files:
 
 @cache
 def _sweep_folder() -> Files:
-    from grid.lab.cases import load_experiment
-    from grid.lab.place import Place
-    from grid.lab.sweep import run_sweep
+    from grid.lab.experiment import load_experiment
+    from grid.lab.sweep import Place, run_sweep
     from tests.fuzz.judge import private_folder
 
     with private_folder() as name:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grid.config.shipped import shipped_folder
-from grid.lab.cases import Case, expand, key_of, load_experiment
+from grid.lab.experiment import Case, expand, key_of, load_experiment
 from grid.model.errors import InputError
 from tests.lab.small_experiments import EXPERIMENT, write
 
@@ -201,10 +201,3 @@ def test_lists_and_mappings_of_the_command_line_are_those_of_a_run(tmp_path: Pat
     assert {case.scenario.protocol.information.name for case in cases} == {"ring"}
     with pytest.raises(InputError, match=r"^--set network=\{latency: network"):
         load_experiment(path, overrides=["network={latency"])
-
-
-def test_quick_needs_to_be_told_what_that_is(tmp_path: Path) -> None:
-    path = tmp_path / "experiment.yaml"
-    path.write_text("name: e\nscenario: two-vos\naxes: {protocol.ttl: [0, 1]}\n")
-    with pytest.raises(InputError, match=r"quick: found nothing, expected what --quick is to run"):
-        load_experiment(path, quick=True)

@@ -9,8 +9,7 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
-from grid.lab.cases import expand
-from grid.lab.multirun import experiment_of, several
+from grid.lab.experiment import expand, experiment_of, has_several
 
 TWO_VOS = Path(__file__).parents[2] / "scenarios" / "two-vos.yaml"
 
@@ -21,7 +20,7 @@ TWO_VOS = Path(__file__).parents[2] / "scenarios" / "two-vos.yaml"
      ('name="a,b"', False), ("name='a,b'", False), ("ttl", False), ("a.b.0.c=x, y", True)],
 )  # fmt: skip
 def test_which_settings_have_several_values(setting: str, expected: bool) -> None:
-    assert several(setting) is expected
+    assert has_several(setting) is expected
 
 
 def test_all_combinations_are_run_with_the_seeds_asked_for() -> None:
@@ -67,34 +66,3 @@ def test_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "0 of them are in sweeps/snapshot-age, 12 are to be run",
     ]
     assert not Path("sweeps/snapshot-age").exists()
-
-
-def test_a_dry_run_goes_by_what_ran_here_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    settings = ["two-vos", "--in-process", "--quiet", "--set", "protocol.ttl=0,1"]
-    assert CliRunner().invoke(app, ["run", *settings, "--out", "sweeps/first"]).exit_code == 0
-    text = f"name: more\nscenario: {TWO_VOS}\naxes: {{protocol.ttl: [1, 2, 3]}}\nseeds: 1\n"
-    Path("more.yaml").write_text(text)
-
-    def lines(out: str) -> list[str]:
-        command = ["sweep", "more.yaml", "--dry-run", "--in-process", "--out", out]
-        return CliRunner().invoke(app, command).stdout.splitlines()
-
-    assert lines("sweeps/more")[-1].endswith("as 2 runs of two-vos in sweeps/first took")
-    other = "sweeps/first has the sweep two-vos: to replace its tables takes --force"
-    *known, took = lines("sweeps/first")[1:]
-    assert known == ["1 of them are in sweeps/first, 2 are to be run", other]
-    assert took.endswith("as 2 runs in sweeps/first took")
-    assert lines("elsewhere/more")[-1].startswith("how long they take is not known")
-    assert not Path("sweeps/more").exists()
-    # A sweep of the same experiment tells more than another one of the same scenario.
-    study = ["sweep", "more.yaml", "--in-process", "--quiet", "--out", "sweeps/some"]
-    assert CliRunner().invoke(app, study).exit_code == 0
-    assert lines("sweeps/more")[-1].endswith("as 3 runs of two-vos in sweeps/some took")
-    command = ["sweep", "more.yaml", "--dry-run", "--out", "."]
-    assert CliRunner().invoke(app, command).stderr.startswith(".: found a folder that is no sweep")
-    Path("more.yaml").write_text(text.replace("[1, 2, 3]", "[1]"))
-    all_there = "1 of them are in sweeps/first, 0 are to be run"
-    assert lines("sweeps/first")[1:] == [all_there, other]

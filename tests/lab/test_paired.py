@@ -13,12 +13,11 @@ from rich.console import Console
 from scipy import stats
 
 import grid
-from grid.lab.cases import load_experiment
-from grid.lab.paired import load_differences, paired_differences, write_differences
-from grid.lab.place import Place
+from grid.lab.experiment import load_experiment
 from grid.lab.study import read_study
-from grid.lab.sweep import run_sweep
+from grid.lab.sweep import Place, run_sweep
 from grid.lab.sweep_table import UNSURE_TOLD, print_sweep_table
+from grid.lab.tables import load_differences, paired_differences, write_differences
 from grid.model.errors import InputError
 from tests.lab.small_experiments import write
 from tests.lab.studies import study_of

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grid.config.load import load_scenario
-from grid.lab.cases import Case, key_of
+from grid.lab.experiment import Case, key_of
 from grid.lab.paper_figures import paper_figures
 from grid.lab.record import attempt
 from grid.model.job import JobState

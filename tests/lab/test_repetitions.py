@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import grid
-from grid.lab.paired import load_differences
 from grid.lab.reporting import write_report
 from grid.lab.statistics import paired_difference
+from grid.lab.tables import load_differences
 from grid.model.errors import InputError
 
 DAYS = {"first": 40, "second": 44, "third": 60}
@@ -50,7 +50,7 @@ def test_intervals_and_differences_are_over_its_values(tmp_path: Path) -> None:
     write_report(tmp_path / "days")
     page = (tmp_path / "days" / "report.html").read_text()
     assert "6 runs: 2 combinations with 3 seeds each" in page
-    told = "The values of day (first, second, third) are repetitions: where it says seed, it means"
+    told = "The values of day (first, second, third) are repetitions: a seed is a pair"
     assert told in page
     assert json.loads((tmp_path / "days" / "sweep.json").read_text())["compare"] == "size"
 

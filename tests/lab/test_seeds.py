@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import grid
 from grid.cli.app import app
 from grid.cli.options import seeds_of
-from grid.lab.cases import load_experiment
+from grid.lab.experiment import load_experiment
 from grid.model.errors import InputError
 from tests.lab.small_experiments import write
 

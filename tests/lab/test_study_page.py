@@ -11,7 +11,7 @@ import yaml
 from typer.testing import CliRunner
 
 from grid.cli.app import app
-from grid.lab.cases import load_experiment
+from grid.lab.experiment import load_experiment
 from grid.lab.study_page import write_study_page
 from grid.model.errors import InputError
 
@@ -40,30 +40,6 @@ def experiment(**more: Any) -> dict[str, Any]:
         "metrics": ["makespan"],
         "study": STUDY,
     } | more  # fmt: skip
-
-
-def test_a_page_has_question_answer_figures_and_cost(tmp_path: Path) -> None:
-    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
-    file.write_text(yaml.safe_dump(experiment(), sort_keys=False))
-    words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
-    done = CliRunner().invoke(app, [*words, str(page)])
-    assert done.exit_code == 0, done.output
-    text = page.read_text()
-    assert f"Written by `grid sweep {file} --page {page}`." in text
-    titles = [line for line in text.splitlines() if line.startswith("#")]
-    assert titles == [
-        "# Are more processors better?", "## Question", "## Set-up", "## Pictures", "## Answer",
-        "## What it depends on", "## All figures", "## Cost",
-    ]  # fmt: skip
-    # Six processors and seven are alike, and equal at both TTLs.
-    answer = text.partition("## Answer")[2].partition("##")[0]
-    assert "`six` at ttl `0`" in answer
-    assert "not told apart: `seven`" in answer
-    assert "and ttl `1`" in answer
-    assert "`one`" not in answer
-    assert "| one | 0 |" in text
-    assert "12 runs of" in text
-    assert len(list(tmp_path.glob("SMALL-*.svg"))) >= 1
 
 
 def test_a_page_says_before_its_answer_that_runs_are_missing(
@@ -108,33 +84,6 @@ def test_the_best_is_found_by_seeds_that_all_have(
     write_study_page(load_experiment("small.yaml"), sweep, Path("AGAIN.md"))
     answer = Path("AGAIN.md").read_text().partition("## Answer")[2]
     assert "; by the one repetition that all of them have" in answer
-
-
-def test_an_axis_that_is_repeated_over_gives_intervals_and_is_no_axis_of_answers(
-    tmp_path: Path,
-) -> None:
-    """As with days of a log: one seed, and what is repeated are the values of an axis."""
-    study = STUDY | {"answers": [BEST]}
-    jobs = [{"submit_s": number, "run_s": "${run_s}"} for number in range(6)]
-    vo = {"name": "a", "clusters": [{"processors": "${size}"}], "workload": {"jobs": jobs}}
-    scenario = {"name": "s", "parameters": {"size": 1, "run_s": 1}, "vos": [vo]}
-    sizes = {"one": {"size": 1}, "six": {"size": 6}}
-    given = experiment(
-        scenario=scenario, axes={"run_s": [40, 41, 42], "processors": sizes}, seeds=1, study=study,
-        repeated_over="run_s",
-    )  # fmt: skip
-    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
-    file.write_text(yaml.safe_dump(given, sort_keys=False))
-    words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
-    done = CliRunner().invoke(app, [*words, str(page)])
-    assert done.exit_code == 0, done.output
-    text = page.read_text()
-    assert "- run_s: `40`, `41`, `42`; repetitions, from which the intervals are" in text
-    # On one processor the waits are 2.5 (run_s - 1) on average: 97.5, 100 and 102.5 seconds.
-    answer = text.partition("## Answer")[2].partition("##")[0]
-    assert "- `six` (0.005, the worst 100.0)." in answer
-    assert "| one | 100.0 ± 6.2 |" in text
-    assert "6 runs of" in text
 
 
 def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
@@ -185,34 +134,6 @@ def test_a_page_replaces_nothing_but_a_page(
     assert not Path("sweeps").exists()
     for _ in range(2):
         assert CliRunner().invoke(app, [*words, "PAGE.md"]).exit_code == 0
-
-
-def test_a_page_says_how_many_were_turned_away_and_which_figure_there_is_none_of(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of one seed there is no interval by which anything could be told apart."""
-    monkeypatch.chdir(tmp_path)
-    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": JOBS}}
-    scenario = {"name": "s", "vos": [vo], "protocol": {"ttl": 1}}
-    answers = [
-        {"metric": metric, "better": "less", "best_of": "protocol.when_busy"}
-        for metric in ("wait_mean", "late_percent")
-    ]
-    given = experiment(
-        scenario=scenario, axes={"protocol.when_busy": ["queue", "reject", "never"]}, seeds=1,
-        study=STUDY | {"answers": answers}, metrics=["wait_mean"],
-    )  # fmt: skip
-    Path("small.yaml").write_text(yaml.safe_dump(given))
-    words = ["sweep", "small.yaml", "--in-process", "--page", "PAGE.md"]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    turned_away = "f the jobs, 0.0 % to 83.3 % failed or were rejected, most with reject: look at"
-    answer = Path("PAGE.md").read_text().partition("## Answer")[2].partition("## What")[0]
-    assert f"O{turned_away}" in answer and f"o{turned_away}" in done.output
-    assert "O" + turned_away in Path("sweeps/small/report.html").read_text()
-    assert "- `reject` (" in answer and "not told apart" not in answer
-    assert "Taken over: " in answer
-    assert answer.rstrip().endswith("No run has this figure.")
 
 
 def test_only_a_study_has_a_page(tmp_path: Path) -> None:

@@ -14,12 +14,10 @@ import pytest
 from rich.console import Console
 
 import grid
-from grid.lab.cases import expand, load_experiment
+from grid.lab.experiment import expand, load_experiment
 from grid.lab.paper_figures import paper_figures
-from grid.lab.place import Place
 from grid.lab.study import read_study
-from grid.lab.sweep import Sweep, run_sweep
-from grid.lab.sweep_looks import Tally
+from grid.lab.sweep import Place, Sweep, Tally, run_sweep
 from grid.lab.sweep_page import write_sweep_page
 from grid.lab.sweep_table import print_sweep_table
 from grid.lab.sweep_texts import measured_line
@@ -320,7 +318,7 @@ INTERVAL = "metrics: {submitted_from_s: 5, submitted_until_s: 20}\n"
 
 
 def test_a_sweep_says_which_jobs_are_measured(tmp_path: Path) -> None:
-    told = "igures of jobs are of those submitted from 5 s on and before 20 s"
+    told = "etrics of jobs are over those submitted from 5 s on and before 20 s"
     for name, interval in (("some", INTERVAL), ("all", "")):
         (tmp_path / name).mkdir()
         path, folder = write(tmp_path / name, scenario=SCENARIO + interval), tmp_path / name / "out"
@@ -338,7 +336,7 @@ def test_a_sweep_over_the_warm_up_says_which_there_are(tmp_path: Path) -> None:
     path = write(tmp_path, EXPERIMENT.replace("axes:\n", axes, 1))
     sweep(path, tmp_path / "out")
     told = measured_line(tmp_path / "out")
-    assert told.endswith("not the same at all settings: from 0 s on; from 5 s on.")
+    assert told.endswith("differs between settings: from 0 s on; from 5 s on.")
 
 
 def test_a_sweep_says_where_no_job_is_measured(tmp_path: Path) -> None:
@@ -347,7 +345,7 @@ def test_a_sweep_says_where_no_job_is_measured(tmp_path: Path) -> None:
     sweep(path, tmp_path / "out")
     console = Console(record=True, width=200, file=io.StringIO())
     print_sweep_table(tmp_path / "out", console)
-    assert "in 9 of 18 runs no job was submitted then\n" in console.export_text()
+    assert "In 9 of 18 runs no job was submitted then.\n" in console.export_text()
 
 
 def test_choices_of_knapsacks_have_no_jobs_to_leave_out(tmp_path: Path) -> None:

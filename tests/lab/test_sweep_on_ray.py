@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 import ray
 
-from grid.lab.cases import load_experiment
-from grid.lab.place import Place
-from grid.lab.sweep import run_sweep
+from grid.lab.experiment import load_experiment
+from grid.lab.sweep import Place, run_sweep
 from tests.lab.small_experiments import EXPERIMENT, files, write
 
 KILLS = int(os.environ.get("GRID_KILLS", "2"))
@@ -65,8 +64,8 @@ from ray._private import services
 services.get_node_ip_address = lambda *_, **__: "127.0.0.1"
 from ray.cluster_utils import Cluster
 import ray
-from grid.lab.cases import load_experiment
-from grid.lab.place import Place
+from grid.lab.experiment import load_experiment
+from grid.lab.sweep import Place
 from grid.lab.sweep import run_sweep
 
 node = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}

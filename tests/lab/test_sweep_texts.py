@@ -4,33 +4,33 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from grid.lab import sweep_vos
 from grid.lab.report.charts import Labels, Series, bars, chart, lines
-from grid.lab.report.page import Choice
 from grid.lab.report.style import Picture
 from grid.lab.reporting import write_report
 from grid.lab.statistics import mean_interval
 from grid.lab.store import write_json
-from grid.lab.sweep_differences import SURE, UNCHANGED, differences
-from grid.lab.sweep_page import charts_left_out, comparison_charts, means_table
-from grid.lab.sweep_places import (
-    ELSEWHERE,
-    choice_of_settings,
-    parameters,
-    places_of,
-    settings_elsewhere,
+from grid.lab.sweep_page import (
+    SURE,
+    UNCHANGED,
+    comparison_charts,
+    differences,
+    means_table,
 )
 from grid.lab.sweep_table import print_sweep_table
-from grid.lab.sweep_texts import SAME_TOLD, fewer_seeds, missing_told, plus_minus
-from grid.lab.sweep_vos import by_vo
-from grid.lab.telling import telling_metrics, without_effect
+from grid.lab.sweep_texts import (
+    SAME_TOLD,
+    fewer_seeds,
+    missing_told,
+    plus_minus,
+    telling_metrics,
+    without_effect,
+)
 from grid.model.errors import InputError
 from grid.results.run_folder import SWEEP_FILE
 from tests.lab.studies import study_of
@@ -104,7 +104,7 @@ def test_a_figure_that_the_first_value_lacks_is_said_to_have_no_differences(
     said = io.StringIO()
     print_sweep_table(tmp_path / "lacking", Console(file=said, width=120))
     lines = said.getvalue().splitlines()
-    assert "-: the figure does not apply there" in lines
+    assert "-: the metric does not apply there" in lines
     assert "rule fcfs has no value of leases to hold others against" in lines
 
 
@@ -127,24 +127,6 @@ def test_an_axis_of_one_value_has_no_charts_of_its_own(tmp_path: Path) -> None:
     study = replace(study_of(tmp_path, "one value", points), compare="rule")
     (chart,) = comparison_charts(study, "wait_mean", {})
     assert chart.specification["encoding"]["x"]["title"] == "period_s"
-    assert list(settings_elsewhere(study)) == ["period 1 s", "period 5 s"]
-
-
-def test_a_report_begins_where_compared_values_differ(tmp_path: Path) -> None:
-    points = [
-        ({"ttl": ttl, "rule": rule}, {"wait_mean": [1.0, 2.0 + ttl * (rule == "b")]})
-        for ttl in (0, 1, 4)
-        for rule in "ab"
-    ]
-    study = replace(study_of(tmp_path, "nothing first", points), compare="rule")
-    for point, _, key in study.runs:
-        study.records[key]["digest"] = f"ttl {point['ttl']}{point['rule'] * point['ttl']}"
-    assert [name for name, _ in places_of(study)] == [
-        f"ttl {ttl}" for ttl in (1, 4, 0) for _ in "ab"
-    ]
-    assert parameters(study) == [{"name": ELSEWHERE, "value": "ttl 1"}]
-    (choice,) = choice_of_settings(study)
-    assert isinstance(choice, Choice) and next(iter(choice.options)) == "ttl 1"
 
 
 def test_charts_of_one_metric_say_where_each_is(tmp_path: Path) -> None:
@@ -158,20 +140,6 @@ def test_charts_of_one_metric_say_where_each_is(tmp_path: Path) -> None:
     charts = list(comparison_charts(study, "wait_mean", {}))
     titles = [chart.specification["title"] for chart in charts]
     assert titles == [{"text": "wait, mean (s)", "subtitle": f"ttl {ttl}"} for ttl in (0, 4)]
-
-
-def test_each_combination_of_further_axes_has_a_chart_or_it_is_told(tmp_path: Path) -> None:
-    for count, left_out in ((12, ""), (13, "Of 13 combinations of ttl the first 12 have charts")):
-        points = [
-            ({"rule": rule, "load": load, "ttl": ttl}, {"wait_mean": [1.0, 2.0 + load + ttl]})
-            for rule in "ab"
-            for load in (0.5, 0.9)
-            for ttl in range(count)
-        ]
-        study = study_of(tmp_path, f"charts{count}", points)
-        assert len(list(comparison_charts(study, "wait_mean", {}))) == 12
-        assert charts_left_out(study).startswith(left_out)
-        assert bool(charts_left_out(study)) == bool(left_out)
 
 
 def test_no_two_of_twelve_lines_or_bars_look_the_same() -> None:
@@ -197,17 +165,6 @@ def test_many_are_drawn_in_panels_with_their_names(x: list[int | str]) -> None:
     # Every interval is drawn, and where lines are compared, all others behind each of them.
     assert {*many.tables} == ({"x", "x-others"} if names == "series" else {"x"})
     assert many.tables["x"]["low"] == [one for n in range(12) for one in (n - 1.0, n)]
-
-
-def test_a_large_page_has_fewer_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    points = [({"rule": rule}, {"wait_mean": [1.0, 2.0]}) for rule in "abc"]
-    study = study_of(tmp_path, "large", points)
-    for record in study.records.values():
-        record["metrics"]["vos"] = dict.fromkeys(("north", "south"), record["metrics"]["grid"])
-    for cells, kept in ((6, ["a"]), (12, ["a", "b"]), (18, ["a", "b", "c"])):
-        monkeypatch.setattr(sweep_vos, "CELLS", cells)
-        *_, choice = (one for one in by_vo(study, ["wait_mean"], {}) if isinstance(one, Choice))
-        assert list(choice.options) == kept
 
 
 def test_a_report_of_a_part_of_the_runs_says_so(tmp_path: Path) -> None:
@@ -258,75 +215,12 @@ def test_an_axis_that_changes_nothing_is_named(tmp_path: Path) -> None:
     assert telling_metrics(same) == ("wait_mean",)
     said = io.StringIO()
     print_sweep_table(tmp_path / "inert", Console(file=said, width=100))
-    assert "ttl had no effect: runs that differ in nothing else are the same" in said.getvalue()
+    assert "ttl had no effect: the runs are the same" in said.getvalue()
     next(iter(study.records.values()))["digest"] = "another"
     assert "ttl changed nothing for any job where rule is b." in without_effect(study)
     for record in study.records.values():
         record["digest"] = str(id(record))
     assert without_effect(study) == ""
-
-
-def test_values_where_an_axis_changes_nothing_are_named(tmp_path: Path) -> None:
-    rules = ["never", "pull", "queue"]
-    points = [
-        ({"period": period, "rule": rule},
-         {"wait_mean": [1.0, rules.index(rule) + period * (rule == "queue")]})
-        for period in (10, 20) for rule in rules
-    ]  # fmt: skip
-    study = study_of(tmp_path, "partly", points)
-    for number, (point, _, key) in enumerate(study.runs):
-        study.records[key]["digest"] = f"{point['rule']} {number * (point['rule'] == 'queue')}"
-        # More snapshots are sent, and nobody goes by them.
-        study.records[key]["metrics"]["grid"]["messages_a_job"] = point["period"]
-    assert without_effect(study) == (
-        "period changed nothing for any job where rule is never or pull."
-    )
-
-
-def test_metrics_that_were_plugged_in_are_compared_first(tmp_path: Path) -> None:
-    points = [
-        ({"rule": rule}, {"wait_mean": [1.0, more], "pain_s": [3.0, more], "plain": [1.0, 1.0]})
-        for rule, more in (("a", 2.0), ("b", 5.0))
-    ]
-    assert telling_metrics(study_of(tmp_path, "mine", points)) == ("pain_s", "wait_mean")
-
-
-def test_the_last_column_of_a_narrow_table_is_not_cut(tmp_path: Path) -> None:
-    points = [
-        ({"load": 0.75, "protocol.ttl": ttl, "rule": "when nothing is free"},
-         {"wait_mean": [6000.0, 6900.0 + ttl], "bounded_slowdown_mean": [200.0, 230.0 + ttl]})
-        for ttl in range(2)
-    ]  # fmt: skip
-    study_of(tmp_path, "narrow", points)
-    for width in (76, 80, 100):
-        said = io.StringIO()
-        print_sweep_table(tmp_path / "narrow", Console(file=said, width=width))
-        lines_said = [line.rstrip() for line in said.getvalue().splitlines()]
-        assert max(map(len, lines_said)) <= width
-
-        assert all(re.search(r"± [\d,]+\.\d+$", one) for one in lines_said if "free" in one)
-
-
-def test_no_value_is_broken_and_what_has_no_room_is_told(tmp_path: Path) -> None:
-    metrics = ["wait_mean", "bounded_slowdown_mean", "response_time_mean"]
-    points = [
-        ({"rule": rule}, {metric: [more, more + 1_000.0] for metric in metrics})
-        for rule, more in (("best finish", 13_976.8), ("never", 23_976.8))
-    ]
-    study = study_of(tmp_path, "wide", points)
-    shown = {}
-    for width in (*range(60, 80), 200):
-        console = Console(record=True, width=width, file=io.StringIO())
-        print_sweep_table(tmp_path / "wide", console)
-        shown[width] = console.export_text()
-    cell, telling = "14,476.8 ± 6,353.1", telling_metrics(study)
-    assert shown[200].count(cell) == len(telling) == len(metrics)
-    assert "no room" not in shown[200]
-    for text in shown.values():
-        fitting = text.count(cell)
-        assert fitting and text.count("±") == 2 * fitting + 1
-        left_out = f"no room for {', '.join(telling[fitting:])}, which"
-        assert (left_out in " ".join(text.split())) == (fitting < len(metrics))
 
 
 def test_means_over_fewer_seeds_are_told(tmp_path: Path) -> None:
@@ -348,14 +242,3 @@ def test_means_over_fewer_seeds_are_told(tmp_path: Path) -> None:
         [points[0]] + [({"ttl": n, "rule": "c"}, {"wait_mean": [1.0]}) for n in range(5)],
     )
     assert "; and 2 others)" in fewer_seeds(many)
-
-
-def test_an_axis_whose_values_share_a_run_changed_nothing(tmp_path: Path) -> None:
-    """Another axis gives what this one would, so that two combinations are one scenario."""
-    points = [({"jobs": jobs}, {"wait_mean": [1.0, 2.0]}) for jobs in (50, 60)]
-    study = study_of(tmp_path, "shared", points)
-    seen: dict[int, str] = {}
-    runs = tuple((point, seed, seen.setdefault(seed, key)) for point, seed, key in study.runs)
-    shared = replace(study, runs=runs)
-    assert len({key for _, _, key in runs}) == 2
-    assert without_effect(shared).startswith("jobs had no effect")

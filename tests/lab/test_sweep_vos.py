@@ -9,12 +9,9 @@ from grid.lab.report.page import Choice, Table, When
 from grid.lab.report.style import Picture
 from grid.lab.statistics import paired_difference
 from grid.lab.study import read_study
-from grid.lab.sweep_flows import flows
-from grid.lab.sweep_jobs import courses, distributions
+from grid.lab.sweep_details import ELSEWHERE, by_vo, courses, distributions, flows
 from grid.lab.sweep_page import comparison_charts, write_sweep_page
-from grid.lab.sweep_places import ELSEWHERE
 from grid.lab.sweep_texts import own_bounds, plus_minus
-from grid.lab.sweep_vos import by_vo
 from tests.lab.studies import study_of
 
 

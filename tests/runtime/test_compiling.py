@@ -15,9 +15,6 @@ from typing import Any
 import pytest
 
 from grid.config.warm_up import WarmUp
-from grid.lab.cases import load_experiment
-from grid.lab.place import Place
-from grid.lab.sweep import run_sweep
 from grid.runtime import compiling
 from grid.runtime.compiling import CompilingAhead, Meanwhile, compiling_ahead
 
@@ -170,16 +167,3 @@ def test_many_jobs_wait_at_once(fifo: Path) -> None:
 
 def test_another_machine_compiles_what_it_calls(tmp_path: Path) -> None:
     assert not Meanwhile(tmp_path / "under-way-1")()
-
-
-@pytest.mark.usefixtures("cache")
-def test_a_sweep_in_one_process_compiles_for_each_kind_of_run_once(tmp_path: Path) -> None:
-    said: list[str] = []
-    axes = {"protocol.ttl": [0, 1], "vos.0.clusters.0.policy": ["fcfs", "easy"]}
-    given = {"name": "kinds", "scenario": "two-vos", "axes": axes, "seeds": 1}
-    experiment = load_experiment(given)
-    done = run_sweep(experiment, None, tmp_path / "out", Place(in_process=True), stage=said.append)
-    assert (done.runs, done.failures) == (4, ())
-    # Of the pieces, two can be compiled; for the second kind that one is left which always fails.
-    assert said[0].startswith("compiling 1 of ")
-    assert said.count("running") == 2

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 import time
-from pathlib import Path
 
 import pytest
 
-from grid.lab.progress import COMPILING, LATELY_SECONDS, sweep_progress
-from grid.lab.sweep_looks import Tally
+from grid.lab.sweep import Tally, sweep_progress
 from grid.runtime import progress
 from grid.runtime.progress import Display, RunProgress, display_on
 
@@ -138,28 +135,6 @@ def test_time_left_of_a_sweep_counts_from_its_first_new_run_on(
     assert display.line() == (
         "running, 69 of 110 runs done (50 before), 2 running, 1 failed, 40 s left, 1 min 19 s"
     )
-
-
-def test_a_sweep_says_while_its_workers_compile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "none yet"))
-
-    def line(*, in_process: bool = False, **tally: int) -> str:
-        sweep_progress(display, in_process=in_process)(Tally(36, 0, **tally))
-        return display.line()
-
-    display = Display()
-    assert COMPILING not in line()
-    assert COMPILING in line(running=2) and COMPILING not in line(running=2, in_process=True)
-    # One run is done, and nothing was ever compiled: there is nothing to compile.
-    assert COMPILING not in line(running=2, done=1)
-    kept = tmp_path / "none yet" / "kernel"
-    kept.mkdir(parents=True)
-    now = time.time()
-    for age_s, is_told in ((-1.0, True), (LATELY_SECONDS + 5.0, False), (3600.0, False)):
-        os.utime(kept, (now - age_s, now - age_s))
-        assert (COMPILING in line(running=2, done=1)) == is_told
 
 
 def test_plain_lines_come_while_nothing_is_told_and_stop_with_the_block(

@@ -12,16 +12,15 @@ from typing import Any
 import yaml  # type: ignore[import-untyped]
 
 from grid.config.shipped import experiments_folder
-from grid.lab.cases import load_experiment
 from grid.lab.costs import Costs, Expected
+from grid.lab.experiment import load_experiment
 from grid.lab.papers.judge import Judgement, Verdict, judge
 from grid.lab.papers.page import PAGES, write_index, write_page
 from grid.lab.papers.paper import NAMES, Paper, load_paper
 from grid.lab.papers.windows import windows_of
-from grid.lab.place import Place
 from grid.lab.reporting import NOT_FITTING, not_fitting
 from grid.lab.study import Study, read_study
-from grid.lab.sweep import Progress, Wanted, run_sweeps
+from grid.lab.sweep import Place, Progress, Wanted, run_sweeps
 from grid.model.errors import InputError, Mistake
 from grid.results.run_folder import SWEEP_FILE, check_place
 

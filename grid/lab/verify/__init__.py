@@ -1,1 +1,1 @@
-"""Emulated grids held against what mathematics says of them: `grid verify`."""
+"""Validation against queueing theory: `grid verify`."""

@@ -1,24 +1,27 @@
-"""Closed forms and recursions of queueing theory, in plain code."""
+"""Queueing theory that simulations are validated against: closed forms, recursions, Markov chains.
+
+Mean service times are 1 unless a function has a unit in its name.
+"""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations_with_replacement
-from math import ceil, comb, fsum, log
+from math import ceil, comb, exp, fsum, log, sqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from grid.lab.verify.chain import State, changed, mean_time
-from grid.model.arrays import Bools, Floats, Ints
+from grid.model.arrays import Floats, Ints
 
 
 def fcfs_starts(submit_us: Ints, run_us: Ints, processors: Ints, servers: int) -> list[int]:
-    """Start of every job, in order of submission, first come first served on `servers` processors.
+    """Start of every job, in order of submission, FCFS on `servers` processors.
 
-    A job of k processors starts when it has come, the job before it has started, and k processors
-    are free: at the k-th smallest time of the vector of times at which processors become free
-    (Kiefer and Wolfowitz 1955, for k = 1).
+    A job of k processors starts once it is submitted, the job before it has started, and k
+    processors are free: at the k-th smallest entry of the vector of times at which processors
+    become free (Kiefer and Wolfowitz 1955, for k = 1).
     """
     free = [0] * servers
     last, starts = 0, []
@@ -45,7 +48,7 @@ def lindley_waits(submit_us: Ints, run_us: Ints) -> list[int]:
 
 
 def erlang_b(servers: int, work: float) -> float:
-    """Probability that all `servers` are busy where blocked jobs are lost; `work` in Erlang."""
+    """Probability that all `servers` are busy if blocked jobs are lost; `work` in Erlang."""
     blocked = 1.0
     for number in range(1, servers + 1):
         blocked = work * blocked / (number + work * blocked)
@@ -74,7 +77,7 @@ def mg1_wait(load: float, variation: float) -> float:
 def kaufman_roberts(
     capacity: int, work: Sequence[float], sizes: Sequence[int]
 ) -> tuple[float, ...]:
-    """Share of lost jobs of each size, where a job that does not fit is lost.
+    """Share of lost jobs of each size, if a job that does not fit is lost.
 
     `work` is each size's offered load in Erlang (arrival rate x mean service time). Kaufman 1981,
     Roberts 1981: j q(j) = Σ work x size x q(j - size).
@@ -91,50 +94,8 @@ def kaufman_roberts(
     return tuple(fsum(weights[capacity - size + 1 :]) / total for size in sizes)
 
 
-def shorter_of_two(load: float, longest: int = 400, widest: int = 60) -> float:
-    """Mean time in the system, in units of the mean service time, of join the shorter of 2 queues.
-
-    Each server has the `load`; arrivals are Poisson, service exponential. Solves the Markov chain
-    of (jobs at the shorter queue, difference), cut off at `longest` and `widest`.
-    """
-    shorter, difference = np.divmod(np.arange((longest + 1) * (widest + 1)), widest + 1)
-    uneven = difference > 0
-    width = widest + 1
-    moves = (
-        # Who comes joins the shorter queue; of two equal ones, one becomes the longer.
-        (2.0 * load, uneven & (shorter < longest), width - 1),
-        (2.0 * load, ~uneven, 1),
-        (1.0, uneven, -1),
-        (1.0, uneven & (shorter > 0) & (difference < widest), 1 - width),
-        (2.0, ~uneven & (shorter > 0), 1 - width),
-    )
-    share = stationary(len(shorter), moves)
-    return float(((2 * shorter + difference) * share).sum()) / (2.0 * load)
-
-
-def stationary(states: int, moves: Iterable[tuple[float, Bools, int]]) -> Floats:
-    """How much of the time a Markov chain spends in each of its states. Shape (states,).
-
-    A move has a rate, the states in which it is possible, and how much further its target is.
-    """
-    from scipy.sparse import coo_matrix
-    from scipy.sparse.linalg import spsolve
-
-    rates, targets, sources = [], [], []
-    for rate, possible, step in moves:
-        source = np.flatnonzero(possible)
-        rates += [np.full(len(source), rate), np.full(len(source), -rate)]
-        targets += [source + step, source]
-        sources += [source, source]
-    entries = (np.concatenate(rates), (np.concatenate(targets), np.concatenate(sources)))
-    balance = coo_matrix(entries, shape=(states, states)).tolil()
-    balance[0, :] = 1.0
-    share: Floats = spsolve(balance.tocsc(), np.eye(1, states)[0])
-    return share
-
-
 def round_robin_time(servers: int, load: float) -> float:
-    """Mean time in the system where each of the `servers` gets every n-th job: E_n/M/1.
+    """Mean time in the system if each of n `servers` gets every n-th job: E_n/M/1.
 
     In units of the mean service time. Arrivals at a server are sums of n exponential times; the
     time is 1 / (1 - σ), where σ is the root of σ = A(1 - σ) below 1, with the transform A of the
@@ -150,12 +111,12 @@ def round_robin_time(servers: int, load: float) -> float:
 
 
 def _longest(servers: int, d: int, load: float) -> int:
-    """The jobs of all servers together are about as many as with one queue before them."""
+    """The truncation of a queue: all servers together have about as many jobs as a shared queue."""
     return ceil(log(1e-8) / log(load) / (servers if d > 1 else 1)) + 5
 
 
 def states_of(servers: int, d: int, load: float) -> int:
-    """How many states the chain of `power_of_d` has."""
+    """The number of states of the chain of `power_of_d`."""
     return comb(_longest(servers, d, load) + servers, servers)
 
 
@@ -171,12 +132,11 @@ def power_of_d_of_many(d: int, load: float) -> float:
 
 
 def power_of_d(servers: int, d: int, load: float) -> float:
-    """Mean time in the system where a job joins the shortest of `d` different queues drawn.
+    """Mean time in the system if a job joins the shortest of `d` different queues drawn.
 
-    In units of the mean service time. Each of the `servers` has the `load`; arrivals are Poisson,
-    service exponential. Solves the Markov chain of the queues' lengths in ascending order, cut off
-    where all that is beyond has a chance of about 1e-8; so it is for few servers. With d = servers:
-    join the shortest queue.
+    Arrivals are Poisson, service exponential, and each of a few `servers` has the `load`. Solves
+    the Markov chain of ascending queue lengths, truncated at a probability of about 1e-8. With
+    d = servers: join the shortest queue.
     """
     longest = _longest(servers, d, load)
     states = list(combinations_with_replacement(range(longest + 1), servers))
@@ -195,8 +155,409 @@ def rigid_capacity(processors: int, share_of_ones: float) -> float:
     """The largest arrival rate x mean service time at which FCFS of rigid jobs is stable.
 
     Jobs take 1 processor with probability `share_of_ones`, else all `processors`; service times
-    are exponential and do not hang on the size.
+    are exponential and independent of the size.
     """
     p, n = share_of_ones, processors
     ones = 1.0 + fsum(p**i / i for i in range(1, n))
     return 1.0 / ((1.0 - p) * ones + p**n / n)
+
+
+# Markov chains of a few alike servers
+#
+# A state is the number of jobs at each server, in ascending order, since servers are alike.
+# Infinite chains are truncated where hardly any time is spent.
+
+State = tuple[int, ...]
+Moves = Callable[[State], Iterable[tuple[float, State]]]
+"""Rates from a state to others, whose servers may be in any order."""
+
+FEW_STATES, CLOSE = 1_000, 1e-9
+BEYOND = 1e-7
+"""The probability of more jobs than in a chain that is truncated by their total."""
+MOST_STATES, MOST_WORK = 200_000, 20_000_000.0
+"""Limits for solving a chain: its states, and these over its relaxation rate."""
+
+
+def up_to(servers: int, jobs: int, longest: int | None = None) -> Iterator[State]:
+    """All states with at most `jobs` in total and `longest` at a server."""
+    if servers == 0:
+        yield ()
+        return
+    for last in range(min(jobs, jobs if longest is None else longest) + 1):
+        for others in up_to(servers - 1, jobs - last, last):
+            yield (*others, last)
+
+
+def changed(state: State, server: int, jobs: int) -> State:
+    """The state with `jobs` added at a server."""
+    return (*state[:server], state[server] + jobs, *state[server + 1 :])
+
+
+def most_jobs(servers: int, load: float) -> int:
+    """The total that independent M/M/1 queues exceed with probability BEYOND."""
+    from scipy.stats import nbinom
+
+    return int(nbinom.isf(BEYOND, servers, 1.0 - load))
+
+
+def is_solved(servers: int, load: float) -> bool:
+    """Whether the chain of queues with up to `most_jobs` is small enough to be solved."""
+    most = MOST_STATES if servers <= 2 else min(MOST_STATES, MOST_WORK * forgets(load))
+    jobs = most_jobs(servers, load)
+    # States with so many jobs: partitions of these into parts of `servers` at most.
+    count = [1] + [0] * jobs
+    for part in range(1, servers + 1):
+        for total in range(part, jobs + 1):
+            count[total] += count[total - part]
+        if sum(count) > most:
+            return False
+    return True
+
+
+def forgets(load: float) -> float:
+    """The relaxation rate of an M/M/1 queue."""
+    return (1.0 - sqrt(load)) ** 2
+
+
+def mean_time(states: Sequence[State], load: float, moves: Moves) -> float:
+    """The mean time of a job in the system, by Little's law; each server has the `load`."""
+    share = shares_of(states, moves, forgets(load))
+    jobs = np.array([sum(state) for state in states])
+    return float((jobs * share).sum()) / (len(states[0]) * load)
+
+
+def shares_of(states: Sequence[State], moves: Moves, rate: float) -> Floats:
+    """The stationary distribution over `states`; moves out of them are ignored. Shape (states,).
+
+    `rate` is the relaxation rate of the chain.
+    """
+    from scipy.sparse import coo_matrix
+
+    number = {state: place for place, state in enumerate(states)}
+    entries: list[tuple[float, int, int]] = []
+    for source, state in enumerate(states):
+        for speed, after in moves(state):
+            to = number.get(tuple(sorted(after)))
+            if to is not None and speed > 0.0:
+                entries += [(speed, to, source), (-speed, source, source)]
+    rates, targets, sources = zip(*entries, strict=True)
+    balance = coo_matrix((rates, (targets, sources)), shape=(len(states),) * 2).tocsc()
+    # The matrix of two servers has small bandwidth and is factorized whatever its size.
+    few = len(states) if len(states[0]) <= 2 else FEW_STATES
+    share = _balanced(balance, rate, few)
+    share /= share.sum()
+    return share
+
+
+def _balanced(balance: Any, rate: float, few: int) -> Floats:
+    """The null vector of `balance`, the matrix of rates into and out of each state.
+
+    By factorization if there are `few` states at most, else by power iteration until the change is
+    small compared with the relaxation rate.
+    """
+    from scipy.sparse.linalg import spsolve
+
+    if balance.shape[0] <= few:
+        rest, by_first = balance[1:, 1:], -balance[1:, 0].toarray().ravel()
+        return np.append(1.0, spsolve(rest, by_first, permc_spec="MMD_AT_PLUS_A"))
+    rates, speed = balance.tocsr(), float(-balance.diagonal().min())
+    share: Floats = np.zeros(balance.shape[0])
+    share[0] = 1.0
+    while True:
+        for _ in range(100):
+            change = rates @ share
+            share += change / speed
+        if np.abs(change).sum() < CLOSE * rate:
+            return share
+
+
+# VOs that share work: a few of them by a Markov chain, very many by their mean-field limit
+
+FEWEST = 32
+"""The least number of VOs from which the limit can be extrapolated."""
+
+
+def until_idle(load: float, hops: int) -> float:
+    """Mean time in the system if a job is forwarded at most `hops` times until a VO is idle."""
+    return float(1.0 / (1.0 - load ** (hops + 1)))
+
+
+def until_idle_of_few(vos: int, load: float, hops: int) -> float:
+    """The same for a few VOs; each hop is to any of the others."""
+
+    def moves(state: State) -> Iterator[tuple[float, State]]:
+        idle = state.count(0)
+        found = _one_of(idle, vos, hops)
+        for vo, jobs in enumerate(state):
+            # Hops between busy VOs are symmetric: as many paths end at a busy VO as begin there.
+            rest = (vos - idle) * found / idle if jobs == 0 else -found
+            yield load * (1.0 + rest), changed(state, vo, 1)
+            if jobs:
+                yield 1.0, changed(state, vo, -1)
+
+    return mean_time(list(up_to(vos, most_jobs(vos, load))), load, moves)
+
+
+def steal(load: float) -> float:
+    """Mean time in the system if a server that becomes idle pulls a job from one random VO."""
+    share = (1.0 + load - sqrt((1.0 + load) ** 2 - 4.0 * load**2)) / 2.0
+    return 1.0 / (1.0 - share / load)
+
+
+def steal_of_few(vos: int, load: float) -> float:
+    """The same for a few VOs."""
+
+    def moves(state: State) -> Iterator[tuple[float, State]]:
+        for vo, jobs in enumerate(state):
+            yield load, changed(state, vo, 1)
+            if jobs > 1 or (jobs == 1 and vos == 1):
+                yield 1.0, changed(state, vo, -1)
+            elif jobs == 1:
+                for other, queued in enumerate(state):
+                    if other != vo:
+                        yield 1.0 / (vos - 1), changed(state, other if queued > 1 else vo, -1)
+
+    return mean_time(list(up_to(vos, most_jobs(vos, load))), load, moves)
+
+
+def retries(servers: int, work: float, hops: int) -> float:
+    """The share of jobs that are rejected by a VO of `servers` and by `hops` others.
+
+    With B the loss at the offered load x of own `work` (Erlang) and retries,
+    x = work (1 - B^(hops + 1)) / (1 - B).
+    """
+    offered = work
+    for _ in range(10_000):
+        blocked = erlang_b(servers, offered)
+        after = work * sum(blocked**tries for tries in range(hops + 1))
+        if abs(after - offered) < 1e-13 * after:
+            break
+        offered = (offered + after) / 2.0
+    return float(erlang_b(servers, offered) ** (hops + 1))
+
+
+def retries_of_few(vos: int, servers: int, work: float, hops: int) -> float:
+    """The same for a few VOs; each hop is to any of the others."""
+
+    def moves(state: State) -> Iterator[tuple[float, State]]:
+        full = state.count(servers)
+        found = _one_of(vos - full, vos, hops)
+        for vo, busy in enumerate(state):
+            if busy < servers:
+                yield work * (1.0 + full * found / (vos - full)), changed(state, vo, 1)
+            yield float(busy), changed(state, vo, -1)
+
+    states = list(combinations_with_replacement(range(servers + 1), vos))
+    full = [state.count(servers) for state in states]
+    lost = [count / vos * (1.0 - _one_of(vos - count, vos, hops)) for count in full]
+    return float((np.array(lost) * shares_of(states, moves, 1.0)).sum())
+
+
+def retries_states(vos: int, servers: int) -> int:
+    """The number of states of the chain of `retries_of_few`."""
+    return comb(vos + servers, vos)
+
+
+def retries_fewest(servers: int, work: float, hops: int) -> int:
+    """The number n of VOs from which their loss exceeds `retries` in proportion to 1 / n.
+
+    The share F of full VOs has mean B and a variance of about B (1 - B) / n, so E[F^(hops + 1)]
+    exceeds B^(hops + 1) by a share hops (hops + 1) (1 - B) / (2 n B). If that is a tenth, terms in
+    1 / n^2 are about half a percent.
+    """
+    # If hardly any job is lost, no number of VOs is enough.
+    blocked = max(1e-9, float(retries(servers, work, hops) ** (1.0 / (hops + 1))))
+    return max(FEWEST, round(5.0 * hops * (hops + 1) * (1.0 / blocked - 1.0)))
+
+
+def fewest_queues(load: float) -> int:
+    """The same if jobs queue, from simulations up to a load of 0.95."""
+    return max(FEWEST, round(4.0 / (1.0 - load)))
+
+
+def _one_of(wanted: int, vos: int, hops: int) -> float:
+    """The probability that a job reaches one of `wanted` VOs by random hops from another one."""
+    return 1.0 - (1.0 - wanted / (vos - 1)) ** hops if vos > 1 else 0.0
+
+
+# Periodic status updates
+#
+# Mitzenmacher, "How useful is old information?" (2000): each job goes to the shortest of `d`
+# servers drawn, by the queue lengths at the last update. Between updates the arrival rate of a
+# server depends only on these, so each server is an M/M/1 queue. Two servers: Markov chain from
+# update to update. Many: fixed point of the equations of a period.
+
+FIXED = 1e-11
+MOST_PERIODS = 200_000
+
+
+def over_a_period(rates: Floats, period: float) -> tuple[Floats, Floats]:
+    """M/M/1 queues of initial length n and arrival rate rates[n] over a period, by uniformization.
+
+    Returns the distribution of lengths at the end, shape (lengths, lengths), and the time integral
+    of the number of jobs, shape (lengths,). The longest queue has no arrivals. Raises ValueError
+    for a period that is too long for floating point.
+    """
+    from scipy.special import gammainc
+
+    count = len(rates)
+    speed = float(rates.max()) + 1.0
+    joins = np.repeat(rates[:, None], count, axis=1) / speed
+    joins[:, -1] = 0.0
+    stays = 1.0 - joins - 1.0 / speed
+    stays[:, 0] += 1.0 / speed
+    expected = speed * period
+    steps = ceil(expected + 10.0 * sqrt(expected) + 20.0)
+    state, weight = np.eye(count), exp(-expected)
+    if weight == 0.0:
+        raise ValueError("a shorter period")
+    beyond = gammainc(np.arange(1, steps + 2), expected)
+    after, lasts = np.zeros_like(state), np.zeros_like(state)
+    for step in range(steps + 1):
+        after += weight * state
+        lasts += beyond[step] * state
+        moved = state * stays
+        moved[:, 1:] += (state * joins)[:, :-1]
+        moved[:, :-1] += state[:, 1:] / speed
+        state = moved
+        weight *= expected / (step + 1)
+    return after, lasts @ np.arange(count) / speed
+
+
+def periodic_updates_of_two(d: int, load: float, period: float, longest: int = 100) -> float:
+    """Mean time in the system of two servers, each with the `load`; `period` in service times."""
+    lengths = np.arange(longest + 1)
+    # Share of jobs of a server whose known queue is shorter, equally long, longer.
+    shares = (0.5, 0.5, 0.5) if d == 1 else (1.0, 0.5, 0.0)
+    mine = [over_a_period(np.full(longest + 1, 2.0 * load * share), period) for share in shares]
+    cases = [
+        np.less.outer(lengths, lengths),
+        np.equal.outer(lengths, lengths),
+        np.greater.outer(lengths, lengths),
+    ]
+    share = np.zeros((longest + 1, longest + 1))
+    share[0, 0] = 1.0
+    for _ in range(MOST_PERIODS):
+        after = np.zeros_like(share)
+        for case, (one, _), (other, _) in zip(cases, mine, mine[::-1], strict=True):
+            after += one.T @ (share * case) @ other
+        if np.abs(after - share).sum() < FIXED:
+            break
+        share = after
+    jobs = 0.0
+    for case, (_, one), (_, other) in zip(cases, mine, mine[::-1], strict=True):
+        within = share * case
+        jobs += float(one @ within.sum(axis=1) + other @ within.sum(axis=0))
+    return jobs / (period * 2.0 * load)
+
+
+def periodic_updates_of_many(
+    d: int, load: float, period: float, longest: int = 150, close: float = FIXED
+) -> float:
+    """The same in the limit of many servers."""
+    share = np.eye(1, longest + 1)[0]
+    area = np.zeros(longest + 1)
+    for _ in range(MOST_PERIODS):
+        tails = np.append(np.cumsum(share[::-1])[::-1], 0.0)
+        # Jobs that draw no shorter queue, over the servers of that length.
+        taken = tails[:-1] ** d - tails[1:] ** d
+        limit = d * tails[:-1] ** (d - 1)
+        rates = load * np.where(share > 1e-14, taken / np.maximum(share, 1e-14), limit)
+        after, area = over_a_period(rates, period)
+        moved = share @ after
+        if np.abs(moved - share).sum() < close:
+            break
+        share = moved
+    return float(share @ area) / (period * load)
+
+
+# Gossip of averages
+#
+# When two VOs exchange their numbers, both keep the mean (Jelasity, Montresor and Babaoglu 2005).
+# The variance that is left depends on the pairs and their order, not on the numbers.
+
+PERIODS = 4
+"""Numbers are replaced after so many periods, before the variance vanishes."""
+
+
+class Exchanges(NamedTuple):
+    """Initiator, peer and period of each exchange, in order. Shapes (exchanges,)."""
+
+    first: Ints
+    second: Ints
+    period: Ints
+
+
+def left_a_period(vos: int, times: str) -> float:
+    """The share of the variance that is left per period, from the second of `PERIODS` on.
+
+    A period has as many exchanges as there are VOs, each with a random peer. VOs begin them once a
+    period in a fixed order (`periodic`) or a new random order (`shuffled`), or the next one is
+    drawn (`poisson`). The limits for many VOs are 0.2934, 1 / (2 √e) and 1 / e.
+    """
+    if times == "poisson":
+        # Each exchange of any two of n leaves 1 - 1 / (n - 1) on average.
+        return float((1.0 - 1.0 / (vos - 1)) ** vos)
+    variances = []
+    products = _centred(vos)
+    for _ in range(PERIODS):
+        products = _after_a_period(products)
+        variances.append(float(np.trace(products)))
+        if times == "shuffled":
+            # The next order is independent of the numbers.
+            products = _centred(vos) * variances[-1] / (vos - 1)
+    return _share(variances[0], variances[-1])
+
+
+def _centred(vos: int) -> Floats:
+    return np.eye(vos) - 1.0 / vos
+
+
+def _share(first: float, last: float) -> float:
+    return float((last / first) ** (1.0 / (PERIODS - 1)))
+
+
+def _after_a_period(products: Floats) -> Floats:
+    """Expected products of any two numbers after each VO has begun one exchange."""
+    vos = len(products)
+    chance = 1.0 / (vos - 1)
+    for one in range(vos):
+        own = products[one].copy()
+        squares = products.diagonal().copy()
+        means = (own[one] + 2.0 * own + squares) / 4.0
+        others = np.arange(vos) != one
+        after = products * (1.0 - 2.0 * chance)
+        after += chance * (2.0 * products + own[:, None] + own[None, :]) / 2.0
+        np.fill_diagonal(after, (1.0 - chance) * squares + chance * means)
+        # Product with the peer: their mean, squared; with any other: half of both.
+        met = (products[:, others].sum(axis=1) - squares) * chance
+        mixed = (own * (1.0 - chance) + met) / 2.0 + chance * means
+        after[one, :] = after[:, one] = mixed
+        after[one, one] = chance * means[others].sum()
+        products = after
+    return products
+
+
+def left_by(exchanges: Exchanges, vos: int) -> float:
+    """The same share for these exchanges, averaged over all initial numbers.
+
+    Each VO has a row of weights of the initial numbers. The first period, which may be incomplete,
+    is left out.
+    """
+    variances = np.zeros(PERIODS)
+    begin = int(np.searchsorted(exchanges.period, 1))
+    for block in range(begin, len(exchanges.first) - PERIODS * vos + 1, PERIODS * vos):
+        weights = _centred(vos)
+        for period in range(PERIODS):
+            for row in range(block + period * vos, block + (period + 1) * vos):
+                one, other = exchanges.first[row], exchanges.second[row]
+                weights[[one, other]] = (weights[one] + weights[other]) / 2.0
+            variances[period] += (weights**2).sum()
+    return _share(variances[0], variances[-1])
+
+
+def exchanges_a_period(exchanges: Exchanges, vos: int) -> float:
+    """Mean number of exchanges that a VO begins in a complete period."""
+    last = int(exchanges.period[-1])
+    whole = (exchanges.period >= 1) & (exchanges.period < last)
+    return float(whole.sum()) / (vos * (last - 1))

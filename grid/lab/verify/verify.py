@@ -1,11 +1,11 @@
-"""Run a case, and compare what is found with what is expected."""
+"""Run cases of verification, compare with theory, and write the table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from math import ceil, inf, isfinite
+from math import ceil, inf, isfinite, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,17 +14,19 @@ import numpy as np
 import grid
 from grid.config.schema import Scenario
 from grid.config.shipped import shipped_folder
-from grid.lab.verify.case import (
+from grid.lab.verify.cases import (
+    CASES,
+    RELAXATIONS,
+    SHUT_DOWN,
+    WARM_UP,
     Case,
     Effort,
     Fewer,
+    Given,
+    Jobs,
     check_theory,
-    generator_of,
-    jobs_for_steady,
     steady,
 )
-from grid.lab.verify.cases import CASES
-from grid.lab.verify.controls import Jobs, estimate, worst
 from grid.model.arrays import Floats
 from grid.model.errors import one_mistake
 from grid.runtime.run import Run, execute
@@ -32,14 +34,18 @@ from grid.runtime.run import Run, execute
 SCENARIOS = shipped_folder() / "verify"
 STANDARD_ERRORS = 3.0
 OTHER_JOBS = 4.5
-"""Jobs that are so many standard errors from what they should be are other ones."""
+"""Jobs whose controls are so many standard errors off are not those of the theory."""
 RELATIVE = 0.005
-"""How far what is found may be from what is expected, in a full verification."""
+"""The relative error that a full verification allows."""
+MOST_TIMES = 8
+"""A full verification runs a case at most so many times its effort."""
+FEWEST_RUNS = 8
+"""The least number of runs for a regression on controls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of one case. `error` is the standard error of `found`, 0 of an exact one."""
+    """One value of one case. `error` is the standard error of `found`, 0 if exact."""
 
     case: str
     name: str
@@ -49,11 +55,11 @@ class Figure:
     runs: int
     exact: bool
     jobs_off: float = 0.0
-    """How many standard errors the jobs of the runs are from those that the theory speaks of."""
+    """How many standard errors the controls are from their expected values."""
 
     @property
     def off(self) -> float:
-        """How many standard errors `found` is from `expected`."""
+        """`found` - `expected` in standard errors."""
         difference = self.found - self.expected
         if difference == 0.0:
             return 0.0
@@ -61,19 +67,19 @@ class Figure:
 
     @property
     def relative(self) -> float:
-        """How far `found` is from `expected`, as a share of it."""
+        """The relative error of `found`."""
         return abs(self.found - self.expected) / abs(self.expected) if self.expected else 0.0
 
     @property
     def runs_missing(self) -> int:
-        """About how many runs more it takes until three standard errors are precise enough."""
+        """The additional runs until three standard errors are within RELATIVE."""
         if self.exact or not self.expected or not isfinite(self.found):
             return 0
-        asked = RELATIVE * abs(self.expected) / STANDARD_ERRORS
-        return ceil(self.runs * ((self.error / asked) ** 2 - 1.0))
+        wanted = RELATIVE * abs(self.expected) / STANDARD_ERRORS
+        return ceil(self.runs * ((self.error / wanted) ** 2 - 1.0))
 
     def verdict(self, full: bool) -> str:
-        """`exact`, `agrees` or `differs`; in a full one also `not precise enough`."""
+        """`exact`, `agrees` or `differs`; if `full` also `not precise enough`."""
         if self.exact:
             return "exact" if self.found == self.expected else "differs"
         if not isfinite(self.found) or abs(self.off) > STANDARD_ERRORS:
@@ -86,12 +92,9 @@ class Figure:
 Order = tuple[str, Path, tuple[str, ...]]
 """A run: its case, the file of its scenario, and settings."""
 
-MOST_TIMES = 8
-"""In a full verification, a case may take so many times the runs of its effort to be precise."""
-
 
 class Found(NamedTuple):
-    """Metrics of one run by name, and controls of its jobs (`grid.lab.verify.controls`)."""
+    """Values of one run by name, and the controls of its jobs."""
 
     figures: Mapping[str, float]
     controls: Floats
@@ -108,18 +111,17 @@ def scenario_of(name: str) -> Path:
 def orders_of(
     case: Case, file: Path, settings: Sequence[str], effort: Effort, first_seed: int = 1
 ) -> list[Order]:
-    """The runs that `effort` asks for, each with the next seed. All else that the user set wins."""
+    """The runs of an effort, with consecutive seeds. Settings of the user take precedence."""
     parameters = [f"jobs={effort.jobs}"] if case.has_jobs else []
-    runs = 1 if case.exact else effort.runs
-    seeds = range(first_seed, first_seed + runs)
+    seeds = range(first_seed, first_seed + (1 if case.exact else effort.runs))
     return [(case.name, file, (*parameters, *settings, f"seed={seed}")) for seed in seeds]
 
 
 def measure(order: Order) -> Found:
-    """What one run finds. Raises InputError and RunFailed.
+    """The values of one run. Raises InputError and RunFailed.
 
-    Where the limit of many VOs is expected, it is extrapolated from this run and one of half as
-    many: what n VOs are off by falls as 1 / n.
+    A limit of many VOs is extrapolated from this run and one with half of the VOs: the deviation
+    of n VOs falls as 1 / n.
     """
     name, file, settings = order
     case = CASES[name]
@@ -127,23 +129,19 @@ def measure(order: Order) -> Found:
     assert run.scenario is not None
     with _of_its_form(case):
         found = _found(case, run)
-        fewer = None if case.fewer is None else case.fewer(run.scenario)
+        fewer = None if case.fewer is None else case.fewer(Given(run.scenario))
     if fewer is None:
         return found
-    beside = _found(case, _run(case, file, (*settings, *fewer.settings)))
-    return extrapolated(found, beside, fewer)
-
-
-NOT_OF_ITS_FORM = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError)
-"""What comes of it where theory looks at what a scenario does not have."""
+    half = _found(case, _run(case, file, (*settings, *fewer.settings)))
+    return extrapolated(found, half, fewer)
 
 
 @contextmanager
 def _of_its_form(case: Case) -> Iterator[None]:
-    """Raises InputError where the scenario is not one that the theory of `case` can look at."""
+    """Raises InputError if the scenario lacks what the theory of `case` reads."""
     try:
         yield
-    except NOT_OF_ITS_FORM as error:
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
         expected = f"that of scenarios/verify/{case.name}.yaml, with other values"
         raise one_mistake("--set", "a scenario of another form", expected) from error
 
@@ -160,34 +158,33 @@ def _found(case: Case, run: Run) -> Found:
 
 
 def _known(case: Case, scenario: Scenario | None) -> Jobs | None:
-    """What is known of the jobs, if they are those that the theory speaks of."""
-    if case.controls is None or scenario is None or generator_of(scenario) != "stochastic":
+    """The control variates, if the jobs are those of the theory."""
+    if case.controls is None or scenario is None or Given(scenario).generator != "stochastic":
         return None
-    return case.controls(scenario)
+    return case.controls(Given(scenario))
 
 
-def extrapolated(found: Found, beside: Found, sizes: Fewer) -> Found:
-    """The limit a of a + b / n, by what was found for `many` and beside it for `few`."""
+def extrapolated(found: Found, half: Found, sizes: Fewer) -> Found:
+    """The limit a of a + b / n, from values for `many` and for `few`."""
     many, few, _ = sizes
 
     def limit(one: Any, other: Any) -> Any:
         return (many * one - few * other) / (many - few)
 
-    figures = {name: limit(value, beside.figures[name]) for name, value in found.figures.items()}
-    return Found(figures, limit(found.controls, beside.controls))
+    figures = {name: limit(value, half.figures[name]) for name, value in found.figures.items()}
+    return Found(figures, limit(found.controls, half.controls))
 
 
 def _controls_expected(case: Case, file: Path, settings: Sequence[str]) -> Floats:
     scenario = grid.load_scenario(file, settings)
     known = _known(case, scenario)
-    fewer = None if case.fewer is None else case.fewer(scenario)
+    fewer = None if case.fewer is None else case.fewer(Given(scenario))
     expected = np.empty(0) if known is None else known.expected()
     if fewer is None or known is None:
         return expected
-    beside = _known(case, grid.load_scenario(file, (*settings, *fewer.settings)))
-    assert beside is not None
-    whole, half = Found({}, expected), Found({}, beside.expected())
-    return extrapolated(whole, half, fewer).controls
+    half = _known(case, grid.load_scenario(file, (*settings, *fewer.settings)))
+    assert half is not None
+    return extrapolated(Found({}, expected), Found({}, half.expected()), fewer).controls
 
 
 def verify(
@@ -199,18 +196,19 @@ def verify(
     full: bool = False,
     over: Over = map,
 ) -> list[Figure]:
-    """The figures of `case` with what the user set; `over` maps, perhaps in processes.
+    """The values of `case` with settings of the user; `over` maps, possibly in processes.
 
-    The seed of the scenario is that of the first run.
-    In a `full` one, runs are added until three standard errors are within what is asked for. Raises
-    InputError, also where the theory does not hold for the settings.
+    The seed of the scenario is that of the first run. If `full`, runs are added until three
+    standard errors are precise enough. Raises InputError, also if the theory does not hold.
     """
     file = file or scenario_of(case.name)
     scenario = grid.load_scenario(file, settings)
+    given = Given(scenario)
     with _of_its_form(case):
-        check_theory(case, scenario)
-        effort = effort.for_steady(jobs_for_steady(case, scenario))
-        expected = case.expected(scenario)
+        check_theory(case, given)
+        if case.stable and not case.exact and given.generator == "stochastic":
+            effort = effort.for_steady(given.jobs_for_steady)
+        expected = case.expected(given)
     most = effort._replace(runs=effort.runs * MOST_TIMES)
     orders = orders_of(case, file, settings, most, scenario.seed)
     controls = _controls_expected(case, file, orders[0][2])
@@ -233,3 +231,139 @@ def _figure(
     mean, error = estimate(values, controls, expected)
     off = worst(controls, expected)
     return Figure(case.name, name, value, mean, error, len(values), case.exact, off)
+
+
+# Control variates (Lavenberg and Welch 1981)
+
+
+class Estimate(NamedTuple):
+    """A mean and its standard error."""
+
+    mean: float
+    error: float
+
+
+def estimate(found: Floats, controls: Floats, expected: Floats) -> Estimate:
+    """The mean of `found`, shape (runs,), at the `expected` values of the controls.
+
+    By linear regression on `controls`, shape (runs, controls), with the standard error of the
+    regression there. For few runs or without controls, the plain mean.
+    """
+    runs, count = controls.shape
+    mean = float(found.mean())
+    if runs < 2:
+        return Estimate(mean, 0.0)
+    if runs < FEWEST_RUNS or not count:
+        return Estimate(mean, float(found.std(ddof=1)) / sqrt(runs))
+    off = controls - controls.mean(axis=0)
+    scale = np.where(off.any(axis=0), off.std(axis=0), 1.0)
+    off, shift = off / scale, (expected - controls.mean(axis=0)) / scale
+    inverse = np.linalg.pinv(off.T @ off)
+    slopes = inverse @ (off.T @ (found - mean))
+    left = found - mean - off @ slopes
+    variance = float(left @ left) / (runs - 1 - count)
+    share = 1.0 / runs + float(shift @ inverse @ shift)
+    return Estimate(mean + float(shift @ slopes), sqrt(variance * share))
+
+
+def worst(controls: Floats, expected: Floats) -> float:
+    """The largest deviation of a control in standard errors, of shape (runs, controls)."""
+    runs = len(controls)
+    if runs < 2 or not controls.size:
+        return 0.0
+    errors = controls.std(axis=0, ddof=1) / sqrt(runs)
+    off = np.abs(controls.mean(axis=0) - expected)
+    return float(np.max(off / np.where(errors > 0.0, errors, np.inf)))
+
+
+# The table
+
+COLUMNS = ("case", "figure", "expected", "found", "± 95 %", "standard errors", "runs", "verdict")
+WIDTHS = (16, 36, 11, 11, 10, 15, 5, 0)
+NORMAL_95 = 1.96
+
+
+def header() -> str:
+    """The head of the table on a terminal."""
+    return _aligned(COLUMNS)
+
+
+def line(figure: Figure, full: bool) -> str:
+    """A row of the table on a terminal."""
+    return _aligned(_cells(figure, full))
+
+
+def _cells(figure: Figure, full: bool) -> tuple[str, ...]:
+    numbers: tuple[str, ...] = (f"{figure.expected:.0f}", f"{figure.found:.0f}", "", "")
+    if not figure.exact:
+        numbers = (
+            f"{figure.expected:.6f}",
+            f"{figure.found:.6f}",
+            f"{NORMAL_95 * figure.error:.6f}",
+            f"{figure.off:+.2f}",
+        )
+    return (figure.case, figure.name, *numbers, str(figure.runs), figure.verdict(full))
+
+
+def _aligned(texts: Sequence[str]) -> str:
+    padded = (
+        text.ljust(width) if n < 2 or not width else text.rjust(width)
+        for n, (text, width) in enumerate(zip(texts, WIDTHS, strict=True))
+    )
+    return "  ".join(padded).rstrip()
+
+
+def markdown(figures: Sequence[Figure], full: bool, missing: Sequence[str] = ()) -> str:
+    """The page: the table, the cases, and the rules of the verdicts.
+
+    `missing` are cases that were not run, or not yet.
+    """
+    rows = [COLUMNS, ("---",) * len(COLUMNS), *(_cells(figure, full) for figure in figures)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    shown = dict.fromkeys(figure.case for figure in figures)
+    cases = "\n".join(
+        f"- [`{name}`]({name}.yaml): {CASES[name].title}. Source: {CASES[name].source}."
+        for name in shown
+    )
+    controlled = ", ".join(f"`{case.name}`" for case in CASES.values() if case.controls is not None)
+    not_run = f" Not run: {', '.join(missing)}." if missing else ""
+    command = "grid verify --page scenarios/verify/README.md" + ("" if full else " --quick")
+    return f"""# Validation against queueing theory
+
+Written by `{command}`. Times are in seconds unless a row says otherwise.{not_run}
+
+{table}
+
+## Cases
+
+Each is an ordinary scenario of this folder. `grid verify --case NAME --set KEY=VALUE` runs one with
+other values; the expected values are computed for these.
+
+{cases}
+
+## Verdicts
+
+- `exact`: every start and end of every job is that of the recursion, to the microsecond. Run times
+  are computed from the submitted jobs and the speed of the machines.
+- `agrees`: the measured value is within {STANDARD_ERRORS:g} standard errors of the expected one
+  and, in a full verification, within {RELATIVE:.1%} of it.
+- `not precise enough`: within {STANDARD_ERRORS:g} standard errors, but not within {RELATIVE:.1%}.
+- `differs`: neither. The command then exits with code 1.
+
+Standard errors are from independent runs with seeds from 1. A full verification adds runs until
+three of them are within {RELATIVE:.1%}, at most {MOST_TIMES} times as many. Jobs are measured from
+when all VOs have submitted {WARM_UP:.0%} of their jobs until, if there are several VOs, one has
+submitted {1 - SHUT_DOWN:.0%}. The warm-up lasts at least {RELAXATIONS:g} relaxation times of a
+queue of that load.
+
+These cases use control variates (Lavenberg and Welch 1981): {controlled}.
+The mean work of the submitted jobs, their mean gap and mostly their wait at one FCFS pool are known
+in theory. The value is that of the regression over the runs at these expected values. The controls
+depend only on what users submitted, so a grid that is too slow is not corrected for. If the jobs
+themselves are {OTHER_JOBS:g} standard errors off, the verdict is `differs`.
+
+For a few VOs or machines the expected value is that of a finite chain; for many it is the limit.
+Each run is then repeated with half as many, and both are extrapolated, since the deviation falls as
+1 / n from some n on (32, 4 / (1 - λ), and more if jobs are rejected seldom). Numbers in between are
+refused.
+"""

@@ -10,9 +10,8 @@ import pytest
 
 from grid.integrations.watch.beside import page_beside
 from grid.integrations.watch.sweep import MOST_ROWS, SweepShown
-from grid.lab.cases import load_experiment
-from grid.lab.place import Place
-from grid.lab.sweep import Sweep, run_sweep
+from grid.lab.experiment import load_experiment
+from grid.lab.sweep import Place, Sweep, run_sweep
 from grid.results.sweep_look import Cell, SweepBeginning, SweepNews
 from tests.integrations.watch.small_runs import get, served
 from tests.lab.report import chromium

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from grid.lab.cases import load_experiment
+from grid.lab.experiment import load_experiment
 from grid.lab.papers.page import PAGES, differing_verdicts, read_index
 from grid.lab.papers.paper import NAMES, View, load_paper
 from grid.lab.papers.reproduce import EXPERIMENTS

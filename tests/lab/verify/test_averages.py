@@ -7,8 +7,9 @@ from math import e, sqrt
 import numpy as np
 import pytest
 
-from grid.lab.verify import averages
-from grid.lab.verify.averages import PERIODS, Exchanges, left_a_period, left_by
+from grid.lab.verify import theory as averages
+from grid.lab.verify.cases import paired_messages
+from grid.lab.verify.theory import PERIODS, Exchanges, left_a_period, left_by
 
 
 def extrapolated(times: str) -> float:
@@ -47,7 +48,7 @@ def test_exchanges_drawn_here_leave_what_is_expected(times: str) -> None:
 
 def test_a_letter_that_answers_another_is_no_exchange() -> None:
     # VO 0 writes to 1, which answers; then 1 writes to 0, which answers; then 2 to 1.
-    found = averages._paired([12, 13, 22, 23, 35], [1, 0, 0, 1, 1], [0, 1, 1, 0, 2], 10)
+    found = paired_messages([12, 13, 22, 23, 35], [1, 0, 0, 1, 1], [0, 1, 1, 0, 2], 10)
     assert [column.tolist() for column in found] == [[0, 1, 2], [1, 0, 1], [1, 2, 3]]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grid.lab.verify.case import steady_rows
-from grid.lab.verify.controls import Jobs, estimate, pool_waits, worst
+from grid.lab.verify.cases import Jobs, pool_waits, steady_rows
 from grid.lab.verify.theory import mmc_wait
+from grid.lab.verify.verify import estimate, worst
 
 
 def test_what_hangs_on_the_controls_alone_is_known_without_error() -> None:

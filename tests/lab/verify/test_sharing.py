@@ -8,9 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from grid.lab.verify import sharing
-from grid.lab.verify.chain import is_solved, most_jobs, up_to
-from grid.lab.verify.theory import erlang_b, shorter_of_two
+from grid.lab.verify import theory as sharing
+from grid.lab.verify.theory import erlang_b, is_solved, most_jobs, power_of_d, up_to
 
 State = tuple[int, ...]
 Moves = Iterator[tuple[float, State]]
@@ -44,7 +43,7 @@ def test_vos_that_reject_and_try_for_ever_are_one_pool_of_all_servers() -> None:
 def test_a_few_vos_that_share_lie_between_one_pool_and_none() -> None:
     pool, alone = 1 / (1 - 0.7**2), 1 / 0.3
     queues = sharing.until_idle_of_few(2, 0.7, 1)
-    found = [sharing.steal_of_few(2, 0.7), shorter_of_two(0.7), queues]
+    found = [sharing.steal_of_few(2, 0.7), power_of_d(2, 2, 0.7), queues]
     assert pool < min(found)
     assert max(found) < alone
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grid.lab.verify import chain, theory
+from grid.lab.verify import theory
 
 
 def test_erlang_c_and_b_at_ten_servers() -> None:
@@ -31,7 +31,7 @@ def test_kaufman_and_roberts_with_three_sizes() -> None:
 
 
 def test_the_shorter_of_two_lies_between_one_fast_server_and_two_separate_ones() -> None:
-    found = theory.shorter_of_two(0.9)
+    found = theory.power_of_d(2, 2, 0.9)
     assert found == pytest.approx(5.4749, abs=1e-4)
     # One queue before both servers is better: M/M/2.
     assert theory.mmc_wait(2, 0.9) + 1.0 < found < 1.0 / (1.0 - 0.9)
@@ -40,7 +40,6 @@ def test_the_shorter_of_two_lies_between_one_fast_server_and_two_separate_ones()
 def test_power_of_d_meets_what_is_known_at_both_ends() -> None:
     """One drawn: M/M/1. Both of two: join the shorter of two. Of three: between."""
     assert theory.power_of_d(3, 1, 0.5) == pytest.approx(2.0, rel=1e-6)
-    assert theory.power_of_d(2, 2, 0.8) == pytest.approx(theory.shorter_of_two(0.8), rel=1e-6)
     found = [theory.power_of_d(3, d, 0.5) for d in (1, 2, 3)]
     assert found[0] > found[1] > found[2] > theory.mmc_wait(3, 0.5) + 1.0
 
@@ -72,7 +71,7 @@ def test_both_recursions_agree_on_one_server() -> None:
 
 def test_a_chain_is_solved_the_same_by_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     solved = [theory.power_of_d(3, d, 0.6) for d in (2, 3)]
-    monkeypatch.setattr(chain, "FEW_STATES", 0)
+    monkeypatch.setattr(theory, "FEW_STATES", 0)
     assert [theory.power_of_d(3, d, 0.6) for d in (2, 3)] == pytest.approx(solved, rel=1e-7)
 
 

@@ -11,13 +11,12 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
-from grid.lab.verify.case import Effort, Fewer
-from grid.lab.verify.cases import CASES
-from grid.lab.verify.page import markdown
+from grid.lab.verify.cases import CASES, Effort, Fewer, Given
 from grid.lab.verify.verify import (
     Figure,
     Found,
     extrapolated,
+    markdown,
     orders_of,
     scenario_of,
     verify,
@@ -109,8 +108,8 @@ def test_half_of_the_servers_have_the_load_of_all() -> None:
     scenario = grid.load_scenario(scenario_of("old-information"), ["servers=41", "gap_s=50"])
     fewer = CASES["old-information"].fewer
     assert fewer is not None
-    assert fewer(scenario) == (41, 20, ("servers=20", "gap_s=102.5"))
-    assert fewer(grid.load_scenario(scenario_of("old-information"))) is None
+    assert fewer(Given(scenario)) == (41, 20, ("servers=20", "gap_s=102.5"))
+    assert fewer(Given(grid.load_scenario(scenario_of("old-information")))) is None
 
 
 @pytest.mark.parametrize(
@@ -143,7 +142,7 @@ def test_a_few_vos_are_held_against_what_so_few_do(name: str, settings: tuple[st
 def test_neither_few_nor_many_is_refused(
     name: str, settings: tuple[str, ...], expected: str
 ) -> None:
-    with pytest.raises(InputError, match=f"{expected}: theory has no exact figure for others"):
+    with pytest.raises(InputError, match=f"{expected}: theory has no exact value for others"):
         figures(name, *settings, effort=SMALL[name][0])
 
 
@@ -217,7 +216,7 @@ def test_ties_and_boards_that_are_not_as_they_should_be_are_found(
     case, file = CASES["old-information"], scenario_of("old-information")
     right = ["gap_s=1000", f"period_s={period_s}"]
     (order, *_) = orders_of(case, file, right, Effort(1, 1_000))
-    expected = case.expected(grid.load_scenario(file, order[2]))
+    expected = case.expected(Given(grid.load_scenario(file, order[2])))
     wrong = verify(replace(case, expected=lambda _: expected), [*right, planted], Effort(12, 1_000))
     assert "differs" in {one.verdict(full=False) for one in wrong}
 
@@ -232,7 +231,7 @@ def test_ties_and_boards_that_are_not_as_they_should_be_are_found(
 def test_gossip_that_is_not_as_it_should_be_is_found(planted: str) -> None:
     """An order that is the same in every period leaves 3 % less of the variance than a new one."""
     case, few = CASES["gossip"], "others=11"
-    expected = case.expected(grid.load_scenario(scenario_of("gossip"), [few]))
+    expected = case.expected(Given(grid.load_scenario(scenario_of("gossip"), [few])))
     right = replace(case, expected=lambda _: expected)
     (found,) = verify(right, [few, planted], Effort(10, 200))
     assert found.verdict(full=False) == "differs"
@@ -337,13 +336,13 @@ def test_command_prints_a_row_for_each_figure_and_writes_the_page(tmp_path: Path
     assert done.stdout.count(" exact\n") == 5
     assert done.stdout.endswith("5 of 5 figures are as expected.\n")
     assert "| one-server | starts that differ | 0 | 0 |" in page.read_text()
-    assert "Broken off" not in page.read_text()
+    assert "Not run" not in page.read_text()
 
 
 def test_a_page_says_which_cases_were_not_run() -> None:
     figure = Figure("mmc", "mean wait, s", 1.0, 1.0, 0.1, 10, False)
     text = markdown([figure], full=True, missing=["mg1", "loss"])
-    assert "unless a row says otherwise. Broken off before: mg1, loss.\n" in text
+    assert " Not run: mg1, loss.\n" in text
 
 
 def test_command_fails_where_a_figure_differs() -> None:
