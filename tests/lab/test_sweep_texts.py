@@ -105,7 +105,7 @@ def test_a_figure_that_the_first_value_lacks_is_said_to_have_no_differences(
     print_sweep_table(tmp_path / "lacking", Console(file=said, width=120))
     lines = said.getvalue().splitlines()
     assert "-: the metric does not apply there" in lines
-    assert "rule fcfs has no value of leases to hold others against" in lines
+    assert "rule fcfs has no value of leases to compare with" in lines
 
 
 @pytest.mark.parametrize(("wait_s", "is_cut"), [(2.0, True), (20.0, False)])
