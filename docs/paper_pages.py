@@ -118,8 +118,8 @@ def verdicts() -> list[str]:
         "**Ta** is the mean time between two jobs; **BF-rm** and **BF-unrm** are Flexible "
         "backfilling that makes its reservation again at each event, or keeps it; **PU**, **BU** "
         "and **MM** are partial utility, binary utility and matchmaking; **S1**, **S2**, **S3** "
-        "are gangs without migration, with it, and with it and **aLD**, which sends a task to the queue "
-        "with the least work.\n",
+        "are gangs without migration, with it, and with it and **aLD**, which sends a task to the "
+        "queue with the least work.\n",
     ]
 
 

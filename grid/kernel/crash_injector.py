@@ -35,8 +35,8 @@ class MemoryStorage:
         self._entries: list[Any] = []
 
     def keep(self, effects: Effects) -> None:
-        for entry, stands_for_all in effects.saved:
-            if stands_for_all:
+        for entry, is_checkpoint in effects.saved:
+            if is_checkpoint:
                 # A copy, because the entity goes on changing its state.
                 self._state = pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
                 self._entries.clear()

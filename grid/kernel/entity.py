@@ -103,14 +103,14 @@ class Context:
         """Post rows that supersede this entity's last ones; see `grid.kernel.board`."""
         self.effects.posts.append(rows)
 
-    def save(self, entry: Any, *, stands_for_all: bool = False) -> None:
+    def save(self, entry: Any, *, is_checkpoint: bool = False) -> None:
         """Add `entry` to the journal from which the entity is made again after a crash.
 
         It is safe before anything that was sent along with it leaves. An entry that
-        `stands_for_all` takes the place of all before it, and may be state that goes on changing
+        `is_checkpoint` takes the place of all before it, and may be state that goes on changing
         after this handler: it is copied when the handler returns. Other entries never change.
         """
-        self.effects.saved.append((entry, stands_for_all))
+        self.effects.saved.append((entry, is_checkpoint))
 
     def record(self, row: Any) -> None:
         """Add a row to what the run leaves behind."""

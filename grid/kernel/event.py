@@ -19,14 +19,14 @@ from typing import Any
 from grid.model.time import NEVER, Time
 
 Envelope = tuple[Time, int, int, int, Any]
-Present = Callable[[Time, int, Any], Time]
+DeliveryClock = Callable[[Time, int, Any], Time]
 """The time at which an envelope is handled live, from (due, sender or kind of timer, message).
 
 It is not before the envelope is due, nor before the time of the last one.
 """
-Place = tuple[Time, int]
+EventKey = tuple[Time, int]
 """Time and receiver: where an envelope stands among those of other processes."""
-NOWHERE: Place = (-1, -1)
-EVER: Place = (NEVER, 0)
+MIN_EVENT_KEY: EventKey = (-1, -1)
+MAX_EVENT_KEY: EventKey = (NEVER, 0)
 TIMER = 2**31
 BACKGROUND_TIMER = TIMER + 1

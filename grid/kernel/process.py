@@ -15,7 +15,7 @@ from typing import Any
 
 from grid.kernel.board import Board, Post
 from grid.kernel.entity import Context, Effects, Entity, Finishing, Rows
-from grid.kernel.event import EVER, NOWHERE, TIMER, Envelope, Place, Present
+from grid.kernel.event import MAX_EVENT_KEY, MIN_EVENT_KEY, TIMER, DeliveryClock, Envelope, EventKey
 from grid.kernel.faults import Faults
 from grid.kernel.network import Network
 from grid.kernel.outbox import Outbox
@@ -43,7 +43,7 @@ class LogicalProcess:
         network: Network,
         seed: int,
         first_rows: Mapping[str, Rows] | None = None,
-        present: Present | None = None,
+        present: DeliveryClock | None = None,
         first_sequence: int = 0,
     ) -> None:
         self._network = network
@@ -56,9 +56,9 @@ class LogicalProcess:
         self._heap: list[Envelope] = []
         self._background = 0
         """How many of the queue are background timers."""
-        self._handled: Place = NOWHERE
+        self._handled: EventKey = MIN_EVENT_KEY
         """Of the last event but background timers that was handled here."""
-        self._to_come: Place = NOWHERE
+        self._to_come: EventKey = MIN_EVENT_KEY
         """Of one that was still in the queue when this was last asked for."""
         self._outbox = Outbox()
         self.now: Time = 0
@@ -146,16 +146,16 @@ class LogicalProcess:
         """The earliest instant at which something happens here; NEVER if nothing will."""
         return self._heap[0][0] if self._heap else NEVER
 
-    def next_place(self) -> Place:
+    def next_place(self) -> EventKey:
         """The place of the next event here."""
-        return self._heap[0][:2] if self._heap else EVER
+        return self._heap[0][:2] if self._heap else MAX_EVENT_KEY
 
     @property
     def idle(self) -> bool:
         """Nothing is left to do here but background timers."""
         return len(self._heap) == self._background
 
-    def foreground(self) -> Place:
+    def foreground(self) -> EventKey:
         """The place of an event here, to come or the last one, that is no background timer.
 
         All earlier background timers, wherever they are, have to happen.
@@ -192,7 +192,7 @@ class LogicalProcess:
         until: Time,
         limit: int = NEVER,
         note: Callable[[int], None] | None = None,
-        foreground: Place = NOWHERE,
+        foreground: EventKey = MIN_EVENT_KEY,
     ) -> int:
         """Handle what is due strictly before `until`, at most `limit` events; returns how many.
 

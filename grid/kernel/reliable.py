@@ -345,7 +345,7 @@ class Reliable:
         stream = self._inner.rng.bit_generator.state
         timers = dict(self._timers)
         state = State(self._incarnation, self.entity, stream, timers, peers, self._orders)
-        ctx.save(state, stands_for_all=True)
+        ctx.save(state, is_checkpoint=True)
 
     def _restore(self, state: State) -> None:
         self._incarnation = state.incarnation

@@ -18,7 +18,7 @@ import numpy as np
 from grid.kernel.board import Post
 from grid.kernel.event import Envelope
 from grid.model.job import Job, Option, Requirement, RequirementKind, setters
-from grid.runtime.grants import PlainPost
+from grid.runtime.safe_times import PlainPost
 
 _NAMES = [field.name for field in fields(Job) if field.name != "requirements"]
 _values = attrgetter(*_NAMES)

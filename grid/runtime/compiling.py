@@ -51,7 +51,7 @@ WORKER = (
 """The command line of a process that compiles."""
 
 
-class Meanwhile:
+class InterpretedFallback:
     """Says to a process of a run whether to do without compiled code, while `file` is there.
 
     It is on the machine where the code is compiled; other machines compile what they call.
@@ -88,7 +88,7 @@ class CompilingAhead:
         self._threads: list[threading.Thread] = []
         self._tell: Stage = tell_nobody
         self._file: Path | None = None
-        self._meanwhile: Meanwhile | None = None
+        self._meanwhile: InterpretedFallback | None = None
         self._first = self._is_over = False
         self._waits = False
 
@@ -132,7 +132,7 @@ class CompilingAhead:
         """Whether nothing is left that is being compiled."""
         return self._file is None or not self._file.exists()
 
-    def meanwhile(self, stage: Stage) -> Meanwhile | None:
+    def meanwhile(self, stage: Stage) -> InterpretedFallback | None:
         """What the processes of the run are to ask, with `plain_while`; this one does from now on.
 
         None where all is compiled. If that is to be first, waits for it, and says how far it is.
@@ -141,7 +141,7 @@ class CompilingAhead:
             stage(self._how_far())
             time.sleep(TICK_SECONDS)
         if self._file is not None and not self.is_done:
-            self._meanwhile = Meanwhile(self._file)
+            self._meanwhile = InterpretedFallback(self._file)
         return self._meanwhile
 
     @property

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from grid.config.build import Grid, RuntimeHooks
 from grid.config.wrapped import fault_tolerant, outages_of_entities, place_of
 from grid.kernel.entity import Effects
-from grid.kernel.event import EVER, TIMER
+from grid.kernel.event import MAX_EVENT_KEY, TIMER
 from grid.kernel.outbox import Outbox
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Data
@@ -38,10 +38,10 @@ from grid.runtime.interventions import (
 )
 from grid.runtime.journal import Entry, Journal, Superseded, entry_of, journal_path
 from grid.runtime.known_names import OWN
-from grid.runtime.lateness import Lateness
 from grid.runtime.live_clock import EARLY_SECONDS, live_rules
 from grid.runtime.looking import look_at
 from grid.runtime.outcome import RecordStore
+from grid.runtime.pace import Lateness
 
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40
@@ -91,11 +91,11 @@ class JournalStorage:
         self._records: list[Any] = []
 
     def keep(self, effects: Effects) -> None:
-        for saved, stands_for_all in effects.saved:
-            entry = entry_of(saved, stands_for_all)
+        for saved, is_checkpoint in effects.saved:
+            entry = entry_of(saved, is_checkpoint)
             self._unwritten.append(entry)
             if self._kept is not None:
-                if stands_for_all:
+                if is_checkpoint:
                     self._kept.clear()
                 self._kept.append(entry[0])
         self._records += effects.records
@@ -240,7 +240,7 @@ class Host:
             for _ in range(HANDLED_AT_A_TIME):
                 if clock.seconds_until(process.next_time()) > EARLY_SECONDS:
                     break
-                process.advance(NEVER, 1, foreground=EVER)
+                process.advance(NEVER, 1, foreground=MAX_EVENT_KEY)
         except Exception as error:
             self._fail(error)
         self.status.snapshots = process.snapshots

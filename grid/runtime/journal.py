@@ -83,8 +83,8 @@ class Journal:
         try:
             if db.execute("select number from owner").fetchone() != (self.opened,):
                 raise Superseded
-            for body, stands_for_all in entries:
-                if stands_for_all:
+            for body, is_checkpoint in entries:
+                if is_checkpoint:
                     db.execute("delete from entry")
                 db.execute("insert into entry (body) values (?)", (body,))
             db.executemany("insert into record (body) values (?)", ((body,) for body in records))
@@ -166,6 +166,6 @@ def _mistake(folder: Path, found: str, expected: str) -> InputError:
     return one_mistake("", found, expected, str(folder))
 
 
-def entry_of(saved: Any, stands_for_all: bool) -> Entry:
+def entry_of(saved: Any, is_checkpoint: bool) -> Entry:
     """What an entity saved, as text that later changes of the object do not touch."""
-    return encode(saved), stands_for_all
+    return encode(saved), is_checkpoint

@@ -21,14 +21,13 @@ from grid.model.records import PlanTimes
 from grid.results.event_file import EventSpool
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.compiling import CompilingAhead
-from grid.runtime.dealing import deal
 from grid.runtime.host import packages_of_policies
 from grid.runtime.journal import SUFFIX, Journal, journals_in
-from grid.runtime.lateness import Lateness
 from grid.runtime.live_actors import Actors
 from grid.runtime.looking import Watcher
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome, Stage, tell_nobody
-from grid.runtime.pace import Pace, late_share
+from grid.runtime.pace import Lateness, Pace, late_share
+from grid.runtime.placement import deal
 
 
 @dataclass(slots=True)

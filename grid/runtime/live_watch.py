@@ -12,9 +12,9 @@ from grid.model.job_results import JobResults
 from grid.results.look import Look, ProcessLook
 from grid.runtime.host import Status
 from grid.runtime.interventions import Interventions, pauses
-from grid.runtime.lateness import Lateness
 from grid.runtime.live_clock import Clock
 from grid.runtime.looking import Watcher
+from grid.runtime.pace import Lateness
 
 NOTICE_SECONDS = 0.6
 """So long before an intervention takes effect the actors are told, so that it does everywhere at

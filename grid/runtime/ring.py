@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from grid.kernel.dissemination import RADIX, steps
-from grid.runtime.grants import News, Told, numbers_of
 from grid.runtime.links import LENGTH_BYTES, Link
+from grid.runtime.safe_times import ProcessReport, RoundReports, numbers_of
 
 Parcel = tuple[int, bytes]
 """(receiving process, pickled messages)."""
@@ -42,7 +42,7 @@ class Ring:
         """(how far it is to the process, its posts, its arrivals), where there are any."""
         self._parcels: list[Parcel] = []
 
-    def tell(self, news: News, parcels: list[Parcel]) -> None:
+    def tell(self, news: ProcessReport, parcels: list[Parcel]) -> None:
         """Take the first step, as far as it goes without waiting."""
         posts, arrivals = news.posts, news.arrivals
         self._numbers = NUMBERS.pack(*numbers_of(news))
@@ -51,7 +51,7 @@ class Ring:
         if self._steps:
             self._send(self._steps[0])
 
-    def hear(self) -> tuple[Told, list[bytes]]:
+    def hear(self) -> tuple[RoundReports, list[bytes]]:
         """Take the others; returns the news of all processes, and what they sent to this one."""
         number = self._number
         mine: list[bytes] = []
@@ -73,7 +73,7 @@ class Ring:
                         self._parcels.append(parcel)
         return self._all(), mine
 
-    def _all(self) -> Told:
+    def _all(self) -> RoundReports:
         """What all told, by process."""
         number, count = self._number, self._count
         by_distance = self._layout.unpack(self._numbers)
@@ -84,7 +84,7 @@ class Ring:
         texts = sorted(((number - far) % count, *text) for far, *text in self._texts)
         posts = [(process, posts) for process, posts, _ in texts if posts]
         arrivals = [arrival for _, _, arrivals in texts for arrival in arrivals]
-        return Told._make((*columns, posts, arrivals))
+        return RoundReports._make((*columns, posts, arrivals))
 
     def _send(self, step: list[tuple[int, Link]]) -> None:
         """Send to each in it what it does not know yet, and what goes by way of it."""

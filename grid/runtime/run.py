@@ -130,7 +130,7 @@ class Live:
 
 
 @dataclass(frozen=True, slots=True)
-class How:
+class RunOptions:
     """How to run a grid: in this process, else on Ray actors, in virtual time or `live`.
 
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
@@ -194,7 +194,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
 
     `file` is what mistakes in the scenario are reported against; `settings` are those of `How`.
     """
-    how = How(**settings)
+    how = RunOptions(**settings)
     cpu = time.process_time()
     how.stage("reading the workload")
     with rarely_looked_for():
@@ -221,7 +221,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
 
 def execute_grid(grid: Grid, **settings: Any) -> Run:
     """Run a grid that was made in Python; otherwise as `execute`."""
-    how = How(**settings)
+    how = RunOptions(**settings)
     return _unless_stalled(_checked(_play(grid, how, grid.name), how))
 
 
@@ -247,7 +247,7 @@ class _Played(NamedTuple):
     measured: MeasuredJobs
 
 
-def _play(grid: Grid, how: How, source: str) -> _Played:
+def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
     """Play it; what it needs is compiled before it is timed, or meanwhile."""
     compiling = how.compiling or CompilingAhead()
     if how.compiling is not None and how.address is None:
@@ -303,7 +303,7 @@ def _play(grid: Grid, how: How, source: str) -> _Played:
     )
 
 
-def _checked(played: _Played, how: How) -> Run:
+def _checked(played: _Played, how: RunOptions) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
     outcome, lived, directory = played.outcome, played.live, played.directory
     wishes = lived.wishes if lived is not None else NO_WISHES

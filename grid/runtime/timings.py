@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from grid.kernel.event import Place
+from grid.kernel.event import EventKey
 from grid.kernel.process import LogicalProcess
 from grid.model.time import Time
 from grid.results.ceiling import Timings, VoCosts
@@ -69,7 +69,7 @@ class Stopwatch:
 
 
 def advance_timed(
-    process: LogicalProcess, until: Time, limit: int, foreground: Place
+    process: LogicalProcess, until: Time, limit: int, foreground: EventKey
 ) -> dict[int, float]:
     """`process.advance`; gives how long the events of each VO took a processor, in seconds.
 

@@ -27,9 +27,16 @@ from grid.model.plugins.origin import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cycles import look_rarely
 from grid.runtime.door import THIS_MACHINE, Address, Door, NobodyCame, connect
-from grid.runtime.grants import Grants, News, Told, is_over, is_pause, together
 from grid.runtime.links import MemoryLink, PeerLost, SocketLink, can_share_memory
 from grid.runtime.ring import Parcel, Ring
+from grid.runtime.safe_times import (
+    ProcessReport,
+    RoundReports,
+    SafeTimes,
+    is_over,
+    is_pause,
+    together,
+)
 from grid.runtime.window import Played, Saved, Window, play
 
 LOST = (
@@ -82,13 +89,13 @@ class WindowActor:
             plain_while(meanwhile)
         self._number = number
         self._count: int
-        self._grants: Grants
+        self._grants: SafeTimes
         self._window: Window
         self._ring: Ring
 
     def begin(self, state: bytes | None, process_of: Sequence[int], lookahead: Ints) -> str:
         """Go back to `state`, or start; returns the Ray node that this is on."""
-        self._grants, self._count = Grants(lookahead), len(lookahead)
+        self._grants, self._count = SafeTimes(lookahead), len(lookahead)
         self._window = Window(self._grid, self._number, process_of, state, **self._how)
         self._how["cpu_began_s"] = self._window.cpu_began_s
         return str(ray.get_runtime_context().get_node_id())
@@ -125,14 +132,16 @@ class WindowActor:
             self._ring.close()
             raise
 
-    def report(self) -> tuple[News, list[Parcel]]:
+    def report(self) -> tuple[ProcessReport, list[Parcel]]:
         self._window.resume()
         return self._window.report()
 
-    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
+    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
         self._window.accept(told, batches)
 
-    def go_on(self, told: Told, batches: Sequence[bytes]) -> tuple[News, list[Parcel]]:
+    def go_on(
+        self, told: RoundReports, batches: Sequence[bytes]
+    ) -> tuple[ProcessReport, list[Parcel]]:
         """A round: take in what all told and sent, go on, and report."""
         self._window.accept(told, batches)
         self._window.go_on(self._grants, told)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from grid.config.build import Grid, RuntimeHooks
 from grid.config.warm_up import warm_up
 from grid.config.wrapped import entities_of
-from grid.kernel.event import NOWHERE, Envelope
+from grid.kernel.event import MIN_EVENT_KEY, Envelope
 from grid.kernel.process import LogicalProcess
 from grid.kernel.progress import ProcessProgress, progress_of
 from grid.model.errors import not_saved
@@ -25,20 +25,20 @@ from grid.model.time import Time
 from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
 from grid.runtime.batches import packed, plain_posts, posts_of, unpacked
-from grid.runtime.grants import (
-    Grants,
-    News,
+from grid.runtime.looking import look_at
+from grid.runtime.outcome import RecordStore, RunOutcome
+from grid.runtime.plan_time import plan_time
+from grid.runtime.ring import Parcel
+from grid.runtime.safe_times import (
     Overlap,
-    Told,
+    ProcessReport,
+    RoundReports,
+    SafeTimes,
     earliest_events,
     foreground_of,
     is_over,
     is_pause,
 )
-from grid.runtime.looking import look_at
-from grid.runtime.outcome import RecordStore, RunOutcome
-from grid.runtime.plan_time import plan_time
-from grid.runtime.ring import Parcel
 from grid.runtime.schedulers import Schedulers
 from grid.runtime.timings import BUSY, MESSAGES, POSTS, WAITING, Stopwatch, advance_timed
 
@@ -61,11 +61,11 @@ class Saved:
 class Others(Protocol):
     """The other processes of a run, to whom this one talks."""
 
-    def tell(self, news: News, parcels: list[Parcel]) -> None:
+    def tell(self, news: ProcessReport, parcels: list[Parcel]) -> None:
         """Tell them what this one has to say and send, without waiting for them."""
         ...
 
-    def hear(self) -> tuple[Told, list[bytes]]:
+    def hear(self) -> tuple[RoundReports, list[bytes]]:
         """What all have told, this one too, since one last heard; and what they send to this one.
 
         To be called once after each `tell`.
@@ -77,18 +77,18 @@ class Played(NamedTuple):
     """So many rounds were played, and then all processes told this."""
 
     rounds: int
-    told: Told
+    told: RoundReports
 
 
 class Player(Protocol):
     """What plays rounds: a window, of which the following methods tell more."""
 
-    def report(self) -> tuple[News, list[Parcel]]: ...
-    def accept(self, told: Told, batches: Sequence[bytes]) -> None: ...
+    def report(self) -> tuple[ProcessReport, list[Parcel]]: ...
+    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None: ...
     def advance(self, grant: Time) -> None: ...
 
 
-class Course:
+class WindowSchedule:
     """How process `number` goes from grant to grant, of which it has had so many `rounds`.
 
     Where that `pays`, by what all told, it goes on to the grant before while what it tells is under
@@ -99,8 +99,8 @@ class Course:
         self,
         player: Player,
         number: int,
-        grants: Grants,
-        pays: Callable[[Told], bool],
+        grants: SafeTimes,
+        pays: Callable[[RoundReports], bool],
     ) -> None:
         self.rounds = 0
         self._player, self._number, self._grants, self._pays = player, number, grants, pays
@@ -112,7 +112,7 @@ class Course:
         if self._after is not None:
             self._advance(self._after)
 
-    def follow(self, told: Told) -> None:
+    def follow(self, told: RoundReports) -> None:
         """All have told `told`."""
         if not self._pays(told):
             self._after = None
@@ -129,7 +129,7 @@ class Course:
 
 
 def play(
-    player: Player, number: int, grants: Grants, others: Others, rounds: int, seconds: float
+    player: Player, number: int, grants: SafeTimes, others: Others, rounds: int, seconds: float
 ) -> Played:
     """Have process `number` play round after round with the others, until a pause or the end.
 
@@ -138,7 +138,7 @@ def play(
 
     """
     end = time.perf_counter() + seconds
-    course = Course(player, number, grants, Overlap().pays)
+    course = WindowSchedule(player, number, grants, Overlap().pays)
     while True:
         news, parcels = player.report()
         if number == 0 and course.rounds and time.perf_counter() > end:
@@ -185,7 +185,7 @@ class Window:
         self._stopwatch = Stopwatch()
         self._busy_us = 0
         self._has_told = False
-        self._told: Told | None = None
+        self._told: RoundReports | None = None
         """What all told last."""
         self._profile = profile
         self._rounds = 0
@@ -203,7 +203,7 @@ class Window:
             self._store.keep_news()
         self._process.start()
 
-    def report(self) -> tuple[News, list[Parcel]]:
+    def report(self) -> tuple[ProcessReport, list[Parcel]]:
         """How the process stands, and what it sends since it was last asked."""
         process, store = self._process, self._store
         outbox = process.take_outbox()
@@ -222,9 +222,9 @@ class Window:
         self._has_told = True
         self._stopwatch.lap(MESSAGES)
         told = (posts, tuple(arrivals), self._busy_us, process.foreground(), next_receiver)
-        return News(*stands, False, *told), parcels
+        return ProcessReport(*stands, False, *told), parcels
 
-    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
+    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
         """Take in what the other processes told and sent."""
         self._stopwatch.lap(WAITING)
         self._has_told = False
@@ -237,7 +237,7 @@ class Window:
             self._process.accept(unpacked(batch))
         self._stopwatch.lap(MESSAGES)
 
-    def go_on(self, grants: Grants, told: Told) -> None:
+    def go_on(self, grants: SafeTimes, told: RoundReports) -> None:
         """Advance to where the process may go now that all have told `told`."""
         self.advance(grants.of(self._number, earliest_events(told)))
 
@@ -248,7 +248,7 @@ class Window:
         costs: dict[int, float] = {}
         # One that gets idle on its way asks in its next round.
         told = self._told if self._process.idle else None
-        foreground = NOWHERE if told is None else foreground_of(told)
+        foreground = MIN_EVENT_KEY if told is None else foreground_of(told)
         if self._process.next_time() < grant:
             if self._profile or self._rounds % self.ROUNDS_A_SAMPLE == 0:
                 costs = advance_timed(self._process, grant, self.EVENTS_AT_A_TIME, foreground)

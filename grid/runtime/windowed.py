@@ -24,10 +24,10 @@ from grid.results.look import Look
 from grid.runtime.checkpoints import Checkpoints
 from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
 from grid.runtime.compiling import CompilingAhead
-from grid.runtime.dealing import better_process_of, deal
-from grid.runtime.grants import is_full, is_over
 from grid.runtime.looking import Watcher
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
+from grid.runtime.placement import better_process_of, deal
+from grid.runtime.safe_times import is_full, is_over
 from grid.runtime.transport import (
     LOST,
     RayCalls,

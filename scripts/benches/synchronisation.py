@@ -21,9 +21,9 @@ from grid.kernel.entity import Context
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.model.time import Time
-from grid.runtime.grants import Grants, News, Told
 from grid.runtime.links import MemoryLink, SocketLink, can_share_memory
 from grid.runtime.ring import Parcel, Ring
+from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes
 from grid.runtime.window import play
 
 ACTORS = (2, 4, 8, 16)
@@ -55,12 +55,12 @@ class Idle:
         self._process = LogicalProcess({name: Ticks()}, network, seed=1)
         self._process.start()
 
-    def report(self) -> tuple[News, list[Parcel]]:
+    def report(self) -> tuple[ProcessReport, list[Parcel]]:
         process = self._process
         stands = (process.next_time(), process.idle, process.now, 0, 0)
-        return News(*stands, False, (), ()), []
+        return ProcessReport(*stands, False, (), ()), []
 
-    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
+    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
         """Nothing was sent."""
 
     def advance(self, grant: Time) -> None:
@@ -70,7 +70,7 @@ class Idle:
 def ours(number: int, count: int, pairs: list[tuple[socket.socket, socket.socket]]) -> None:
     names = [f"entity{entity:02d}" for entity in range(count)]
     network = Network(names, range(count), LATENCY_US, 1000)
-    grants = Grants(network.lookahead([[entity] for entity in range(count)]))
+    grants = SafeTimes(network.lookahead([[entity] for entity in range(count)]))
     kind = MemoryLink if can_share_memory(count) else SocketLink
     ring = Ring(number, count, [kind(*pair) for pair in pairs])
     play(Idle(number, network), number, grants, ring, ROUNDS, np.inf)

@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.kernel.entity import Context, random_stream
-from grid.kernel.event import NOWHERE
+from grid.kernel.event import MIN_EVENT_KEY
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, Time
 from grid.runtime.batches import plain_posts, posts_of
-from grid.runtime.grants import Grants, News, Told, foreground_of
 from grid.runtime.ring import Parcel
+from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes, foreground_of
 from tests.runtime.rounds import grants_of, mixed_rounds, overlapping_rounds, rounds
 
 LATENCY, LOCAL = 50, 7
@@ -209,18 +209,20 @@ class Alone:
 
     def __init__(self, number: int, process_of: list[int], process: LogicalProcess) -> None:
         self.number, self.process_of, self.process = number, process_of, process
-        self.foreground = NOWHERE
+        self.foreground = MIN_EVENT_KEY
 
-    def report(self) -> tuple[News, list[Parcel]]:
+    def report(self) -> tuple[ProcessReport, list[Parcel]]:
         box, process = self.process.take_outbox(), self.process
         arrivals = tuple((self.process_of[e[1]], e[0]) for e in box.envelopes)
         sent = [(self.process_of[e[1]], pickle.dumps(e)) for e in box.envelopes]
         posts = plain_posts(box.posts)
         next_time, receiver = process.next_place()
         stands = (next_time, process.idle, process.now, 0, 0)
-        return News(*stands, False, posts, arrivals, 0, process.foreground(), receiver), sent
+        return ProcessReport(
+            *stands, False, posts, arrivals, 0, process.foreground(), receiver
+        ), sent
 
-    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
+    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
         self.foreground = foreground_of(told)
         self.process.accept([pickle.loads(batch) for batch in batches])
         for number, posts in told.posts:
@@ -238,7 +240,7 @@ class Alone:
     partition=st.lists(st.integers(0, 2), min_size=7, max_size=7),
 )
 def test_no_partition_changes_what_happens(
-    way: Callable[[Sequence[Alone], Grants], Iterator[Told]],
+    way: Callable[[Sequence[Alone], SafeTimes], Iterator[RoundReports]],
     seed: int,
     sites: list[int],
     partition: list[int],

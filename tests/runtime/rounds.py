@@ -8,45 +8,45 @@ from itertools import cycle
 
 from grid.kernel.network import Network
 from grid.model.time import Time
-from grid.runtime.grants import Grants, News, Told, is_over, together
 from grid.runtime.ring import Parcel
-from grid.runtime.window import Course, Player
+from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes, is_over, together
+from grid.runtime.window import Player, WindowSchedule
 
 
-def grants_of(network: Network, process_of: Sequence[int], count: int = 0) -> Grants:
+def grants_of(network: Network, process_of: Sequence[int], count: int = 0) -> SafeTimes:
     """For `count` processes (default: all that have entities), of which `process_of` tells."""
     members: list[list[int]] = [[] for _ in range(count or max(process_of) + 1)]
     for entity, process in enumerate(process_of):
         members[process].append(entity)
-    return Grants(network.lookahead(members))
+    return SafeTimes(network.lookahead(members))
 
 
-def rounds(windows: Sequence[Player], grants: Grants) -> Iterator[Told]:
+def rounds(windows: Sequence[Player], grants: SafeTimes) -> Iterator[RoundReports]:
     """Before each round, what all told; everything that was sent has arrived then."""
     return _rounds(windows, grants, lambda _: False)
 
 
-def overlapping_rounds(windows: Sequence[Player], grants: Grants) -> Iterator[Told]:
+def overlapping_rounds(windows: Sequence[Player], grants: SafeTimes) -> Iterator[RoundReports]:
     """Before each round, what all told before the last one; some is under way."""
     return _rounds(windows, grants, lambda _: True)
 
 
-def mixed_rounds(windows: Sequence[Player], grants: Grants) -> Iterator[Told]:
+def mixed_rounds(windows: Sequence[Player], grants: SafeTimes) -> Iterator[RoundReports]:
     """Rounds of both kinds."""
     kinds = cycle((False, False, True, False, True, True, True, True))
     return _rounds(windows, grants, lambda _: next(kinds))
 
 
 def _rounds(
-    windows: Sequence[Player], grants: Grants, pays: Callable[[Told], bool]
-) -> Iterator[Told]:
+    windows: Sequence[Player], grants: SafeTimes, pays: Callable[[RoundReports], bool]
+) -> Iterator[RoundReports]:
     """As `play` has it."""
     of_round: list[bool] = []
 
-    def same_for_all() -> Callable[[Told], bool]:
+    def same_for_all() -> Callable[[RoundReports], bool]:
         asked = counted()
 
-        def answer(told: Told) -> bool:
+        def answer(told: RoundReports) -> bool:
             turn = next(asked)
             if turn == len(of_round):
                 of_round.append(pays(told))
@@ -55,7 +55,7 @@ def _rounds(
         return answer
 
     courses = [
-        Course(_Seat(windows, number), number, grants, same_for_all())
+        WindowSchedule(_Seat(windows, number), number, grants, same_for_all())
         for number in range(len(windows))
     ]
     while True:
@@ -76,17 +76,19 @@ class _Seat:
     def __init__(self, windows: Sequence[Player], number: int) -> None:
         self._windows, self._number = windows, number
 
-    def report(self) -> tuple[News, list[Parcel]]:
+    def report(self) -> tuple[ProcessReport, list[Parcel]]:
         return self._windows[self._number].report()
 
-    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
+    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
         self._windows[self._number].accept(told, batches)
 
     def advance(self, grant: Time) -> None:
         self._windows[self._number].advance(grant)
 
 
-def _accepted(windows: Sequence[Player], reports: Sequence[tuple[News, list[Parcel]]]) -> Told:
+def _accepted(
+    windows: Sequence[Player], reports: Sequence[tuple[ProcessReport, list[Parcel]]]
+) -> RoundReports:
     """All windows take in what all told and sent."""
     told = together([news for news, _ in reports])
     for number, window in enumerate(windows):

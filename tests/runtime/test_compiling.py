@@ -16,7 +16,7 @@ import pytest
 
 from grid.config.warm_up import WarmUp
 from grid.runtime import compiling
-from grid.runtime.compiling import CompilingAhead, Meanwhile, compiling_ahead
+from grid.runtime.compiling import CompilingAhead, InterpretedFallback, compiling_ahead
 
 PIECES = [
     WarmUp("good", partial(divmod, 7, 2)),  # type: ignore[arg-type]
@@ -122,7 +122,7 @@ def test_a_small_run_does_not_wait_and_its_results_do_not(monkeypatch: pytest.Mo
         assert meanwhile()
         # Nobody waits for what the run could do without, however long it took.
         with monkeypatch.context() as only_here:
-            only_here.setattr(Meanwhile, "__call__", lambda _: pytest.fail("it may wait"))
+            only_here.setattr(InterpretedFallback, "__call__", lambda _: pytest.fail("it may wait"))
             ahead.run_is_over()
             assert ahead.is_plain()
     assert not ahead.is_plain()
@@ -166,4 +166,4 @@ def test_many_jobs_wait_at_once(fifo: Path) -> None:
 
 
 def test_another_machine_compiles_what_it_calls(tmp_path: Path) -> None:
-    assert not Meanwhile(tmp_path / "under-way-1")()
+    assert not InterpretedFallback(tmp_path / "under-way-1")()

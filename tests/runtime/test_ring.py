@@ -10,10 +10,10 @@ from typing import TypeVar
 import pytest
 
 from grid.kernel.dissemination import steps
-from grid.runtime.grants import News, Told
-from grid.runtime.grants import together as all_told
 from grid.runtime.links import Link, MemoryLink, PeerLost, SocketLink
 from grid.runtime.ring import Parcel, Ring
+from grid.runtime.safe_times import ProcessReport, RoundReports
+from grid.runtime.safe_times import together as all_told
 
 T = TypeVar("T")
 KINDS = [SocketLink, MemoryLink]
@@ -29,9 +29,11 @@ def rings(count: int, kind: type[Link]) -> list[Ring]:
     return [Ring(number, count, own) for number, own in enumerate(links)]
 
 
-def news(number: int, rows: bytes = b"") -> News:
+def news(number: int, rows: bytes = b"") -> ProcessReport:
     posts = ((number, 5, 1, rows),)
-    return News(number, number % 2 == 0, 2**61 - number, 0, 0, False, posts, ((number, 7),))
+    return ProcessReport(
+        number, number % 2 == 0, 2**61 - number, 0, 0, False, posts, ((number, 7),)
+    )
 
 
 def together(ring_of: list[Ring], each: Callable[[Ring, int], T]) -> list[T]:
@@ -52,7 +54,7 @@ def test_all_hear_all_and_what_is_sent_comes_to_its_receiver_alone(
     """100 kB are more than a socket holds, and all send at once."""
     posts = [bytes([number]) * size for number in range(count)]
 
-    def each(ring: Ring, number: int) -> list[tuple[Told, list[bytes]]]:
+    def each(ring: Ring, number: int) -> list[tuple[RoundReports, list[bytes]]]:
         heard = []
         for turn in range(3):
             others = [to for to in range(count) if to != number and (to + number + turn) % 3]

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from grid.kernel.entity import Context
-from grid.kernel.event import NOWHERE
+from grid.kernel.event import MIN_EVENT_KEY
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER
@@ -37,8 +37,8 @@ def test_each_vo_costs_what_its_events_take() -> None:
     process = LogicalProcess(entities, Network(["a", "b", "c"], [0, 1, 2], 50, 7), seed=1)
     process.start()
     began = time.thread_time()
-    first = advance_timed(process, 1, 2, NOWHERE)
-    costs = advance_timed(process, NEVER, 100, NOWHERE)
+    first = advance_timed(process, 1, 2, MIN_EVENT_KEY)
+    costs = advance_timed(process, NEVER, 100, MIN_EVENT_KEY)
     took = time.thread_time() - began
     assert [*first] == [0, 1] and {*costs} == {0, 1, 2}
     total = {vo: first.get(vo, 0.0) + costs[vo] for vo in costs}

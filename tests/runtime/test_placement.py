@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from grid.runtime.dealing import deal, expected_work_us
+from grid.runtime.placement import deal, expected_work_us
 from tests.config.grids import grid_of, vo
 
 MANY: list[dict[str, Any]] = [{"submit_s": s, "run_s": 1} for s in range(6)]

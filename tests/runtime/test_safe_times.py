@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from grid.kernel.network import UNREACHABLE
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
-from grid.runtime import grants as rule
-from grid.runtime.grants import (
+from grid.runtime import safe_times as rule
+from grid.runtime.ring import Parcel
+from grid.runtime.safe_times import (
     WINDOW_US,
-    Grants,
-    News,
     Overlap,
-    Told,
+    ProcessReport,
+    RoundReports,
+    SafeTimes,
     earliest_events,
     is_over,
     is_pause,
     together,
 )
-from grid.runtime.ring import Parcel
 from tests.runtime.rounds import mixed_rounds, overlapping_rounds, rounds
 
 
@@ -52,7 +52,7 @@ class Toy:
         self.handled: list[Time] = []
         self.sent: dict[int, list[tuple[Time, int]]] = {}
 
-    def accept(self, told: Told, batches: Sequence[bytes]) -> None:
+    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
         for batch in batches:
             for event in pickle.loads(batch):
                 assert event[0] >= self.now, "it came too late"
@@ -69,7 +69,7 @@ class Toy:
                 event = (time + self.links[target] + time % 3, budget - 1)
                 self.sent.setdefault(target, []).append(event)
 
-    def report(self) -> tuple[News, list[Parcel]]:
+    def report(self) -> tuple[ProcessReport, list[Parcel]]:
         first = self.events[0][0] if self.events else NEVER
         arrivals = tuple((target, min(events)[0]) for target, events in self.sent.items())
         parcels = [(target, pickle.dumps(events)) for target, events in self.sent.items()]
@@ -77,8 +77,10 @@ class Toy:
         return told(first, not self.events, arrivals), parcels
 
 
-def told(first: Time, idle: bool = False, arrivals: tuple[tuple[int, Time], ...] = ()) -> News:
-    return News(first, idle, 0, 0, 0, False, (), arrivals)
+def told(
+    first: Time, idle: bool = False, arrivals: tuple[tuple[int, Time], ...] = ()
+) -> ProcessReport:
+    return ProcessReport(first, idle, 0, 0, 0, False, (), arrivals)
 
 
 @st.composite
@@ -107,7 +109,7 @@ def handled_at_once(direct: list[list[Time]], events: list[list[tuple[Time, int]
 @pytest.mark.parametrize("few", [0, rule.FEW])
 def test_no_grant_is_too_late_and_all_is_handled(
     few: int,
-    way: Callable[[Sequence[Toy], Grants], Iterator[Told]],
+    way: Callable[[Sequence[Toy], SafeTimes], Iterator[RoundReports]],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Safe: nothing comes before the time of its receiver. Live: soon somebody works.
@@ -121,7 +123,7 @@ def test_no_grant_is_too_late_and_all_is_handled(
         direct, events = drawn
         toys = [Toy(n, links, events[n]) for n, links in enumerate(direct)]
         worked: list[int] = []
-        for _ in way(toys, Grants(shortest_ways(direct))):
+        for _ in way(toys, SafeTimes(shortest_ways(direct))):
             worked.append(sum(len(toy.handled) for toy in toys))
             soon = {rounds: 1, overlapping_rounds: 2, mixed_rounds: 3}[way]
             assert len(worked) < soon + 2 or worked[-1] > worked[-1 - soon]
@@ -132,20 +134,20 @@ def test_no_grant_is_too_late_and_all_is_handled(
 
 @pytest.mark.parametrize("way", [rounds, overlapping_rounds, mixed_rounds])
 def test_a_grant_that_is_too_long_is_noticed(
-    way: Callable[[Sequence[Toy], Grants], Iterator[Told]],
+    way: Callable[[Sequence[Toy], SafeTimes], Iterator[RoundReports]],
 ) -> None:
     """The test above can fail: with ways that are longer than the links."""
     direct = [[UNREACHABLE, 5], [5, UNREACHABLE]]
     toys = [Toy(0, direct[0], [(0, 5), (1, 5)]), Toy(1, direct[1], [(1, 0), (30, 0)])]
     with pytest.raises(AssertionError, match="too late"):
-        for _ in way(toys, Grants(3 * shortest_ways(direct))):
+        for _ in way(toys, SafeTimes(3 * shortest_ways(direct))):
             pass
 
 
 @given(first=st.integers(0, 100), second=st.integers(0, 100))
 def test_two_that_always_have_work_do_not_take_turns(first: int, second: int) -> None:
     """However far apart they begin: both work in each round from when the later one is reached."""
-    grants, earliest = Grants(np.array([[20, 10], [10, 20]])), [first, second]
+    grants, earliest = SafeTimes(np.array([[20, 10], [10, 20]])), [first, second]
     for number in range(60):
         after = [max(time, grants.of(n, earliest)) for n, time in enumerate(earliest)]
         both = all(one > other for one, other in zip(after, earliest, strict=True))
@@ -154,13 +156,13 @@ def test_two_that_always_have_work_do_not_take_turns(first: int, second: int) ->
 
 
 def test_who_alone_has_work_goes_as_far_as_its_own_messages_can_come_back() -> None:
-    grants = Grants(np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]]))
+    grants = SafeTimes(np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]]))
     assert grants.of(0, [100, NEVER, NEVER]) == 120
 
 
 def test_all_go_together_and_no_further_than_who_waits() -> None:
     """Three processes in a row, ten and twenty apart."""
-    grants = Grants(np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]]))
+    grants = SafeTimes(np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]]))
 
     def granted(*times: Time) -> dict[int, Time]:
         found = {number: grants.of(number, list(times)) for number in range(3)}
@@ -185,7 +187,7 @@ def test_what_is_under_way_counts_as_the_next_event_of_its_receiver() -> None:
 
 def test_rounds_that_overlap_share_what_may_be_done() -> None:
     """Two that always have work go half a latency at a time, and catch up after a gap."""
-    grants = Grants(np.array([[20, 10], [10, 20]]))
+    grants = SafeTimes(np.array([[20, 10], [10, 20]]))
     assert grants.first(0, together([told(100), told(103)])) == (105, 110)
     assert grants.next(0, together([told(105), told(106)]), 110) == 115
     # Nothing was left before 115, so that the next event begins anew.
@@ -199,7 +201,7 @@ def test_where_all_are_equally_far_the_short_way_gives_the_same(earliest: list[T
         return
     count = len(earliest)
     ways = np.full((count, count), 10) + 10 * np.eye(count, dtype=np.int64)
-    short, long = Grants(ways), Grants(ways)
+    short, long = SafeTimes(ways), SafeTimes(ways)
     assert short._distance == 10
     long._distance = 0
     for number in range(count):
@@ -207,7 +209,7 @@ def test_where_all_are_equally_far_the_short_way_gives_the_same(earliest: list[T
 
 
 def test_rounds_overlap_where_windows_have_much_work() -> None:
-    def worked(us: int) -> Told:
+    def worked(us: int) -> RoundReports:
         return together([told(0)._replace(busy_us=us // 3), told(0)._replace(busy_us=us)])
 
     overlap = Overlap()
@@ -230,5 +232,7 @@ def test_there_is_a_pause_where_one_wants_it_or_much_is_held() -> None:
 
 def test_distances_that_differ_take_the_long_way() -> None:
     ways = np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]])
-    assert Grants(ways)._distance == 0
-    assert Grants(np.array([[UNREACHABLE, UNREACHABLE], [UNREACHABLE, UNREACHABLE]]))._distance == 0
+    assert SafeTimes(ways)._distance == 0
+    assert (
+        SafeTimes(np.array([[UNREACHABLE, UNREACHABLE], [UNREACHABLE, UNREACHABLE]]))._distance == 0
+    )

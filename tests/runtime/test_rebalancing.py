@@ -12,10 +12,10 @@ from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.results.digest import digest
-from grid.runtime.dealing import better_dealing, better_process_of, deal
 from grid.runtime.events import spool_of
-from grid.runtime.grants import is_over
 from grid.runtime.outcome import RunOutcome
+from grid.runtime.placement import better_dealing, better_process_of, deal
+from grid.runtime.safe_times import is_over
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window, dealt_anew
 from grid.runtime.windowed import run_windowed
@@ -161,7 +161,7 @@ def test_a_run_that_was_badly_dealt_is_dealt_anew(
 
     monkeypatch.setattr("grid.runtime.windowed.deal", badly)
     monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PAUSE", 2)
-    monkeypatch.setattr("grid.runtime.dealing.ENOUGH_SECONDS", 0.0)
+    monkeypatch.setattr("grid.runtime.placement.ENOUGH_SECONDS", 0.0)
     monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 100)
     killer = Killer(kills, seed=kills)
     outcome = run_windowed(grid, actors=2, rounds_a_checkpoint=20, progress=killer, profile=True)

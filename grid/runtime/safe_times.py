@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grid.kernel.event import NOWHERE, Place
+from grid.kernel.event import MIN_EVENT_KEY, EventKey
 from grid.kernel.network import UNREACHABLE
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
@@ -21,7 +21,7 @@ PlainPost = tuple[int, Time, int, bytes]
 """(publisher, time of posting, number of columns, the values of its rows)."""
 
 
-class News(NamedTuple):
+class ProcessReport(NamedTuple):
     """What a process tells all others after each window: plain values only.
 
     `next_time` is that of its next event; `arrivals` has, for each process that it sends messages
@@ -41,7 +41,7 @@ class News(NamedTuple):
     posts: tuple[PlainPost, ...]
     arrivals: tuple[tuple[int, Time], ...]
     busy_us: int = 0
-    foreground: Place = NOWHERE
+    foreground: EventKey = MIN_EVENT_KEY
     next_receiver: int = 0
 
 
@@ -49,7 +49,7 @@ IDLE, WANTS_PAUSE = 1, 2
 """What `flags` of a process are the sum of."""
 
 
-class Told(NamedTuple):
+class RoundReports(NamedTuple):
     """The news of all processes as columns, by process.
 
     `posts` are those of each process that has any, with its number; `arrivals` are those of all.
@@ -68,22 +68,22 @@ class Told(NamedTuple):
     arrivals: Sequence[tuple[int, Time]]
 
 
-def together(all_news: Sequence[News]) -> Told:
+def together(all_news: Sequence[ProcessReport]) -> RoundReports:
     """The news of all processes."""
     numbers = [numbers_of(news) for news in all_news]
     posts = [(number, news.posts) for number, news in enumerate(all_news) if news.posts]
     arrivals = [arrival for news in all_news for arrival in news.arrivals]
-    return Told._make((*zip(*numbers, strict=True), posts, arrivals))
+    return RoundReports._make((*zip(*numbers, strict=True), posts, arrivals))
 
 
-def numbers_of(news: News) -> tuple[int, ...]:
-    """The first columns of `Told` for one process."""
+def numbers_of(news: ProcessReport) -> tuple[int, ...]:
+    """The first columns of `RoundReports` for one process."""
     next_time, idle, now, jobs, events_held, wants_pause, _, _, busy_us, foreground, to = news
     flags = IDLE * idle | WANTS_PAUSE * wants_pause
     return next_time, flags, now, jobs, events_held, busy_us, *foreground, to
 
 
-def is_over(told: Told) -> bool:
+def is_over(told: RoundReports) -> bool:
     """Nothing is left to do anywhere but late background timers, and nothing is under way."""
     if told.arrivals or not all(flags & IDLE for flags in told.flags):
         return False
@@ -91,7 +91,7 @@ def is_over(told: Told) -> bool:
     return next_place >= foreground_of(told)
 
 
-def foreground_of(told: Told) -> Place:
+def foreground_of(told: RoundReports) -> EventKey:
     """The place of an event that is no background timer, as late as any that is known."""
     under_way = max((arrival for _, arrival in told.arrivals), default=-1)
     known = max(zip(told.foreground_time, told.foreground_receiver, strict=True))
@@ -103,12 +103,12 @@ EVENTS_A_PAUSE = 1_000_000
 """What processes keep of events for the file of events, together: some 30 MB."""
 
 
-def is_full(told: Told) -> bool:
+def is_full(told: RoundReports) -> bool:
     """It is time to take away the events that processes hold."""
     return sum(told.events_held) >= EVENTS_A_PAUSE
 
 
-def is_pause(told: Told) -> bool:
+def is_pause(told: RoundReports) -> bool:
     """All stop here for a moment, for those who look at the run or save it."""
     return max(told.flags) >= WANTS_PAUSE or is_full(told)
 
@@ -129,14 +129,14 @@ class Overlap:
         self._window_us = 0
         """About what who works longest has to do in a window."""
 
-    def pays(self, told: Told) -> bool:
+    def pays(self, told: RoundReports) -> bool:
         """To be asked once a round."""
         self._window_us += ((max(told.busy_us) << self._is_on) - self._window_us) // 8
         self._is_on = self._window_us >= WINDOW_US
         return self._is_on
 
 
-def earliest_events(told: Told) -> list[Time]:
+def earliest_events(told: RoundReports) -> list[Time]:
     """When each process has its next event, with what the others send it."""
     earliest = list(told.next_time)
     for target, arrival in told.arrivals:
@@ -162,7 +162,7 @@ def _one_distance(lookahead: Ints) -> Time:
     return distance if same else 0
 
 
-class Grants:
+class SafeTimes:
     """Finds times up to which nothing can reach a process any more.
 
     For process i that is the least, over all processes j, of the time of j's next event plus the
@@ -200,13 +200,13 @@ class Grants:
         reach = self._reach(earliest)
         return NEVER if reach[number] >= UNREACHABLE else min(map(max, earliest, reach))
 
-    def first(self, number: int, told: Told) -> tuple[Time, Time]:
+    def first(self, number: int, told: RoundReports) -> tuple[Time, Time]:
         """The grants of the next two rounds, where all have told `told` and none is under way."""
         earliest = earliest_events(told)
         grant = self.of(number, earliest)
         return _half(min(earliest), grant), grant
 
-    def next(self, number: int, told: Told, before: Time) -> Time:
+    def next(self, number: int, told: RoundReports, before: Time) -> Time:
         """The grant that follows that of `before`, to which the process has gone meanwhile."""
         earliest = earliest_events(told)
         grant = self.of(number, earliest)
