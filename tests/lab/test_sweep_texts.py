@@ -217,7 +217,7 @@ def test_an_axis_that_changes_nothing_is_named(tmp_path: Path) -> None:
     print_sweep_table(tmp_path / "inert", Console(file=said, width=100))
     assert "ttl had no effect: the runs are the same" in said.getvalue()
     next(iter(study.records.values()))["digest"] = "another"
-    assert "ttl changed nothing for any job where rule is b." in without_effect(study)
+    assert "ttl changed nothing for any job if rule is b." in without_effect(study)
     for record in study.records.values():
         record["digest"] = str(id(record))
     assert without_effect(study) == ""
