@@ -33,11 +33,11 @@ WRONG = [
     ("seeds: [4, 2, 4]\n", ":3: seeds: found 4 again"),
     (
         "metrics:\n  - makespan\n  - mean_wait\n",
-        ":5: metrics.1: found 'mean_wait', expected a figure, such as wait_mean",
+        ":5: metrics.1: found 'mean_wait', expected a metric, such as wait_mean",
     ),
     (
         "metrics: [zzz, makespan]\n",
-        ":3: metrics.0: found 'zzz', expected a figure that `grid metrics` lists",
+        ":3: metrics.0: found 'zzz', expected a metric that `grid metrics` lists",
     ),
     ("axes: {selection: [binary, partial, binary]}\n", "axes.selection: found 'binary' again"),
     ("axes: {protocol.ttl: {1: {protocol.ttl: 1}, 1.0: {protocol.ttl: 2}}}\n", "1.0 again"),
@@ -61,7 +61,7 @@ def test_a_metric_of_jobs_is_no_column_of_a_sweep(tmp_path: Path) -> None:
     path = write(tmp_path, "name: wrong\nscenario: scenario.yaml\n" + text)
     result = CliRunner().invoke(app, ["check", str(path)])
     assert result.exit_code == 2
-    said = ":4: metrics.0: found 'delay', a metric of jobs, expected one of VOs"
+    said = ":4: metrics.0: found 'delay', a metric of jobs, expected a metric of VOs"
     assert said in result.stderr
 
 
