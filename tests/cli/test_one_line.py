@@ -19,8 +19,8 @@ WRONG = [
     (("run", "a", "--foo"), "grid run: No such option: --foo"),
     (("export", "a", "--to", "b"), "'--to': 'b' is not one of 'perfetto'"),
     (("--out",), "No such option: --out"),
-    (("metrics", "mean_wait"), "found 'mean_wait', expected a figure, such as wait_mean"),
-    (("metrics", "zzz"), "found 'zzz', expected a figure that `grid metrics` lists"),
+    (("metrics", "mean_wait"), "found 'mean_wait', expected a metric, such as wait_mean"),
+    (("metrics", "zzz"), "found 'zzz', expected a metric that `grid metrics` lists"),
 ]
 
 
