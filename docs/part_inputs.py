@@ -226,6 +226,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "gangs": "Whether it runs gangs.",
         "machines": "Its machines: `cpus`, `mips`, `watts_busy`, `watts_idle` and others.",
         "outages": "When which of its machines were down.",
+        "external_scheduler": "Whether an external scheduler (Batsim) allocates the CPUs.",
     },
     JobOutcome: {
         "machine": "Number of the machine in its cluster; -1: it never started.",
