@@ -1,11 +1,8 @@
-"""The page of the reference on cores of clusters, and what each takes account of."""
+"""The reference page on what clusters support."""
 
 from __future__ import annotations
 
-import inspect
-from importlib import import_module
-
-from key_words import MADE, markdown
+from key_words import MADE
 
 from grid.cluster import engines
 from grid.model.plugins.registry import Parts
@@ -24,23 +21,21 @@ KEYS = {
 
 
 def cores_page() -> str:
-    """Which core plays which cluster."""
-    cores = list(engines.CAPABILITIES)
-    lines = [f"{MADE}# The cores of clusters\n"]
+    """What clusters support, and which policies do not."""
+    modes = {"queue and schedule policies": "general", "gang policies": "gang"}
+    lines = [f"{MADE}# What clusters support\n"]
     lines.append(
-        "A cluster is played by one of these cores. You do not choose: the fastest one that can "
-        "do what the scenario asks for is taken. What no core, or the policy, would take account "
-        "of is a mistake, which `grid check` reports.\n"
+        "One engine simulates the clusters of all policies; gang policies have a mode of their "
+        "own. `grid check` refuses a scenario that asks for what the mode or the policy does not "
+        "support.\n"
     )
-    for core in cores:
-        about = inspect.getdoc(import_module(f"grid.cluster.{core}")) or ""
-        lines.append(f"`{core}`\n: {markdown(about.partition(chr(10))[0])}\n")
-    lines.append("| what a scenario may ask for | by the key | " + " | ".join(cores) + " |")
-    lines.append("| --- | --- |" + " --- |" * len(cores))
+    lines.append("| feature | key | " + " | ".join(modes) + " |")
+    lines.append("| --- | --- |" + " --- |" * len(modes))
     for feature, (field, _) in engines.FEATURES.items():
-        marks = ["yes" if feature in engines.CAPABILITIES[core] else "-" for core in cores]
-        lines.append(f"| {feature} | `{KEYS.get(feature, field)}` | " + " | ".join(marks) + " |")
-    lines.append("\n| policy | takes no account of |\n| --- | --- |")
+        able = [feature in engines.CAPABILITIES[mode] for mode in modes.values()]
+        marks = " | ".join("yes" if one else "-" for one in able)
+        lines.append(f"| {feature} | `{KEYS.get(feature, field)}` | {marks} |")
+    lines.append("\n| policy | does not support |\n| --- | --- |")
     for features, policies in ignored_by_policies().items():
         named = ", ".join(f"`{name}`" for name in policies)
         lines.append(f"| {named} | {', '.join(features)} |")
@@ -48,16 +43,16 @@ def cores_page() -> str:
 
 
 def ignored_by_policies() -> dict[tuple[str, ...], list[str]]:
-    """The policies of ours that take no account of something, by what that is."""
+    """The shipped policies that do not support something, by what that is."""
     found: dict[tuple[str, ...], list[str]] = {}
     for name in POLICIES.own:
-        # A process of others that is started, with a command that it needs.
+        # `batsim` needs the command of its external process.
         settings = {"command": "x {endpoint}"} if name == "batsim" else {}
         policy = Parts().make(POLICIES, name, settings)
         is_gang = isinstance(policy, GangPolicy)
         of_gangs = set(engines.FEATURES) - set(engines.CAPABILITIES["gang"])
         ignores = of_gangs if is_gang else {*getattr(policy, "ignores", ())}
         if ignores:
-            told = tuple(feature for feature in engines.FEATURES if feature in ignores)
-            found.setdefault(told, []).append(name)
+            unsupported = tuple(feature for feature in engines.FEATURES if feature in ignores)
+            found.setdefault(unsupported, []).append(name)
     return found
