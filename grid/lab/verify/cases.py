@@ -498,7 +498,7 @@ def _exchanges_of(run: Run, period_us: int) -> theory.Exchanges:
         file = Path(folder) / "events.parquet"
         run.events.write(file, run.results, run.directory)
         columns = ["time_us", "entity", "peer"]
-        table = pq.read_table(file, columns=columns, filters=pc.field("event") == "news")
+        table = pq.read_table(file, columns=columns, filters=pc.field("event") == "status_update")
     number = {f"{name}/information": vo for vo, name in enumerate(run.directory.vos)}
     to = [number[name] for name in table["entity"].to_pylist()]
     by = [number[name] for name in table["peer"].to_pylist()]
