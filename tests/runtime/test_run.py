@@ -24,7 +24,7 @@ from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
 from grid.runtime.pace import Pace
-from grid.runtime.run import How, Live
+from grid.runtime.run import Live, RunOptions
 
 S = SECOND_US
 DESCRIBED: dict[str, Any] = {
@@ -174,7 +174,7 @@ def test_an_input_error_can_be_sent_between_processes() -> None:
 @pytest.mark.parametrize("how", [{"in_process": True}, {"live": Live(Pace(1.0), Path("journals"))}])
 def test_a_transport_is_for_windows_on_ray_actors(how: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="transport: found 'calls' for a"):
-        How(transport="calls", **how)
+        RunOptions(transport="calls", **how)
 
 
 def test_the_manifest_says_which_log_and_which_versions_a_run_hangs_on(tmp_path: Path) -> None:
