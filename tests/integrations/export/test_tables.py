@@ -137,10 +137,7 @@ def test_a_sweep_has_no_jobs_to_export_or_to_tell_of(tmp_path: Path) -> None:
     for command in (*exports, ["job", folder, "1"]):
         answer = CliRunner().invoke(app, command)
         assert answer.exit_code == 2
-        assert answer.stderr.endswith(
-            "/s: found the folder of a sweep, expected that of a run: a sweep keeps no jobs. Run "
-            "the one that you want by itself: grid run SCENARIO --set KEY=VALUE --seed N\n"
-        )
+        assert "/s: found the folder of a sweep, expected that of a run" in answer.stderr
 
 
 def test_files_of_batsim(run: Path) -> None:

@@ -110,7 +110,7 @@ def test_it_is_told_which_jobs_are_measured(tmp_path: Path, sweep: tuple[Sweep, 
     assert sweep[1].shown.answer()["measured"] == ""
     scenario = SCENARIO + "metrics: {submitted_from_s: 0.5}\n"
     _, told = swept(tmp_path, scenario=scenario)
-    expected = "Figures of jobs are of those submitted from 0.5 s on."
+    expected = "Metrics of jobs are over those submitted from 0.5 s on."
     assert told.shown.answer()["measured"] == expected
 
 

@@ -36,7 +36,7 @@ class OnePeriodOlder(PowerOfD):
     """Draws two and goes by the board before the one that it is shown."""
 
     def __init__(self) -> None:
-        super().__init__(2, "random", by_utility=False)
+        super().__init__(d=2, ties="random", by_utility=False)
         self._told_us = -1.0
         self._before: Any = None
         self._last: Any = None
@@ -63,7 +63,9 @@ class NearGossip(Gossip):
     """Writes to one of the next four VOs only."""
 
     def __init__(self) -> None:
-        super().__init__("push_pull", 1, 1_000_000_000, 1, "shuffled")
+        super().__init__(
+            mode="push_pull", fan_out=1, period_s=1000.0, view_size=1, times="shuffled"
+        )
 
     def every_period(self, view: View, rng: np.random.Generator) -> Iterable[GossipMessage]:
         (letter,) = super().every_period(view, rng)

@@ -127,7 +127,7 @@ def test_a_rule_of_admission_refuses_long_jobs() -> None:
     [
         ("asks_nobody", "everyone", "asks nobody, and waits for nothing"),
         ("asks_strangers", "everyone", "asks VO 7"),
-        ("asks_for_ever", "everyone", "asks_for_ever: the rule asks 10,000 times for one job"),
+        ("asks_for_ever", "everyone", "asks_for_ever: asks 10,000 times for job 1 of a"),
         ("takes_no_bid", "everyone", "gave bid 0"),
         ("nearest", "mine.py:says_yes", "gave 'yes', expected True or False"),
     ],
