@@ -192,7 +192,7 @@ def _main_of(paper: Paper, found: Studies, name: str) -> Study | None:
 
 
 def _seen(paper: Paper, view: View, name: str, found: Studies) -> Study | None:
-    """The runs of a view that stands for the experiment `name`."""
+    """The runs of the view that replaces the experiment `name`."""
     experiment = view.experiment or name
     if experiment not in found:
         return None

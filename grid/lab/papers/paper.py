@@ -17,7 +17,7 @@ from grid.config.shipped import shipped_folder
 NAMES = ("C07", "CS2", "PU", "EG", "GM")
 
 Values = dict[str, Any]
-"""A value or a list of values by axis; `all` stands for every value of the axis."""
+"""A value or a list of values by axis; `all` means every value of the axis."""
 
 
 class _Section(BaseModel):
@@ -72,7 +72,7 @@ class Check(_Section):
 
 
 class Sentence(_Section):
-    """A sentence of the authors with what they give for it, and the checks that it stands for."""
+    """A sentence of the authors with what they give for it, and the checks that represent it."""
 
     label: str
     """In a few words, for lines about the claim."""
@@ -98,7 +98,7 @@ class Claim(_Section):
 
 
 class View(_Section):
-    """The runs that stand for those of an experiment under another reading.
+    """The runs that replace those of an experiment under another reading.
 
     Those of `experiment` (or of the same one) at the values `where`, with axes renamed by `rename`
     and metrics replaced by `metrics`. Values of the axis `rest` that it lacks come from `against`,
@@ -173,7 +173,7 @@ class Paper(_Section):
     main: dict[str, dict[str, Any]] = Field(default_factory=dict)
     """The values of axes that are the main reading, by experiment."""
     without_log: dict[str, View] = Field(default_factory=dict)
-    """What stands for an experiment that needs a log, if there is none."""
+    """The replacement of an experiment that needs a log, if there is none."""
     claims: dict[str, Claim]
     readings: tuple[Reading, ...] = ()
     figures: tuple[Figure, ...] = Field(max_length=1)

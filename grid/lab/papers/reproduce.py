@@ -66,7 +66,7 @@ Wish = tuple[Paper, tuple[str, ...]]
 
 
 def wanted_claims(names: Sequence[str]) -> list[Wish]:
-    """The papers with the claims that `names` (of papers or claims) stand for; all if empty.
+    """The papers with the claims that `names` (of papers or claims) select; all if empty.
 
     Raises InputError for an unknown name.
     """
