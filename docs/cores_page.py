@@ -5,7 +5,7 @@ from __future__ import annotations
 from key_words import MADE
 
 from grid.cluster import engines
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.registry import POLICIES
 
@@ -48,7 +48,7 @@ def ignored_by_policies() -> dict[tuple[str, ...], list[str]]:
     for name in POLICIES.own:
         # `batsim` needs the command of its external process.
         settings = {"command": "x {endpoint}"} if name == "batsim" else {}
-        policy = Parts().make(POLICIES, name, settings)
+        policy = Plugins().make(POLICIES, name, settings)
         is_gang = isinstance(policy, GangPolicy)
         of_gangs = set(engines.FEATURES) - set(engines.CAPABILITIES["gang"])
         ignores = of_gangs if is_gang else {*getattr(policy, "ignores", ())}

@@ -24,11 +24,11 @@ from shipped_pages import shipped_entries, shipped_page
 
 import grid
 import grid.integrations.learning
-from grid.config.part_kinds import KINDS
+from grid.config.plugin_kinds import KINDS
 from grid.config.schema import Scenario
 from grid.lab.experiment import ExperimentSection
 from grid.lab.report.terms import SERIES_LABELS, TERMS
-from grid.model.plugins.registry import Part, Parts
+from grid.model.plugins.registry import Plugin, Plugins
 from grid.results import (
     column_definitions,
     definitions,
@@ -128,16 +128,16 @@ def parts_page() -> str:
         article = "An" if kind.title[0] in "aeiou" else "A"
         lines.append(f"{article} {kind.title} {kind.task}.\n")
         lines.append(f"- In a scenario: `{kind.place}`\n- Entry points: `{kind.group}`\n")
-        names = [name for name in Parts().names(kind) if name in kind.own]
+        names = [name for name in Plugins().names(kind) if name in kind.own]
         if kind.name == "heuristics":
             lines += heuristics_text()
         elif not names:
             lines.append("The emulator has none of its own beside what it always computes.\n")
-        lines += [part_text(Parts().find(kind, name)) for name in names]
+        lines += [part_text(Plugins().find(kind, name)) for name in names]
     return "\n".join(lines)
 
 
-def part_text(part: Part) -> str:
+def part_text(part: Plugin) -> str:
     """A part: what it does, and its settings."""
     lines = [f"### {part.name}\n", markdown(inspect.getdoc(part.target) or ""), ""]
     settings = list(settings_of(part))
@@ -147,7 +147,7 @@ def part_text(part: Part) -> str:
     return "\n".join(lines)
 
 
-def settings_of(part: Part) -> Iterator[tuple[str, str, str]]:
+def settings_of(part: Plugin) -> Iterator[tuple[str, str, str]]:
     """Name, facts and sentence of each setting of a part, and of what stands within a setting."""
     yield from _keys_of(part.declared.model)
     for model in list(sections(part.declared.model))[1:]:
@@ -320,7 +320,7 @@ def entries() -> Iterator[Entry]:
     for kind in KINDS.values():
         yield Entry("parts", kind.name, kind.task)
         for name in kind.own:
-            part = Parts().find(kind, name)
+            part = Plugins().find(kind, name)
             yield Entry("parts", name, part.description)
             for setting, _, sentence in settings_of(part):
                 yield Entry("parts", setting, sentence)

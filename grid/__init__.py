@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from grid.config.build import Grid
     from grid.config.schema import Scenario
     from grid.lab.sweep import Sweep
-    from grid.model.errors import InputError, PartFailed, RunFailed
+    from grid.model.errors import InputError, PluginFailed, RunFailed
     from grid.runtime.run import Run
 
 __version__ = "0.1.0"
 __all__ = [
     "Grid",
     "InputError",
-    "PartFailed",
+    "PluginFailed",
     "Run",
     "RunFailed",
     "Scenario",
@@ -60,7 +60,7 @@ __all__ = [
 _TYPES = {
     "Grid": "grid.config.build",
     "InputError": "grid.model.errors",
-    "PartFailed": "grid.model.errors",
+    "PluginFailed": "grid.model.errors",
     "Run": "grid.runtime.run",
     "RunFailed": "grid.model.errors",
     "Scenario": "grid.config.schema",
@@ -137,20 +137,22 @@ def run(
     """
     from grid.config.build import Grid
     from grid.config.load import source_of
-    from grid.config.part_checks import unnamed_objects
-    from grid.model.errors import InputError, one_mistake
+    from grid.config.plugin_checks import unnamed_objects
+    from grid.model.errors import InputError, input_error
     from grid.results.run_folder import check_folder
     from grid.runtime.run import execute, execute_grid, save
 
     if events and out is None:
-        raise one_mistake("events", "no folder for events.parquet", "`out`, too")
+        raise input_error("events", "no folder for events.parquet", "`out`, too")
     how: dict[str, Any] = {"in_process": not ray, "placement": placement, "address": address}
     how["events"] = events
     scenario = _meant(scenario, experiment=False)
     if isinstance(scenario, Grid) and parts:
-        raise one_mistake(next(iter(parts)), "parts for a Grid", "Grid(..., parts=Parts(...))")
+        raise input_error(
+            next(iter(parts)), "plugins for a Grid", "Grid(..., plugins=Plugins(...))"
+        )
     if isinstance(scenario, Grid) and set:
-        raise one_mistake("set", "settings for a Grid", "none, for a Grid is run as it is")
+        raise input_error("set", "settings for a Grid", "none, for a Grid is run as it is")
     loaded = scenario if isinstance(scenario, Grid) else load_scenario(scenario, set, **parts)
     if not isinstance(loaded, Grid) and (
         mistakes := unnamed_objects(parts, [loaded], source_of(scenario))

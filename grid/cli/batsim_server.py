@@ -30,7 +30,7 @@ def batsim_server(
     with endings():
         import yaml  # type: ignore[import-untyped]
 
-        from grid.model.errors import one_mistake
+        from grid.model.errors import input_error
         from grid.model.extras import need
         from grid.policies.registry import make_policy
         from grid.runtime.batsim_server import Server, serve
@@ -40,10 +40,10 @@ def batsim_server(
         for one in overrides or ():
             key, is_set, text = one.partition("=")
             if not is_set:
-                raise one_mistake("--set", repr(one), "KEY=VALUE")
+                raise input_error("--set", repr(one), "KEY=VALUE")
             try:
                 settings[key] = yaml.safe_load(text)
             except yaml.YAMLError:
-                raise one_mistake("--set", repr(one), "a value as YAML writes it") from None
+                raise input_error("--set", repr(one), "a value as YAML writes it") from None
         with naming_options("endpoint"):
             serve(Server(make_policy(policy, settings), policy), endpoint)

@@ -9,7 +9,7 @@ import typer
 
 from grid.cli.endings import lines_of, wrong
 from grid.cli.options import Overrides, ScenarioOrExperimentFiles, ShowTraceback
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 
 
 def check(
@@ -26,13 +26,13 @@ def check(
     are not read: what is wrong with one, or with its filter or shift, `grid run` says before it
     runs anything.
     """
-    mistakes: list[Mistake] = []
+    mistakes: list[ErrorLine] = []
     for file in files:
         try:
             for path in _meant(file):
                 typer.echo(f"{path}: {_checked(path, list(overrides or []))}")
         except InputError as error:
-            mistakes += error.mistakes
+            mistakes += error.errors
     if mistakes:
         wrong(lines_of(InputError(list(dict.fromkeys(mistakes))), traceback=traceback))
 
@@ -56,7 +56,7 @@ def _checked(path: Path, overrides: list[str]) -> str:
 
     experiment = load_experiment(path, overrides=overrides)
     cases, wrong_ones = expand(experiment, path)
-    mistakes = dict.fromkeys(mistake for _, error in wrong_ones for mistake in error.mistakes)
+    mistakes = dict.fromkeys(mistake for _, error in wrong_ones for mistake in error.errors)
     if mistakes:
         raise InputError(list(mistakes))
     return f"{experiment.name} is a valid experiment of {len(cases):,} runs"

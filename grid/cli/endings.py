@@ -19,7 +19,7 @@ from typing import NoReturn
 
 import typer
 
-from grid.model.errors import InputError, Mistake, PartFailed, RunFailed, WrongPart
+from grid.model.errors import ErrorLine, InputError, InvalidPlugin, PluginFailed, RunFailed
 
 
 class ExitCode(IntEnum):
@@ -163,10 +163,10 @@ def endings(
         yield
     except InputError as error:
         wrong(lines_of(error, traceback=traceback))
-    except WrongPart as error:
+    except InvalidPlugin as error:
         wrong([str(error)])
     except RunFailed as error:
-        details = [error.details] if traceback and isinstance(error, PartFailed) else []
+        details = [error.details] if traceback and isinstance(error, PluginFailed) else []
         failed([str(error), *filter(None, details)])
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _nobody_reads():
@@ -202,7 +202,7 @@ def naming_options(*arguments: str) -> Iterator[None]:
         raise InputError(
             [
                 replace(one, file=f"--{one.file}") if one.file in arguments else one
-                for one in error.mistakes
+                for one in error.errors
             ]
         ) from None
 
@@ -234,8 +234,8 @@ def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
 
     What one line of a file has done at several places, by `count` or an alias, is told once.
     """
-    alike: dict[tuple[object, ...], list[Mistake]] = {}
-    for one in error.mistakes:
+    alike: dict[tuple[object, ...], list[ErrorLine]] = {}
+    for one in error.errors:
         field, expected = (re.sub(r"\.\d+(?=\.)", "", text) for text in (one.field, one.expected))
         alike.setdefault((one.file, one.line, field, one.found, expected), []).append(one)
     lines = []

@@ -90,12 +90,12 @@ def _write(folder: Path, to: Format, target: Path) -> int:
     from grid.integrations.export.files import replacing, replacing_folder
     from grid.integrations.export.schedule import read_schedule
     from grid.lab.store import refuse_sweep
-    from grid.model.errors import one_mistake
+    from grid.model.errors import input_error
     from grid.results.run_folder import check_file
 
     if not folder.is_dir():
         found = "a file" if folder.exists() else "no such folder"
-        raise one_mistake("", found, "the folder of a run", str(folder))
+        raise input_error("", found, "the folder of a run", str(folder))
     refuse_sweep(folder)
     if to is Format.PERFETTO:
         need(f"--to {to.value}", "perfetto", "perfetto")

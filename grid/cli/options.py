@@ -131,26 +131,26 @@ Watch = Annotated[
 
 def seeds_of(text: str | None) -> int | list[int] | None:
     """How many seeds, from 1, or which, from "10" or "101-110,200". Raises InputError."""
-    from grid.model.errors import one_mistake, shorten
+    from grid.model.errors import input_error, shorten
 
     if text is None:
         return None
     if text.isdecimal() and text.isascii():
         if not 1 <= int(text[:DIGITS]) <= MAX_SEEDS:
-            raise one_mistake("--seeds", shorten(text), f"1 to {MAX_SEEDS} seeds")
+            raise input_error("--seeds", shorten(text), f"1 to {MAX_SEEDS} seeds")
         return int(text)
     seeds: list[int] = []
     for part in text.split(","):
         first, dash, last = part.partition("-")
         ends = first, last if dash else first
         if not all(end.isdecimal() and end.isascii() and len(end) <= DIGITS for end in ends):
-            raise one_mistake("--seeds", shorten(text), SEEDS[0].lower() + SEEDS[1:])
+            raise input_error("--seeds", shorten(text), SEEDS[0].lower() + SEEDS[1:])
         low, high = map(int, ends)
         if not low <= high < low + MAX_SEEDS:
             expected = f"the lower seed first, and no more than {MAX_SEEDS:,} seeds"
-            raise one_mistake("--seeds", shorten(part), expected)
+            raise input_error("--seeds", shorten(part), expected)
         seeds += range(low, high + 1)
     again = next((seed for seed, count in Counter(seeds).items() if count > 1), None)
     if again is not None:
-        raise one_mistake("--seeds", f"{again} again", "each seed once")
+        raise input_error("--seeds", f"{again} again", "each seed once")
     return seeds

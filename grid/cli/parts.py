@@ -35,7 +35,7 @@ def parts(
     ] = None,
 ) -> None:
     """List all that plugs in, or show one part with its settings. Parts of files are imported."""
-    from grid.config.part_kinds import KINDS
+    from grid.config.plugin_kinds import KINDS
     from grid.model.errors import expected_name
 
     if kind is not None and kind not in KINDS:
@@ -50,10 +50,10 @@ def parts(
 
 def policies() -> None:
     """List the local policies that a cluster can have, by what they are."""
-    from grid.model.plugins.registry import Parts
+    from grid.model.plugins.registry import Plugins
     from grid.policies.registry import POLICIES
 
-    known = Parts()
+    known = Plugins()
     titles = [*reversed(POLICY_GROUPS.values()), PLUGGED_IN]
     groups: dict[str, list[str]] = {title: [] for title in titles}
     for name in known.names(POLICIES):
@@ -95,29 +95,29 @@ def _define(metric: Metric) -> None:
 
 
 def _list(kind: Kind) -> None:
-    from grid.model.plugins.registry import Parts
+    from grid.model.plugins.registry import Plugins
 
     typer.echo(f"{kind.name}: {kind.task}")
     typer.echo(f"  in a scenario: {kind.place}; entry points: {kind.group}")
-    known = Parts()
+    known = Plugins()
     width = max(map(len, known.names(kind)), default=0)
     for name in known.names(kind):
         typer.echo(f"  {name:{width}}  {known.find(kind, name).description}")
 
 
 def _show(kind: Kind, name: str) -> None:
-    from grid.model.errors import WrongPart
+    from grid.model.errors import InvalidPlugin
     from grid.model.plugins.reference import is_reference, resolve_reference
-    from grid.model.plugins.registry import Parts
+    from grid.model.plugins.registry import Plugins
     from grid.model.plugins.settings import lines_on
 
-    known = Parts()
+    known = Plugins()
     if is_reference(name):
         try:
             name, source = resolve_reference(name, (Path(),))
         except (OSError, ValueError) as error:
-            raise WrongPart(repr(name), f"{kind.one}: {error}") from None
-        known = Parts({name: source})
+            raise InvalidPlugin(repr(name), f"{kind.one}: {error}") from None
+        known = Plugins({name: source})
     part = known.find(kind, name)
     typer.echo(f"{part.origin.name}, {kind.one}: {kind.task}")
     typer.echo(inspect.getdoc(part.target) or "It has no docstring.")

@@ -182,13 +182,13 @@ def _tell(task: Task, done: Sweep, page: Path | None) -> None:
 
 def _check_page(page: Path | None, experiment: ExperimentSection) -> None:
     """Raises InputError where the page of a study cannot be written, or there is no study."""
-    from grid.model.errors import one_mistake
+    from grid.model.errors import input_error
     from grid.results.run_folder import check_file
 
     if page is None:
         return
     if experiment.study is None:
-        raise one_mistake("--page", f"{experiment.name} without `study`", "a study")
+        raise input_error("--page", f"{experiment.name} without `study`", "a study")
     check_file(page, "--page", ".md")
 
 

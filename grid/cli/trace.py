@@ -97,12 +97,12 @@ def trace(
 
 def _check_target(to: Path, log: Path) -> None:
     """Raises InputError where no log can be written, or the one that is read stands."""
-    from grid.model.errors import one_mistake
+    from grid.model.errors import input_error
     from grid.results.run_folder import check_file
 
     check_file(to, "--to", replaced=True)
     if to.exists() and log.exists() and to.samefile(log):
-        raise one_mistake("--to", f"{to}, the log itself", "another file")
+        raise input_error("--to", f"{to}, the log itself", "another file")
 
 
 def _time(option: str, seconds: float | None) -> int | None:

@@ -79,14 +79,14 @@ def verify(
 def _chosen(names: Sequence[str] | None, overrides: Sequence[str] | None) -> list[Any]:
     """The cases. Raises InputError."""
     from grid.lab.verify.cases import CASES
-    from grid.model.errors import expected_name, one_mistake, shorten
+    from grid.model.errors import expected_name, input_error, shorten
 
     for name in names or ():
         if name not in CASES:
             expected = expected_name(name, CASES, "the name of a case")
-            raise one_mistake("--case", shorten(name), expected)
+            raise input_error("--case", shorten(name), expected)
     if overrides and len(names or ()) != 1:
-        raise one_mistake("--set", shorten(overrides[0]), "exactly one --case beside it")
+        raise input_error("--set", shorten(overrides[0]), "exactly one --case beside it")
     return [CASES[name] for name in names or CASES]
 
 

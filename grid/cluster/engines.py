@@ -10,7 +10,7 @@ from grid.cluster.estimates import Estimates
 from grid.cluster.gang.processor_choices import ProcessorChoice, ld
 from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import ClusterShell, Core
-from grid.model.errors import one_mistake
+from grid.model.errors import input_error
 from grid.model.platform import Cluster, MachineOutage, PreemptionOverheads
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
@@ -170,7 +170,7 @@ def make_cluster(
     breaks = may_break and can_break(platform, policy, memory)
     wanted = Wanted(platform, bool(outages) or breaks, memory)
     for field, found, expected in refusals(wanted, policy):
-        raise one_mistake(f"cluster {platform.name}: {field}", found, expected)
+        raise input_error(f"cluster {platform.name}: {field}", found, expected)
     core = choose(wanted, policy)
     if core == "pool" and not compiled:
         core = "general"

@@ -15,7 +15,7 @@ from grid.cluster.arrivals import Arrivals
 from grid.cluster.estimates import Estimates
 from grid.cluster.outages import Outages
 from grid.cluster.outcomes import Ended, EndedRows, Outcomes
-from grid.model.errors import PartFailed
+from grid.model.errors import PluginFailed
 from grid.model.job import Job, JobKey
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage
@@ -23,7 +23,7 @@ from grid.model.records import Levels
 from grid.model.time import NEVER, Time
 
 
-class PlanError(PartFailed):
+class PlanError(PluginFailed):
     """A policy's plan breaks a limit of its cluster: a bug in the policy, named with it."""
 
 

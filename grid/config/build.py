@@ -33,10 +33,10 @@ from grid.config.sections import name_and_settings
 from grid.kernel.entity import Entity, Rows
 from grid.kernel.network import Network
 from grid.model.distances import Distances
-from grid.model.errors import one_mistake, shorten
+from grid.model.errors import input_error, shorten
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.model.resources import NOT_TOLD, clusters_of, resources_of, status_rows, summary_of
 from grid.model.time import Time
 from grid.policies.gang_policy import GangPolicy
@@ -87,25 +87,25 @@ class Grid:
     submitted: tuple[JobTable | None, ...]
     direct: tuple[JobTable | None, ...]
     is_drawn: bool = False
-    parts: Parts = field(default_factory=Parts)
+    plugins: Plugins = field(default_factory=Plugins)
 
     def __post_init__(self) -> None:
         for name in ("vos", "submitted", "direct"):
             given = getattr(self, name)
             if not isinstance(given, list | tuple):
-                raise one_mistake(name, shorten(given), "a tuple", "grid")
+                raise input_error(name, shorten(given), "a tuple", "grid")
             object.__setattr__(self, name, tuple(given))
         if self.is_drawn:
             refuse(total_problems(self.vos))
         elif isinstance(self.settings, GridSettings):
-            refuse(platform_problems(self.vos, self.parts))
+            refuse(platform_problems(self.vos, self.plugins))
         else:
-            raise one_mistake("settings", shorten(self.settings), "GridSettings", "grid")
+            raise input_error("settings", shorten(self.settings), "GridSettings", "grid")
         refuse(link_problems(self.settings.network.links, [vo.name for vo in self.vos]))
         overlay = name_and_settings(self.settings.protocol.information)
         refuse(edge_problems(*overlay, len(self.vos)))
         refuse(job_problems(self.settings, self.vos, self.submitted, self.direct))
-        refuse(refused(self.vos, self.settings.faults, self.asks_for_memory, self.parts))
+        refuse(refused(self.vos, self.settings.faults, self.asks_for_memory, self.plugins))
         refuse(memory_problems(self.vos, self.submitted, self.direct))
         if not self.is_drawn:
             refuse(width_problems(self.vos, self.submitted, self.direct))
@@ -275,7 +275,7 @@ class Grid:
                         number=index,
                         position=self._first_cluster[position] + index,
                         limits=cluster.job_limits(),
-                        policy=self.parts.shown(cluster.policy),
+                        policy=self.plugins.shown(cluster.policy),
                         resource_manager=manager,
                         direct=self.direct[position],
                         migration=migration_of(self, vo, index, state) if cluster.gangs else None,
@@ -283,7 +283,7 @@ class Grid:
                 )
         if (name := names.grid_dispatcher(vo.name)) in wanted:
             settings = dict(vo.cluster_choice_settings)
-            choice: Any = self.parts.make(CLUSTER_CHOICES, vo.cluster_choice, settings)
+            choice: Any = self.plugins.make(CLUSTER_CHOICES, vo.cluster_choice, settings)
             clusters = clusters_of(resources_of(vo, position))
             yield name, GridDispatcher(manager, dispatchers, clusters, choice)
         if (name := names.scheduler(vo.name)) in wanted:
@@ -319,18 +319,18 @@ class Grid:
 
     def policy_of(self, cluster: Cluster) -> Policy | GangPolicy:
         """A new policy for the cluster."""
-        return make_policy(cluster.policy, dict(cluster.policy_settings), self.parts)
+        return make_policy(cluster.policy, dict(cluster.policy_settings), self.plugins)
 
     def selection_of(self, vo: VirtualOrganization) -> Selection:
         """A new selection for the VO."""
-        made: Selection = self.parts.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
+        made: Selection = self.plugins.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
         return made
 
     def processor_choice_of(self, cluster: Cluster) -> ProcessorChoice:
         """How the cluster's Local Dispatcher chooses queues, where its policy is for gangs."""
         name = cluster.processor_choice or "ld"
         settings = dict(cluster.processor_choice_settings)
-        made: ProcessorChoice = self.parts.make(PROCESSOR_CHOICES, name, settings)
+        made: ProcessorChoice = self.plugins.make(PROCESSOR_CHOICES, name, settings)
         return made
 
     def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
@@ -362,7 +362,7 @@ class Grid:
         name, settings = name_and_settings(protocol.when_busy)
         if vo.when_busy is not None:
             name, settings = vo.when_busy, vo.when_busy_settings
-        return self.parts.make(FORWARDING, name, dict(settings))
+        return self.plugins.make(FORWARDING, name, dict(settings))
 
     def _distances(self, position: int) -> Distances:
         row = self.network.latency_row(position)
@@ -374,7 +374,7 @@ class Grid:
 
     @cached_property
     def _information(self) -> GridInformation:
-        return GridInformation(self.settings, self.vos, self.parts, self._last_submission_us)
+        return GridInformation(self.settings, self.vos, self.plugins, self._last_submission_us)
 
     @cached_property
     def _last_submission_us(self) -> Time:
@@ -395,7 +395,7 @@ class Grid:
             resources_of(vo, position),
             rules,
             AdmissionSettings(
-                self.parts.make(ADMISSION, vo.admission, dict(vo.admission_settings)),
+                self.plugins.make(ADMISSION, vo.admission, dict(vo.admission_settings)),
                 vo.priority,
             ),
             scheduler=names.scheduler(vo.name),

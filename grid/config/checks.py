@@ -32,7 +32,7 @@ from grid.config.workload_sections import (
 )
 from grid.model.errors import Path, Problem, shorten
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, REFERENCE_MIPS
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.policies.registry import POLICIES, is_gang_policy
 from grid.protocol.names import entities_of_vo
 
@@ -117,7 +117,7 @@ def _admitted_vos(scenario: Scenario) -> Iterator[Problem]:
         yield from admission_problems(*name_and_settings(vo.admission), known, path)
 
 
-def _is_for_gangs(cluster: ClusterSection, parts: Parts) -> bool:
+def _is_for_gangs(cluster: ClusterSection, parts: Plugins) -> bool:
     name, settings = name_and_settings(cluster.policy)
     return is_gang_policy(parts.find(POLICIES, name), dict(settings), parts)
 
@@ -188,13 +188,13 @@ def _grid_workload(scenario: Scenario) -> Iterator[Problem]:
 
 def _vo_workloads(scenario: Scenario) -> Iterator[Problem]:
     vos = scenario.vos or ()
-    widest = _widest((cluster for vo in vos for cluster in vo.clusters), scenario.parts)
+    widest = _widest((cluster for vo in vos for cluster in vo.clusters), scenario.plugins)
     for v, vo in enumerate(vos):
         if vo.workload is None:
             continue
         limit = widest
         if vo.workload.enters == "cluster":
-            limit = _widest(vo.clusters, scenario.parts)
+            limit = _widest(vo.clusters, scenario.plugins)
             if len(vo.clusters) != 1:
                 found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
                 yield ("vos", v, "workload", "enters"), found, "a VO with one cluster"
@@ -250,7 +250,7 @@ def _too_late(work: float, clusters: Sequence[ClusterSection], path: Path) -> It
         yield path, found, f"less than {END_S:.3g} s, the end of virtual time"
 
 
-def _widest(clusters: Iterable[ClusterSection], parts: Parts) -> int | None:
+def _widest(clusters: Iterable[ClusterSection], parts: Plugins) -> int | None:
     """The most CPUs that one job may hold; none where machines are generated, and so unknown."""
     widest = 0
     for cluster in clusters:

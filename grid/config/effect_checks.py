@@ -15,12 +15,12 @@ from grid.config.schema import (
     Scenario,
     VoSection,
 )
-from grid.config.sections import PartSection, Section, name_and_settings
+from grid.config.sections import PluginSection, Section, name_and_settings
 from grid.model.errors import Path, Problem
-from grid.model.fields import PartName
+from grid.model.fields import PluginName
 from grid.model.platform import VirtualOrganization
 from grid.model.plugins.kind import Kind
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.model.time import Time, from_seconds, to_seconds
 from grid.protocol.registry import FORWARDING, INFORMATION
 from grid.workload.generators import MACHINE_GENERATORS
@@ -124,7 +124,7 @@ def capability_problems(scenario: Scenario) -> Iterator[Problem]:
     ]
     yield from _never_asked(scenario.vos or (), vos)
     asking = list(_jobs_with_memory(scenario))
-    yield from refused(vos, scenario.faults, bool(asking), scenario.parts)
+    yield from refused(vos, scenario.faults, bool(asking), scenario.plugins)
     yield from _of_sites(scenario, scenario.faults)
     machines = [machine for vo in vos for cluster in vo.clusters for machine in cluster.machines]
     if not any(machine.ram_mb for machine in machines) and not _may_have_memory(scenario):
@@ -148,7 +148,7 @@ def _of_sites(scenario: Scenario, faults: FaultsSection | None) -> Iterator[Prob
     cluster = cluster_of(pool, "", scenario)
     # Faults name no VO that comes from a trace: those that concern any concern all.
     vo = VirtualOrganization("", (cluster,))
-    for path, found, expected in refused([vo], faults, False, scenario.parts):
+    for path, found, expected in refused([vo], faults, False, scenario.plugins):
         yield ("vos_from_trace", *path[4:]), found, expected
 
 
@@ -201,7 +201,7 @@ LOCAL_MESSAGES_OF_A_BID = 2
 are four. But who called asks its own Information Service when its wait is over, and a bid that
 comes before the answer still counts: that makes up for two."""
 
-Given = PartSection | PartName
+Given = PluginSection | PluginName
 
 
 class _Wait(NamedTuple):
@@ -231,11 +231,11 @@ def message_time_problems(scenario: Scenario) -> Iterator[Problem]:
     expected = f"more than {to_seconds(in_vain_us):g} s: a call and the bid {so_long}"
     for_bids = _Wait(FORWARDING, "wait_s", in_vain_us + 1, expected)
     for path, rule in rules:
-        yield from _too_short(for_bids, path, rule, scenario.parts)
+        yield from _too_short(for_bids, path, rule, scenario.plugins)
     expected = f"at least {to_seconds(there_and_back_us):g} s: a probe and its answer {so_long}"
     for_probes = _Wait(INFORMATION, "timeout_s", there_and_back_us, expected)
     path = ("protocol", "information")
-    yield from _too_short(for_probes, path, scenario.protocol.information, scenario.parts)
+    yield from _too_short(for_probes, path, scenario.protocol.information, scenario.plugins)
 
 
 def _lease(path: Path, rule: Given, local_s: float) -> Iterator[Problem]:
@@ -250,7 +250,7 @@ def _lease(path: Path, rule: Given, local_s: float) -> Iterator[Problem]:
         yield (*path, "settings", "lease_s"), f"{lease_s:g}", expected
 
 
-def _too_short(wait: _Wait, path: Path, given: Given, parts: Parts) -> Iterator[Problem]:
+def _too_short(wait: _Wait, path: Path, given: Given, parts: Plugins) -> Iterator[Problem]:
     name, settings = name_and_settings(given)
     part, is_set = parts.find(wait.kind, name), wait.setting in dict(settings)
     declared = part.declared.model.model_fields.get(wait.setting)

@@ -15,11 +15,11 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
 from grid.model.arrays import Floats
 from grid.model.errors import (
+    ErrorLine,
     InputError,
-    Mistake,
+    InvalidPlugin,
     Path,
     Problem,
-    WrongPart,
     dotted,
     expected_name,
     shorten,
@@ -27,7 +27,7 @@ from grid.model.errors import (
 from grid.model.job_table import JobTable, concatenate
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.plugins.kind import Kind
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.model.plugins.settings import expected
 from grid.model.time import NEVER, SECOND_US, to_seconds
 from grid.policies.registry import POLICIES, make_policy
@@ -57,15 +57,15 @@ _PLUGINS_OF_A_CLUSTER = {"policy": POLICIES, "processor_choice": PROCESSOR_CHOIC
 
 def refuse(problems: Iterable[Problem], most: int = 20) -> None:
     """Raises InputError with the first of the problems, if there are any."""
-    mistakes = [
-        Mistake("grid", None, dotted(path), found, expected)
+    lines = [
+        ErrorLine("grid", None, dotted(path), found, expected)
         for (path, found, expected), _ in zip(problems, range(most), strict=False)
     ]
-    if mistakes:
-        raise InputError(mistakes)
+    if lines:
+        raise InputError(lines)
 
 
-def platform_problems(vos: Sequence[VirtualOrganization], parts: Parts) -> Iterator[Problem]:
+def platform_problems(vos: Sequence[VirtualOrganization], parts: Plugins) -> Iterator[Problem]:
     """Wrong values of VOs, then those that do not fit together."""
     problems = list(wrong_values(vos, tuple[VirtualOrganization, ...], ("vos",)))
     if not vos:
@@ -186,9 +186,9 @@ def admission_problems(
         yield (*path, setting), repr(name), expected_name(name, known, "the name of a VO")
 
 
-def _plugin_problems(vos: Sequence[VirtualOrganization], parts: Parts) -> Iterator[Problem]:
+def _plugin_problems(vos: Sequence[VirtualOrganization], parts: Plugins) -> Iterator[Problem]:
     """Plugins of VOs that cannot be made; each is tried once."""
-    tried: dict[str, WrongPart | None] = {}
+    tried: dict[str, InvalidPlugin | None] = {}
 
     def problems(owner: Any, kinds: Mapping[str, Kind], path: Path) -> Iterator[Problem]:
         for key, kind in kinds.items():
@@ -212,19 +212,19 @@ def _plugin_problems(vos: Sequence[VirtualOrganization], parts: Parts) -> Iterat
             yield from problems(cluster, _PLUGINS_OF_A_CLUSTER, ("vos", v, "clusters", c))
 
 
-def _reason(kind: Kind, name: str, settings: Any, parts: Parts) -> WrongPart | None:
+def _reason(kind: Kind, name: str, settings: Any, parts: Plugins) -> InvalidPlugin | None:
     """Why there is no such part with these settings."""
     try:
         parts.make(kind, name, dict(settings))
-    except WrongPart as error:
+    except InvalidPlugin as error:
         return error
     except (TypeError, ValueError) as error:
-        return WrongPart(shorten(settings), f"pairs of names and values ({error})")
+        return InvalidPlugin(shorten(settings), f"pairs of names and values ({error})")
     return None
 
 
 def refused(
-    vos: Sequence[VirtualOrganization], faults: Any, memory: bool, parts: Parts
+    vos: Sequence[VirtualOrganization], faults: Any, memory: bool, parts: Plugins
 ) -> Iterator[Problem]:
     """What the policies of clusters do not support.
 
@@ -240,7 +240,7 @@ def refused(
                 try:
                     given = dict(cluster.policy_settings)
                     policies[kind] = make_policy(cluster.policy, given, parts)
-                except WrongPart as error:  # settings that do not go together
+                except InvalidPlugin as error:  # settings that do not go together
                     settings = ("vos", v, "clusters", c, "policy", "settings")
                     yield (*settings, *error.path), error.found, error.expected
                     continue

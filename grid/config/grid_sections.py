@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from grid.config.faults import FaultsSection
-from grid.config.sections import Microseconds, PartSection, Section
-from grid.model.fields import Bandwidth, Count, Name, PartName, PositiveSeconds, Seconds, Seed
+from grid.config.sections import Microseconds, PluginSection, Section
+from grid.model.fields import Bandwidth, Count, Name, PluginName, PositiveSeconds, Seconds, Seed
 from grid.model.measured_jobs import MeasuredJobs
 from grid.model.time import NEVER, Time, from_seconds
 
@@ -53,7 +53,7 @@ class ProtocolSection(Section):
     ttl: Annotated[int, Field(ge=0, le=1000, strict=True)] = Field(
         default=3, description="How many times a job may be forwarded from VO to VO."
     )
-    when_busy: PartSection | PartName = Field(
+    when_busy: PluginSection | PluginName = Field(
         default="queue",
         description="The rule of forwarding: whether a job leaves its VO or stays, above all where "
         "no suitable resource is free. `queue`: it queues at the best one. `forward`: it goes to "
@@ -70,13 +70,13 @@ class ProtocolSection(Section):
         "where it came from, and tries another VO. `home`: it goes back to its own VO, takes "
         "what is free there, and else waits there. `reject`: it is rejected.",
     )
-    information: PartSection | PartName = Field(
+    information: PluginSection | PluginName = Field(
         default="all",
         description="The information overlay: which VOs hear of which others' status, and how. "
         "`all`: every VO publishes snapshots to all others. `none`: nobody hears anything. Others: "
         "see `grid parts information`.",
     )
-    discount: PartSection | PartName = Field(
+    discount: PluginSection | PluginName = Field(
         default="as_told",
         description="How a reader takes old status of other VOs. `as_told`: as new. `drained`: "
         "less what must have been worked off since. `by_age`: the older, the less it counts.",
@@ -124,14 +124,14 @@ class MetricsSection(Section):
         description="Figures of jobs count only the jobs that were submitted before this virtual "
         "time. Default: no end.",
     )
-    job: tuple[PartSection | PartName, ...] = Field(
+    job: tuple[PluginSection | PluginName, ...] = Field(
         default=(), description="Metrics of jobs: each is a column of jobs.csv and jobs.parquet."
     )
-    vo: tuple[PartSection | PartName, ...] = Field(
+    vo: tuple[PluginSection | PluginName, ...] = Field(
         default=(),
         description="Metrics of VOs: each is a figure of metrics.json, of every VO and the grid.",
     )
-    cluster: tuple[PartSection | PartName, ...] = Field(
+    cluster: tuple[PluginSection | PluginName, ...] = Field(
         default=(), description="Metrics of clusters: each is a column of series.parquet."
     )
 

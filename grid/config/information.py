@@ -14,7 +14,7 @@ from grid.kernel.entity import random_stream
 from grid.model.arrays import Ints
 from grid.model.distances import Distances
 from grid.model.platform import ALWAYS, VirtualOrganization
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.model.resources import ResourceColumns, classes_of, concatenate_resources, resources_of
 from grid.model.time import NEVER, Time
 from grid.protocol import names
@@ -41,7 +41,7 @@ class GridInformation:
         self,
         settings: GridSettings,
         vos: Sequence[VirtualOrganization],
-        parts: Parts,
+        parts: Plugins,
         last_submission_us: Time,
     ) -> None:
         self._settings = settings

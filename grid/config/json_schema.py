@@ -8,7 +8,7 @@ from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
 from grid.config.parameters import SECTION
 from grid.config.schema import Scenario
 from grid.model.plugins.kind import Kind
-from grid.model.plugins.registry import Part, Parts
+from grid.model.plugins.registry import Plugin, Plugins
 from grid.policies.registry import POLICIES
 from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
 from grid.results.metric_parts import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
@@ -79,8 +79,8 @@ def _name_parts(sections: dict[str, Any]) -> None:
         ]
 
 
-def _parts(kind: Kind) -> list[Part]:
-    return [Parts().find(kind, name) for name in Parts().names(kind)]
+def _parts(kind: Kind) -> list[Plugin]:
+    return [Plugins().find(kind, name) for name in Plugins().names(kind)]
 
 
 def _choices(kind: Kind, sections: dict[str, Any]) -> list[dict[str, Any]]:
@@ -95,7 +95,7 @@ def _choices(kind: Kind, sections: dict[str, Any]) -> list[dict[str, Any]]:
     return [*names, _FILE, *described, _mapping(anything)]
 
 
-def _mapping(properties: dict[str, Any], part: Part | None = None) -> dict[str, Any]:
+def _mapping(properties: dict[str, Any], part: Plugin | None = None) -> dict[str, Any]:
     about = {"description": part.description} if part is not None else {}
     return about | {
         "type": "object",
@@ -105,7 +105,7 @@ def _mapping(properties: dict[str, Any], part: Part | None = None) -> dict[str, 
     }
 
 
-def _settings(part: Part, sections: dict[str, Any]) -> dict[str, Any]:
+def _settings(part: Plugin, sections: dict[str, Any]) -> dict[str, Any]:
     schema = part.declared.model.model_json_schema()
     sections.update(schema.pop("$defs", {}))
     return schema

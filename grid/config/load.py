@@ -10,18 +10,18 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from grid.config.checks import problems
+from grid.config import checks
 from grid.config.effect_checks import capability_problems
 from grid.config.parameters import SECTION, Overrides, fill_in, parameter_in
-from grid.config.part_checks import as_written, find_parts, object_mistakes, part_mistakes
+from grid.config.plugin_checks import as_written, find_plugins, object_errors, plugin_errors
 from grid.config.python_tree import tree_of_value
 from grid.config.schema import Scenario
 from grid.config.sections import Section
 from grid.config.text_file import read_text, reason, refuse_no_file
 from grid.config.validate import INNER_KEYS, KEYS, validate
 from grid.config.yaml_tree import Node, ScenarioLines, at, child, nearest, read_tree, resolve
-from grid.model.errors import InputError, Mistake, dotted, shorten
-from grid.model.plugins.registry import Parts
+from grid.model.errors import ErrorLine, InputError, dotted, shorten
+from grid.model.plugins.registry import Plugins
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_MISTAKES = 5
@@ -51,21 +51,21 @@ def load_scenario(
         parts = _given_parts(given, objects or {})
         return _checked(*_read(given), overrides, parts)
     except InputError as error:
-        once = dict.fromkeys(error.mistakes)
-        mistakes = sorted(once, key=lambda mistake: (mistake.line is None, mistake.line or 0))
-        raise InputError(mistakes[:MAX_MISTAKES]) from None
+        once = dict.fromkeys(error.errors)
+        problems = sorted(once, key=lambda problem: (problem.line is None, problem.line or 0))
+        raise InputError(problems[:MAX_MISTAKES]) from None
 
 
-def _given_parts(given: Any, objects: Mapping[str, Mapping[str, Any]]) -> Parts:
+def _given_parts(given: Any, objects: Mapping[str, Mapping[str, Any]]) -> Plugins:
     """What the scenario already carries, and the objects. Raises InputError."""
-    parts = given.parts if isinstance(given, Scenario) else Parts()
-    mistakes = object_mistakes(objects, FROM_PYTHON)
-    if mistakes:
-        raise InputError(mistakes)
+    parts = given.plugins if isinstance(given, Scenario) else Plugins()
+    problems = object_errors(objects, FROM_PYTHON)
+    if problems:
+        raise InputError(problems)
     return parts.with_objects(objects)
 
 
-def _read(given: Any) -> tuple[Node, list[Mistake], Path]:
+def _read(given: Any) -> tuple[Node, list[ErrorLine], Path]:
     """The tree of a scenario, what is wrong with it so far, and the file that it is from."""
     if isinstance(given, Scenario):
         given = given.model_dump(exclude_unset=True, warnings=False)
@@ -75,7 +75,7 @@ def _read(given: Any) -> tuple[Node, list[Mistake], Path]:
         given = os.fspath(given)
     if not isinstance(given, str):
         expected = "the path of a scenario in YAML, or a mapping"
-        raise InputError([Mistake(FROM_PYTHON, None, "", shorten(given), expected)])
+        raise InputError([ErrorLine(FROM_PYTHON, None, "", shorten(given), expected)])
     path, source = Path(given), source_of(given)
     expected = f"a scenario in a file of at most {MAX_BYTES >> 20} MiB"
     return *read_tree(read_text(path, MAX_BYTES, expected), source), path
@@ -90,46 +90,46 @@ def source_of(given: object) -> str:
 
 
 def _checked(
-    root: Node, mistakes: list[Mistake], path: Path, overrides: Overrides, parts: Parts
+    root: Node, problems: list[ErrorLine], path: Path, overrides: Overrides, parts: Plugins
 ) -> Scenario:
     if not isinstance(root.value, dict):
         expected = "a mapping with keys such as name, seed, network, protocol, vos"
-        raise InputError([*mistakes, root.mistake((), expected)])
+        raise InputError([*problems, root.error((), expected)])
     if "scenario" in root.value and not {"vos", "vos_from_trace"} & root.value.keys():
         expected = "a scenario (grid sweep runs an experiment)"
-        raise InputError([*mistakes, root.mistake((), expected, "an experiment")])
-    mistakes = mistakes + fill_in(root, overrides, KEYS, INNER_KEYS)
+        raise InputError([*problems, root.error((), expected, "an experiment")])
+    problems = problems + fill_in(root, overrides, KEYS, INNER_KEYS)
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), root.source, root.line)
-    mistakes += _find_traces(root, path.parent)
-    parts, missing = find_parts(root, (Path(), path.parent), parts)
-    mistakes += missing
+    problems += _find_traces(root, path.parent)
+    parts, missing = find_plugins(root, (Path(), path.parent), parts)
+    problems += missing
     scenario = validate(root, Scenario)
     # A wrong name or an unused parameter hides no mistake in the rest of the scenario.
-    is_readable = all(mistake.field.startswith(f"{SECTION}.") for mistake in mistakes)
+    is_readable = all(problem.field.startswith(f"{SECTION}.") for problem in problems)
     if isinstance(scenario, Scenario):
-        scenario = scenario.with_parts(parts, ScenarioLines(root))
-        more = _mistakes_in(scenario, root) if is_readable else part_mistakes(root, parts)
+        scenario = scenario.with_plugins(parts, ScenarioLines(root))
+        more = _errors_in(scenario, root) if is_readable else plugin_errors(root, parts)
     else:
         more = scenario
     # What could not be read or filled in is reported once, not again for being no number.
-    known = [mistake.field for mistake in mistakes]
-    mistakes += [mistake for mistake in as_written(more, parts) if mistake.field not in known]
-    if mistakes or not isinstance(scenario, Scenario):
-        raise InputError(mistakes)
+    known = [problem.field for problem in problems]
+    problems += [problem for problem in as_written(more, parts) if problem.field not in known]
+    if problems or not isinstance(scenario, Scenario):
+        raise InputError(problems)
     return scenario
 
 
-def _mistakes_in(scenario: Scenario, root: Node) -> list[Mistake]:
-    """What is wrong with a scenario of the right shape: first its parts, then how they fit."""
-    mistakes = part_mistakes(root, scenario.parts)
-    for look in (problems, capability_problems):
-        if not mistakes:
-            mistakes = [
-                nearest(root, where).mistake(where, expected, found or None)
-                for where, found, expected in look(scenario)
+def _errors_in(scenario: Scenario, root: Node) -> list[ErrorLine]:
+    """What is wrong with a scenario of the right shape: first its plugins, then how they fit."""
+    found = plugin_errors(root, scenario.plugins)
+    for check in (checks.problems, capability_problems):
+        if not found:
+            found = [
+                nearest(root, where).error(where, expected, value or None)
+                for where, value, expected in check(scenario)
             ]
-    return mistakes
+    return found
 
 
 def _name(path: Path) -> str:
@@ -138,11 +138,11 @@ def _name(path: Path) -> str:
     return stem[:64] or "scenario"
 
 
-def _find_traces(root: Node, folder: Path) -> list[Mistake]:
+def _find_traces(root: Node, folder: Path) -> list[ErrorLine]:
     """Make the paths of traces absolute, in place. Returns those that lead to no file."""
     vos = child(root, "vos")
     number = len(vos.value) if vos is not None and isinstance(vos.value, list) else 0
-    mistakes = []
+    problems = []
     for owner in [(), *(("vos", index) for index in range(number))]:
         where = (*owner, "workload", "trace")
         node = at(root, where)
@@ -155,8 +155,8 @@ def _find_traces(root: Node, folder: Path) -> list[Mistake]:
             key = parameter_in(node.text) or dotted(where)
             expected = "a log in the current folder or in the scenario's, or another path: "
             expected += f"--set {key}=FILE (the emulator brings none)"
-            mistakes.append(node.mistake(where, expected, found))
-    return mistakes
+            problems.append(node.error(where, expected, found))
+    return problems
 
 
 def _trace(given: Path, folder: Path) -> Path:

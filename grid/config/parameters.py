@@ -10,7 +10,7 @@ from typing import Any
 
 from grid.config.python_tree import tree_of_value
 from grid.config.yaml_tree import MAX_DEPTH, Node, child, read_tree
-from grid.model.errors import InputError, Mistake, Path, dotted, expected_name, shorten
+from grid.model.errors import ErrorLine, InputError, Path, dotted, expected_name, shorten
 
 SECTION = "parameters"
 UNKNOWN = "no such parameter or key"
@@ -25,7 +25,7 @@ Overrides = Sequence[str] | Mapping[str, Any]
 
 def fill_in(
     root: Node, overrides: Overrides, keys: Sequence[str], inner: Sequence[str] = ()
-) -> list[Mistake]:
+) -> list[ErrorLine]:
     """Apply `overrides` to a scenario, in order, then put parameters where they are named.
 
     Changes `root` in place, takes its `parameters` out, and returns what is wrong. An override
@@ -33,7 +33,7 @@ def fill_in(
     key are made where they are missing. `keys` are those that a scenario can have at its top,
     `inner` paths of others, to name one where somebody gives its end alone.
     """
-    parameters, mistakes = _defaults(root)
+    parameters, problems = _defaults(root)
     declared = dict(parameters)
     # A parameter also counts as used where an override replaces the value that used it.
     used = dict.fromkeys(_references(root, parameters))
@@ -43,13 +43,13 @@ def fill_in(
                 _given(*override) if isinstance(override, tuple) else written_override(override)
             )
             unfit = _override(root, parameters, name, node, keys)
-            mistakes += [_with_path(one, name, inner) for one in unfit]
+            problems += [_with_path(one, name, inner) for one in unfit]
         except InputError as error:
-            mistakes += error.mistakes
+            problems += error.errors
     used |= dict.fromkeys(_references(root, parameters))
     for path, node in _scalars(root, ()):
-        mistakes += _substitute(node, path, parameters)
-    return mistakes + _unused(declared, list(used), keys)
+        problems += _substitute(node, path, parameters)
+    return problems + _unused(declared, list(used), keys)
 
 
 def parameter_in(text: str) -> str | None:
@@ -65,13 +65,13 @@ def _references(root: Node, parameters: Mapping[str, Node]) -> Iterator[str]:
             yield from _REFERENCE.findall(node.value)
 
 
-def _unused(declared: Mapping[str, Node], used: list[str], keys: Sequence[str]) -> list[Mistake]:
+def _unused(declared: Mapping[str, Node], used: list[str], keys: Sequence[str]) -> list[ErrorLine]:
     """A mistake for each parameter that nothing uses.
 
     Left out are those that have another mistake: their name is none, or one like it is unknown.
     """
     unknown = [name for name in used if name not in declared]
-    mistakes = []
+    problems = []
     for name, node in declared.items():
         is_told = not _NAME.fullmatch(name) or get_close_matches(name, unknown, 1)
         if name in used or is_told:
@@ -82,34 +82,34 @@ def _unused(declared: Mapping[str, Node], used: list[str], keys: Sequence[str]) 
         likely = [words for words, other in others.items() if other in near]
         question = f" (did you mean {likely[0]}?)" if likely else ""
         expected = f"${{{name}}} in a value of the scenario{question}"
-        mistakes.append(node.mistake((SECTION, name), expected, "a parameter that nothing uses"))
-    return mistakes
+        problems.append(node.error((SECTION, name), expected, "a parameter that nothing uses"))
+    return problems
 
 
-def _defaults(root: Node) -> tuple[dict[str, Node], list[Mistake]]:
+def _defaults(root: Node) -> tuple[dict[str, Node], list[ErrorLine]]:
     assert isinstance(root.value, dict)
     section = root.value.pop(SECTION, None)
     if section is None or section.value is None:
         return {}, []
     if not isinstance(section.value, dict):
-        return {}, [section.mistake((SECTION,), "a mapping of names to values")]
-    mistakes = []
+        return {}, [section.error((SECTION,), "a mapping of names to values")]
+    problems = []
     for name, node in section.value.items():
         if not _NAME.fullmatch(name):
             expected = "a name of letters, digits, `_` and `-` that begins with a letter or `_`"
-            mistakes.append(node.mistake((SECTION, name), expected, f"the name {shorten(name)}"))
-        mistakes += _unfit(node, (SECTION, name))
-    return dict(section.value), mistakes
+            problems.append(node.error((SECTION, name), expected, f"the name {shorten(name)}"))
+        problems += _unfit(node, (SECTION, name))
+    return dict(section.value), problems
 
 
-def _unfit(node: Node, path: Path) -> list[Mistake]:
+def _unfit(node: Node, path: Path) -> list[ErrorLine]:
     """Why a value cannot be that of a parameter."""
     if isinstance(node.value, list | dict) or "${" in node.text:
         if not isinstance(node.value, list | dict):
-            return [node.mistake(path, "one value without `${`")]
+            return [node.error(path, "one value without `${`")]
         expected = "one value (a number, a text, true, false or null); give a list or mapping to "
         expected += "the key itself, by its path such as vos.0.admission; several make a sweep"
-        return [node.mistake(path, expected)]
+        return [node.error(path, expected)]
     return []
 
 
@@ -121,7 +121,7 @@ def each_of(overrides: Overrides) -> Iterable[Any]:
         return [overrides]
     if not isinstance(overrides, Iterable):
         found, expected = shorten(overrides), "texts name=value, or a mapping"
-        raise InputError([Mistake("--set", None, "", found, expected)])
+        raise InputError([ErrorLine("--set", None, "", found, expected)])
     # Pairs are the items of a mapping only.
     return [list(one) if isinstance(one, tuple) else one for one in overrides]
 
@@ -130,30 +130,30 @@ def _given(name: Any, value: Any) -> tuple[str, Node]:
     """Name and value of an override from a mapping. Raises InputError."""
     source = _source(f"{name}={value}" if isinstance(value, str | int | float) else f"{name}")
     if not isinstance(name, str) or not name:
-        raise InputError([Mistake(source, None, "", shorten(name), "the name of a key as text")])
+        raise InputError([ErrorLine(source, None, "", shorten(name), "the name of a key as text")])
     try:
-        node, mistakes = tree_of_value(value, source)
+        node, problems = tree_of_value(value, source)
     except InputError as error:
-        raise _within(name, error.mistakes) from None
-    if mistakes:
-        raise _within(name, mistakes)
+        raise _within(name, error.errors) from None
+    if problems:
+        raise _within(name, problems)
     return name, node
 
 
 def written_override(override: Any) -> tuple[str, Node]:
     """Name and value of an override from a text, name=value. Raises InputError."""
     if not isinstance(override, str):
-        raise InputError([Mistake("--set", None, "", shorten(override), "text: name=value")])
+        raise InputError([ErrorLine("--set", None, "", shorten(override), "text: name=value")])
     source = _source(override)
     name, equals, text = override.partition("=")
     if not equals or not name:
-        raise InputError([Mistake(source, None, "", shorten(override), "name=value")])
+        raise InputError([ErrorLine(source, None, "", shorten(override), "name=value")])
     try:
-        node, mistakes = read_tree(text, source, lines=False) if text else (_nothing(source), [])
+        node, problems = read_tree(text, source, lines=False) if text else (_nothing(source), [])
     except InputError as error:
-        raise _within(name, error.mistakes) from None
-    if mistakes:
-        raise _within(name, mistakes)
+        raise _within(name, error.errors) from None
+    if problems:
+        raise _within(name, problems)
     return name, node
 
 
@@ -161,15 +161,15 @@ def _source(override: str) -> str:
     return f"--set {override if override.isprintable() else shorten(override)}"[:100]
 
 
-def _within(name: str, mistakes: Sequence[Mistake]) -> InputError:
+def _within(name: str, problems: Sequence[ErrorLine]) -> InputError:
     """Mistakes in the value of an override, with the path of the key before their own."""
     key = dotted(_path(name))
-    return InputError([replace(m, field=f"{key}.{m.field}" if m.field else key) for m in mistakes])
+    return InputError([replace(m, field=f"{key}.{m.field}" if m.field else key) for m in problems])
 
 
 def _override(
     root: Node, parameters: dict[str, Node], name: str, node: Node, keys: Sequence[str]
-) -> list[Mistake]:
+) -> list[ErrorLine]:
     if name in parameters:
         unfit = _unfit(node, (name,))
         if not unfit:
@@ -178,21 +178,21 @@ def _override(
     return _override_key(root, name, node, [*parameters, *keys])
 
 
-def _override_key(root: Node, name: str, node: Node, known: Sequence[str]) -> list[Mistake]:
+def _override_key(root: Node, name: str, node: Node, known: Sequence[str]) -> list[ErrorLine]:
     path = _path(name)
     if len(path) > MAX_DEPTH:
-        return [node.mistake(path, f"at most {MAX_DEPTH} steps", "a longer path")]
+        return [node.error(path, f"at most {MAX_DEPTH} steps", "a longer path")]
     if path[0] not in known:
         likely = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
-        return [node.mistake(path, likely[0], UNKNOWN)]
+        return [node.error(path, likely[0], UNKNOWN)]
     return _put(root, path, node)
 
 
-def _with_path(mistake: Mistake, name: str, inner: Sequence[str]) -> Mistake:
+def _with_path(problem: ErrorLine, name: str, inner: Sequence[str]) -> ErrorLine:
     """The mistake; of a name that is the end of a path, such as `ttl`, with that path."""
     paths = [path for path in inner if path.endswith(f".{name}")]
-    is_unknown = mistake.found == UNKNOWN and mistake.expected.startswith("one of ")
-    return replace(mistake, expected=" or ".join(paths)) if paths and is_unknown else mistake
+    is_unknown = problem.found == UNKNOWN and problem.expected.startswith("one of ")
+    return replace(problem, expected=" or ".join(paths)) if paths and is_unknown else problem
 
 
 def _path(name: str) -> Path:
@@ -203,7 +203,7 @@ def _nothing(source: str) -> Node:
     return Node(None, source, None)
 
 
-def _put(root: Node, path: Path, new: Node) -> list[Mistake]:
+def _put(root: Node, path: Path, new: Node) -> list[ErrorLine]:
     """Put `new` at `path`, in a new mapping where the one that it belongs to is missing."""
     parent = root
     for depth, step in enumerate(path[:-1], start=1):
@@ -228,12 +228,12 @@ def _set_child(parent: Node, step: str | int, new: Node) -> bool:
     return False
 
 
-def _no_place(parent: Node, path: Path, new: Node) -> Mistake:
+def _no_place(parent: Node, path: Path, new: Node) -> ErrorLine:
     expected = "a list or mapping to set this in"
     if isinstance(parent.value, list):
         expected = f"an index below {len(parent.value)}"
-        return new.mistake(path, expected, f"index {path[-1]}")
-    return new.mistake(path, expected, parent.found())
+        return new.error(path, expected, f"index {path[-1]}")
+    return new.error(path, expected, parent.found())
 
 
 def _scalars(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
@@ -247,7 +247,7 @@ def _scalars(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
         yield path, node
 
 
-def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Mistake]:
+def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[ErrorLine]:
     """Put parameters into a scalar: alone their value as it is, within text their text."""
     text = node.value
     if not isinstance(text, str) or "${" not in text:
@@ -257,18 +257,18 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Mis
     if unknown or not names:
         what = "the name of a parameter"
         if not parameters:
-            return [node.mistake(path, f"{what}: there is none")]
+            return [node.error(path, f"{what}: there is none")]
         name = unknown[0] if unknown else ""
         # A name that breaks the line is a mistake of its own, which is told where it stands.
         known = [one for one in parameters if one.isprintable()]
-        return [node.mistake(path, expected_name(name, known, what))]
+        return [node.error(path, expected_name(name, known, what))]
     used = [parameters[name] for name in names]
     if _REFERENCE.fullmatch(text):
         node.value = used[0].value
     else:
         node.value = _REFERENCE.sub(lambda match: parameters[match.group(1)].text, text)
         if "${" in node.value:
-            return [node.mistake(path, "`${` only where it names a parameter")]
+            return [node.error(path, "`${` only where it names a parameter")]
     # A value that is wrong is to be mended where it was given.
     given = next((one for one in used if one.line is None), None)
     if given is not None:

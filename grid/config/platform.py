@@ -31,7 +31,7 @@ from grid.model.platform import (
     SwitchOff,
     VirtualOrganization,
 )
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.model.time import NEVER, from_seconds
 from grid.policies.registry import POLICIES, is_gang_policy
 
@@ -65,7 +65,7 @@ def _own_rule(section: VoSection) -> tuple[str | None, tuple[tuple[str, Any], ..
 
 
 def vos_from_sites(
-    section: VosFromTraceSection, sites: Sequence[tuple[str, JobTable]], parts: Parts
+    section: VosFromTraceSection, sites: Sequence[tuple[str, JobTable]], parts: Plugins
 ) -> tuple[VirtualOrganization, ...]:
     """A VO of one pool for each site of a trace.
 
@@ -149,7 +149,7 @@ def _weight(sizing: str, jobs: JobTable) -> float:
 def cluster_of(section: ClusterSection, vo: str, scenario: Scenario) -> Cluster:
     """The cluster that a section of the VO called `vo` describes."""
     policy, settings = name_and_settings(section.policy)
-    gangs = _is_for_gangs(policy, settings, scenario.parts)
+    gangs = _is_for_gangs(policy, settings, scenario.plugins)
     machines, generated = _machines(section, f"{vo}/{section.name}", scenario)
     written = tuple(License(license.name, license.copies) for license in section.licenses)
     costs = section.preemption
@@ -174,12 +174,12 @@ def cluster_of(section: ClusterSection, vo: str, scenario: Scenario) -> Cluster:
         gang_policy=gangs,
     )
     if isinstance(section.machines, GeneratedMachinesSection):
-        _refuse_wrong(cluster, section.machines.generator, scenario.parts)
+        _refuse_wrong(cluster, section.machines.generator, scenario.plugins)
     return cluster
 
 
-def _refuse_wrong(cluster: Cluster, generator: str, parts: Parts) -> None:
-    """Raises PartFailed where a generator of another made machines or licenses that cannot be.
+def _refuse_wrong(cluster: Cluster, generator: str, parts: Plugins) -> None:
+    """Raises PluginFailed where a generator of another made machines or licenses that cannot be.
 
     The scenario has no lines for these: what is wrong is the part.
     """
@@ -193,7 +193,7 @@ def _refuse_wrong(cluster: Cluster, generator: str, parts: Parts) -> None:
         raise origin.failed(f"generating gave {what}")
 
 
-def _is_for_gangs(name: str, settings: tuple[tuple[str, Any], ...], parts: Parts) -> bool:
+def _is_for_gangs(name: str, settings: tuple[tuple[str, Any], ...], parts: Plugins) -> bool:
     return is_gang_policy(parts.find(POLICIES, name), dict(settings), parts)
 
 
@@ -211,7 +211,7 @@ def _machines(
         own = scenario.seed if generated.seed is None else generated.seed
         stream = random_stream(own, f"machines of {where}")
         made, licenses = generate_machines(
-            generated.generator, generated.count, generated.settings, stream, scenario.parts
+            generated.generator, generated.count, generated.settings, stream, scenario.plugins
         )
         return _with_power(made, generated), licenses
     machines: list[Machine] = []

@@ -20,7 +20,7 @@ from grid.config.yaml_tree import (
     Node,
     Scalar,
 )
-from grid.model.errors import InputError, Mistake, Path, dotted, shorten
+from grid.model.errors import ErrorLine, InputError, Path, dotted, shorten
 
 PLAIN = "text, a number, true or false, None, a list or a mapping"
 MAX_TEXT = 4 * 1024 * 1024
@@ -28,19 +28,19 @@ MOST_BITS = 14_000
 """The most bits of a number that Python converts to text."""
 
 
-def tree_of_value(value: Any, source: str) -> tuple[Node, list[Mistake]]:
+def tree_of_value(value: Any, source: str) -> tuple[Node, list[ErrorLine]]:
     """The tree of `value`, and what is wrong with it but does not stop the reading.
 
     Raises InputError where reading cannot go on: values nested too deep, in themselves, or too
     many. `source` is what mistakes are reported against; there are no lines.
     """
     builder = _Builder(source)
-    return builder.node(value, ()), builder.mistakes
+    return builder.node(value, ()), builder.errors
 
 
 class _Builder:
     def __init__(self, source: str) -> None:
-        self.mistakes: list[Mistake] = []
+        self.errors: list[ErrorLine] = []
         self._source = source
         self._nodes = 0
         self._open: list[int] = []
@@ -91,11 +91,11 @@ class _Builder:
         return Node(plain, self._source, None, _text(plain))
 
     def _note(self, path: Path, found: str, expected: str) -> None:
-        self.mistakes.append(Mistake(self._source, None, dotted(path), found, expected))
+        self.errors.append(ErrorLine(self._source, None, dotted(path), found, expected))
 
     def _stop(self, path: Path, found: str, expected: str) -> NoReturn:
         self._note(path, found, expected)
-        raise InputError(self.mistakes)
+        raise InputError(self.errors)
 
 
 def _plain(value: Any) -> Scalar:

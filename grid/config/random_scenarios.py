@@ -18,7 +18,7 @@ from grid.config.faults import (
 )
 from grid.config.grid_sections import NetworkSection, ProtocolSection
 from grid.config.schema import Scenario, VoSection
-from grid.config.sections import PartSection
+from grid.config.sections import PluginSection
 from grid.kernel.entity import random_stream
 from grid.model.platform import VirtualOrganization
 from grid.model.plugins.kind import Kind
@@ -81,14 +81,14 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
         "avoid_loops": _one_of((False, True), stream),
         "when_refused": _one_of(("next", "home", "reject"), stream),
     }
-    if isinstance(changes["information"], PartSection) and changes["information"].name == "edges":
+    if isinstance(changes["information"], PluginSection) and changes["information"].name == "edges":
         changes["information"] = _between(changes["information"], scenario)
     protocol = ProtocolSection.model_validate(dict(scenario.protocol) | changes)
     vos = [_drawn(vo, stream) for vo in scenario.vos or ()]
     return scenario.model_copy(update={"protocol": protocol, "vos": tuple(vos) or None})
 
 
-def _between(overlay: PartSection, scenario: Scenario) -> PartSection:
+def _between(overlay: PluginSection, scenario: Scenario) -> PluginSection:
     """The overlay without the edges to VOs that the scenario does not have."""
     vos = sum(vo.count or 1 for vo in scenario.vos or ())
     there = tuple(edge for edge in overlay.settings["edges"] if max(edge) < vos)
@@ -105,10 +105,10 @@ def _drawn(vo: VoSection, stream: np.random.Generator) -> VoSection:
     return vo.model_copy(update=changes)
 
 
-def _part(kind: Kind, stream: np.random.Generator) -> PartSection:
+def _part(kind: Kind, stream: np.random.Generator) -> PluginSection:
     name = _one_of(tuple(kind.own), stream)
     settings = {key: _one_of(of, stream) for key, of in SETTINGS.get(name, {}).items()}
-    return PartSection(name=name, settings=settings)
+    return PluginSection(name=name, settings=settings)
 
 
 def _one_of(values: tuple[Any, ...], stream: np.random.Generator) -> Any:

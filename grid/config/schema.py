@@ -18,7 +18,7 @@ from grid.config.sections import (
     Leaves,
     Overrun,
     OwnSeed,
-    PartSection,
+    PluginSection,
     Section,
 )
 from grid.config.workload_sections import WorkloadSection
@@ -31,13 +31,13 @@ from grid.model.fields import (
     Mips,
     Name,
     OperatingSystem,
-    PartName,
+    PluginName,
     PriorityRule,
     Seconds,
     Switch,
     Watts,
 )
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 
 IdleWatts = Annotated[
     Watts, Field(description="What each CPU draws while no job holds it and the machine is up.")
@@ -51,14 +51,15 @@ MaySwitchOff = Annotated[
     Field(description="When an idle machine is switched off. Default: never."),
 ]
 LocalPolicy = Annotated[
-    PartSection | PartName, Field(description="The local policy: it decides which job starts when.")
+    PluginSection | PluginName,
+    Field(description="The local policy: it decides which job starts when."),
 ]
 VoSelection = Annotated[
-    PartSection | PartName,
+    PluginSection | PluginName,
     Field(description="How the VO's Local Scheduler values resources for a job."),
 ]
 VoAdmission = Annotated[
-    PartSection | PartName,
+    PluginSection | PluginName,
     Field(description="Which jobs of other VOs the VO takes in (see `grid parts admission`)."),
 ]
 VoPriority = Annotated[
@@ -70,7 +71,7 @@ VoPriority = Annotated[
     ),
 ]
 VoWhenBusy = Annotated[
-    PartSection | PartName | None,
+    PluginSection | PluginName | None,
     Field(description="The VO's own rule of forwarding. Default: that of the protocol."),
 ]
 
@@ -126,7 +127,7 @@ Machines = Annotated[tuple[MachineSection, ...], Field(min_length=1)]
 class GeneratedMachinesSection(Section):
     """Machines drawn by a paper's rules, from the scenario's seed unless they have their own."""
 
-    generator: PartName = Field(description="Name of the generator that makes the machines.")
+    generator: PluginName = Field(description="Name of the generator that makes the machines.")
     count: Count = Field(description="How many machines it makes.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
     watts_idle: IdleWatts = 0.0
@@ -190,7 +191,7 @@ class ClusterSection(Section):
     preemption: OverheadsSection = Field(
         default=OverheadsSection(), description="What a preemption costs the job."
     )
-    processor_choice: PartSection | PartName | None = Field(
+    processor_choice: PluginSection | PluginName | None = Field(
         default=None,
         description="How the Local Dispatcher of a cluster of gangs chooses the processors whose "
         "queues the tasks of a gang join. Default: ld.",
@@ -218,7 +219,7 @@ class VoSection(Section):
         description="So many VOs that are alike: NAME1, NAME2 and so on. Default: one, NAME.",
     )
     selection: VoSelection = "partial"
-    cluster_choice: PartSection | PartName = Field(
+    cluster_choice: PluginSection | PluginName = Field(
         default="least_load",
         description="How the Grid Dispatcher chooses among the clusters, in a VO of several, for "
         "jobs that are bound to no machine (`bind: cluster`, gangs).",
@@ -277,23 +278,23 @@ class Scenario(GridSettings):
     workload: WorkloadSection | None = Field(
         default=None, description="Jobs of the whole grid, routed to VOs."
     )
-    _parts: Parts = PrivateAttr(default_factory=Parts)
+    _plugins: Plugins = PrivateAttr(default_factory=Plugins)
     _places: ScenarioLines = PrivateAttr(default_factory=ScenarioLines)
 
     @property
-    def parts(self) -> Parts:
+    def plugins(self) -> Plugins:
         """The sources and objects that the scenario plugs in."""
-        return self._parts
+        return self._plugins
 
     @property
     def places(self) -> ScenarioLines:
         """Where its values stand."""
         return self._places
 
-    def with_parts(self, parts: Parts, places: ScenarioLines | None = None) -> Scenario:
+    def with_plugins(self, parts: Plugins, places: ScenarioLines | None = None) -> Scenario:
         """The same scenario, with what its names stand for, and where its values stand."""
         copy = self.model_copy()
-        copy._parts, copy._places = parts, places or self._places
+        copy._plugins, copy._places = parts, places or self._places
         return copy
 
     @model_validator(mode="after")

@@ -10,7 +10,7 @@ from grid.model.fields import (
     EstimateSource,
     Factor,
     OverrunRule,
-    PartName,
+    PluginName,
     PositiveSeconds,
     Seconds,
     Seed,
@@ -86,10 +86,10 @@ class Section(BaseModel):
     )
 
 
-class PartSection(Section):
+class PluginSection(Section):
     """Something that plugs in, with its settings (see `grid parts`)."""
 
-    name: PartName = Field(
+    name: PluginName = Field(
         description="Its name, or where it stands: `path/to/file.py:Name` or `module:Name`."
     )
     settings: dict[str, Any] = Field(
@@ -98,7 +98,7 @@ class PartSection(Section):
 
 
 def name_and_settings(
-    section: PartSection | str,
+    section: PluginSection | str,
 ) -> tuple[str, tuple[tuple[str, Any], ...]]:
     """What a scenario says of something that plugs in, as the grid has it."""
     if isinstance(section, str):

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import grid
-from grid.model.errors import expected_name, one_mistake
+from grid.model.errors import expected_name, input_error
 
 EXPERIMENTS = "experiments"
 _SUFFIX = ".yaml"
@@ -64,20 +64,20 @@ def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
     beside = here / given
     one, other = ("an experiment", "a scenario") if experiment else ("a scenario", "an experiment")
     if near := _near(beside):
-        raise one_mistake("", "no such file", f"{one} in a file, such as {near}", str(given))
+        raise input_error("", "no such file", f"{one} in a file, such as {near}", str(given))
     if not os.path.lexists(beside) and given.suffix == _SUFFIX:
         shipped = look_for(Path(given.stem), experiment=experiment, here=here)
         if shipped is not None:
             expected = f"{one} in a file, or the name {given.stem}"
-            raise one_mistake("", "no such file", expected, str(given))
+            raise input_error("", "no such file", expected, str(given))
     if given.parent != _CURRENT or not given.name or given.suffix or os.path.lexists(beside):
         return beside
     if look_for(given, experiment=not experiment) is not None:
         command = "run" if experiment else "sweep"
-        raise one_mistake("", other, f"{one}: try `grid {command} {given}`", str(given))
+        raise input_error("", other, f"{one}: try `grid {command} {given}`", str(given))
     names = [shipped.name for shipped in all_shipped() if shipped.is_experiment == experiment]
     what = f"{one} in a file, or a name that `grid scenarios` lists"
-    raise one_mistake("", "no such file", expected_name(given.name, names, what), str(given))
+    raise input_error("", "no such file", expected_name(given.name, names, what), str(given))
 
 
 def _near(path: Path) -> str | None:

@@ -29,7 +29,7 @@ def stall_span_us(grid: Grid) -> Time | None:
     plugins.append((INFORMATION, *name_and_settings(protocol.information)))
     waits_s = to_seconds(network.longest_us) + network.local_latency_s
     for kind, name, settings in plugins:
-        fields = grid.parts.find(kind, name).declared.model.model_fields
+        fields = grid.plugins.find(kind, name).declared.model.model_fields
         given = {setting: field.default for setting, field in fields.items()} | dict(settings)
         waits_s += sum(
             value

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 
 
 def refuse_no_file(path: Path) -> None:
@@ -49,7 +49,7 @@ def read_text(path: Path, most: int, expected: str) -> str:
         found, expected = f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text"
     except (OSError, ValueError) as error:
         found = reason(error)
-    raise InputError([Mistake(str(path), line, "", found, expected)])
+    raise InputError([ErrorLine(str(path), line, "", found, expected)])
 
 
 def read_mapping(path: Path, most: int, expected: str) -> dict[str, Any]:
@@ -59,10 +59,10 @@ def read_mapping(path: Path, most: int, expected: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         found = "values nested too deep" if isinstance(error, RecursionError) else str(error)
         raise InputError(
-            [Mistake(str(path), None, "", f"broken JSON ({found})", expected)]
+            [ErrorLine(str(path), None, "", f"broken JSON ({found})", expected)]
         ) from None
     if not isinstance(content, dict):
-        raise InputError([Mistake(str(path), None, "", "no mapping", expected)])
+        raise InputError([ErrorLine(str(path), None, "", "no mapping", expected)])
     return content
 
 

@@ -15,7 +15,7 @@ from grid.config.schema import Scenario
 from grid.config.text_file import reason
 from grid.config.workload_sections import TraceFilterSection, WorkloadSection
 from grid.model.arrays import Bools
-from grid.model.errors import InputError, Mistake, one_mistake
+from grid.model.errors import ErrorLine, InputError, input_error
 from grid.model.job_table import JobTable
 from grid.model.plugins.origin import short_path
 from grid.model.time import from_seconds
@@ -42,7 +42,7 @@ def hash_of_log(path: str) -> str:
             with Path(path).open("rb") as file:
                 _hashes[known] = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise one_mistake("", reason(error), "a log", path) from None
+        raise input_error("", reason(error), "a log", path) from None
     return _hashes[known]
 
 
@@ -75,7 +75,7 @@ class _WorkloadField(NamedTuple):
 
     def wrong(self, key: str, found: str, expected: str) -> InputError:
         """What is wrong with a key of the workload."""
-        return InputError([Mistake(self.file, None, f"{self.field}.{key}", found, expected)])
+        return InputError([ErrorLine(self.file, None, f"{self.field}.{key}", found, expected)])
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from grid.config.parameters import SECTION
 from grid.config.schema import Scenario
 from grid.config.sections import Section
 from grid.config.yaml_tree import Node, at, child, nearest
-from grid.model.errors import Mistake, Path, dotted
+from grid.model.errors import ErrorLine, Path, dotted
 from grid.model.plugins.settings import expected as expected_by
 from grid.model.plugins.settings import tag_key
 
@@ -44,7 +44,7 @@ _OTHER_KIND = (
 )
 
 
-def validate(root: Node, model: type[Model], where: Path = ()) -> Model | list[Mistake]:
+def validate(root: Node, model: type[Model], where: Path = ()) -> Model | list[ErrorLine]:
     """The scenario or other `model` that the tree holds at `where`, or all that is wrong with it.
 
     Where there is nothing, all is at its default.
@@ -57,14 +57,14 @@ def validate(root: Node, model: type[Model], where: Path = ()) -> Model | list[M
         return model.model_validate(node.plain())
     except ValidationError as invalid:
         errors: list[Any] = invalid.errors(include_url=False, include_input=False)
-    mistakes = _mistakes(node, errors, model)
+    problems = _error_lines(node, errors, model)
     prefix = dotted(where)
     if not where:
-        return mistakes
-    return [replace(m, field=f"{prefix}.{m.field}" if m.field else prefix) for m in mistakes]
+        return problems
+    return [replace(m, field=f"{prefix}.{m.field}" if m.field else prefix) for m in problems]
 
 
-def _mistakes(root: Node, errors: list[Error], model: type[BaseModel]) -> list[Mistake]:
+def _error_lines(root: Node, errors: list[Error], model: type[BaseModel]) -> list[ErrorLine]:
     """One mistake for each place, however many of a union's alternatives complain about it."""
     by_path: dict[Path, list[Error]] = {}
     with_inner: dict[Path, None] = {}
@@ -72,14 +72,14 @@ def _mistakes(root: Node, errors: list[Error], model: type[BaseModel]) -> list[M
         path = _path(root, error)
         by_path.setdefault(path, []).append(error)
         with_inner.update(dict.fromkeys(path[:end] for end in range(len(path))))
-    mistakes = []
+    problems = []
     for path, here in by_path.items():
         telling = [error for error in here if error["type"] not in _OTHER_KIND]
         # A list with wrong entries is also called too short, for lack of right ones.
         if path in with_inner and all(error["type"] == "too_short" for error in telling):
             continue
-        mistakes.append(_mistake(root, path, telling or here, model))
-    return mistakes
+        problems.append(_error_line(root, path, telling or here, model))
+    return problems
 
 
 def _path(root: Node, error: Error) -> Path:
@@ -97,18 +97,18 @@ def _path(root: Node, error: Error) -> Path:
     return (*path, *tag_key(error))
 
 
-def _mistake(root: Node, path: Path, errors: list[Error], model: type[BaseModel]) -> Mistake:
+def _error_line(root: Node, path: Path, errors: list[Error], model: type[BaseModel]) -> ErrorLine:
     node = nearest(root, path)
     kind = errors[0]["type"]
     if kind == "extra_forbidden":
-        return node.mistake(path, _known_key(path, model), "an unknown key")
+        return node.error(path, _known_key(path, model), "an unknown key")
     if kind in ("missing", "union_tag_not_found"):
-        return node.mistake(path, expected_by(errors[0]), "nothing")
+        return node.error(path, expected_by(errors[0]), "nothing")
     found = None
     if kind == "value_error" and isinstance(node.value, dict):
         found = f"the keys {', '.join(node.value)}" if node.value else None
     expected = dict.fromkeys(expected_by(error) for error in errors)
-    return node.mistake(path, " or ".join(expected), found)
+    return node.error(path, " or ".join(expected), found)
 
 
 def _known_key(path: Path, model: type[BaseModel]) -> str:

@@ -16,7 +16,7 @@ from grid.config.schema import Scenario
 from grid.config.traces import Traces
 from grid.config.workload_sections import JobSection, WorkloadSection
 from grid.kernel.entity import random_stream
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 from grid.model.job_table import COLUMNS, JobTable, concatenate
 from grid.model.platform import VirtualOrganization
 from grid.model.time import NEVER, from_seconds
@@ -34,7 +34,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
     except InputError as error:
         places = scenario.places
         raise InputError(
-            [places.of(one) if one.file == file else one for one in error.mistakes]
+            [places.of(one) if one.file == file else one for one in error.errors]
         ) from None
 
 
@@ -46,11 +46,11 @@ def _drawn(
         assert scenario.workload is not None
         sites = _sites(scenario.workload, file, traces)
         try:
-            vos = vos_from_sites(scenario.vos_from_trace, sites, scenario.parts)
+            vos = vos_from_sites(scenario.vos_from_trace, sites, scenario.plugins)
         except ValueError as error:
             found = str(scenario.vos_from_trace.total_processors)
             key = "vos_from_trace.total_processors"
-            raise InputError([Mistake(file, None, key, found, str(error))]) from None
+            raise InputError([ErrorLine(file, None, key, found, str(error))]) from None
         annotate, seed = scenario.workload.annotate, scenario.seed
         tables: list[JobTable | None] = [
             annotated(jobs, annotate, seed, name) for name, jobs in sites
@@ -98,13 +98,13 @@ def _grid(
             tuple(submitted),
             tuple(direct),
             is_drawn=True,
-            parts=scenario.parts,
+            plugins=scenario.plugins,
         )
     except InputError as error:
-        raise InputError([_written(one, scenario, file) for one in error.mistakes]) from None
+        raise InputError([_written(one, scenario, file) for one in error.errors]) from None
 
 
-def _written(mistake: Mistake, scenario: Scenario, file: str) -> Mistake:
+def _written(problem: ErrorLine, scenario: Scenario, file: str) -> ErrorLine:
     """A mistake in a grid as one of the scenario that it was made from."""
     sections = scenario.vos or ()
     section_of = [at for at, section in enumerate(sections) for _ in section.names]
@@ -116,8 +116,8 @@ def _written(mistake: Mistake, scenario: Scenario, file: str) -> Mistake:
         is_own = at is not None and sections[at].workload is not None
         return f"vos.{at}.workload" if is_own else "workload"
 
-    field = re.sub(r"^(vos|submitted|direct)\.(\d+)", place, mistake.field)
-    return replace(mistake, file=file, field=field)
+    field = re.sub(r"^(vos|submitted|direct)\.(\d+)", place, problem.field)
+    return replace(problem, file=file, field=field)
 
 
 def _in_order(parts: list[JobTable]) -> JobTable:
@@ -134,7 +134,7 @@ def _check_numbers(parts: list[JobTable], where: str, file: str) -> None:
     again = numbers[counts > 1]
     if len(again):
         expected = "numbers that the grid's own workload does not use"
-        raise InputError([Mistake(file, None, where, f"job number {again[0]} again", expected)])
+        raise InputError([ErrorLine(file, None, where, f"job number {again[0]} again", expected)])
 
 
 def _widest(vos: Sequence[VirtualOrganization]) -> int:
@@ -147,7 +147,7 @@ def _check_routes(jobs: JobTable, workload: WorkloadSection, file: str) -> None:
     if len(jobs) and (jobs.site < 0).all():
         found = "nothing" if workload.route is None else f"{workload.route!r}"
         expected = f"a field that jobs of {workload.trace} have, to share them out over VOs"
-        raise InputError([Mistake(file, None, "workload.route", found, expected)])
+        raise InputError([ErrorLine(file, None, "workload.route", found, expected)])
 
 
 def _sites(workload: WorkloadSection, file: str, traces: Traces) -> list[tuple[str, JobTable]]:
@@ -196,7 +196,11 @@ def _shared_tables(
     if workload.trace is None:
         what = "a list of jobs"
         raise InputError(
-            [Mistake(file, None, "workload.jobs", what, "a trace or a generator, for a whole grid")]
+            [
+                ErrorLine(
+                    file, None, "workload.jobs", what, "a trace or a generator, for a whole grid"
+                )
+            ]
         )
     jobs = traces.jobs(workload, _widest(vos), "workload")
     if len(names) > 1:
@@ -241,12 +245,12 @@ def _generated(
     assert workload.generator is not None
     try:
         return generate_jobs(
-            workload.generator, names, vos, workload.settings, stream, scenario.parts
+            workload.generator, names, vos, workload.settings, stream, scenario.plugins
         )
     except ValueError as error:
         expected = "settings that suit the machines of the VO"
-        mistake = Mistake(file, None, f"{where}.settings", str(error), expected)
-        raise InputError([mistake]) from None
+        problem = ErrorLine(file, None, f"{where}.settings", str(error), expected)
+        raise InputError([problem]) from None
 
 
 def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:

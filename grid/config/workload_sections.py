@@ -13,7 +13,7 @@ from grid.model.fields import (
     Count,
     Megabytes,
     OperatingSystem,
-    PartName,
+    PluginName,
     PositiveSeconds,
     Seconds,
     Switch,
@@ -291,7 +291,7 @@ class WorkloadSection(Section):
         description="A job for which the SWF log names a preceding job comes when that one has "
         "ended, in whichever VO, and the log's think time is over; others come at the log's time.",
     )
-    generator: PartName | None = Field(
+    generator: PluginName | None = Field(
         default=None, description="Name of the generator that makes the jobs."
     )
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")

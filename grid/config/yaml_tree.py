@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import yaml  # type: ignore[import-untyped]
 
-from grid.model.errors import InputError, Mistake, Path, dotted, shorten
+from grid.model.errors import ErrorLine, InputError, Path, dotted, shorten
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
@@ -74,9 +74,9 @@ class Node:
             return shorten(as_float if as_float == self.value else self.value)
         return shorten(self.value)
 
-    def mistake(self, path: Path, expected: str, found: str | None = None) -> Mistake:
+    def error(self, path: Path, expected: str, found: str | None = None) -> ErrorLine:
         """The mistake that this value stands at `path`, where something else was expected."""
-        return Mistake(
+        return ErrorLine(
             self.source,
             self.line,
             dotted(path),
@@ -142,7 +142,7 @@ def _shown(text: str) -> str:
     return shorten(text)
 
 
-def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list[Mistake]]:
+def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list[ErrorLine]]:
     """The only document in `text`, and what is wrong with it but does not stop the reading.
 
     Raises InputError where reading cannot go on: broken YAML, too deep, too large. Without
@@ -150,9 +150,9 @@ def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list
     """
     reader = _Reader(text, source, lines)
     try:
-        return reader.document(), reader.mistakes
+        return reader.document(), reader.errors
     except yaml.YAMLError as error:
-        raise InputError([*reader.mistakes, reader.broken(error)]) from None
+        raise InputError([*reader.errors, reader.broken(error)]) from None
 
 
 @dataclass(slots=True, eq=False)
@@ -166,7 +166,7 @@ class _Reader:
     text: str
     source: str
     lines: bool
-    mistakes: list[Mistake] = field(default_factory=list)
+    errors: list[ErrorLine] = field(default_factory=list)
     events: Iterator[Any] = field(init=False)
     anchors: dict[str, Node] = field(default_factory=dict)
     nodes: int = 0
@@ -175,7 +175,7 @@ class _Reader:
         if directive := _TAG_DIRECTIVE.search(self.text):
             line = self.text[: directive.end()].count("\n") + 1 if self.lines else None
             found = "a %TAG directive"
-            raise InputError([Mistake(self.source, line, "", found, "YAML without directives")])
+            raise InputError([ErrorLine(self.source, line, "", found, "YAML without directives")])
         self.events = iter(yaml.parse(self.text, Loader=yaml.CSafeLoader))
         next(self.events)  # the start of the stream
         start = next(self.events)
@@ -269,14 +269,14 @@ class _Reader:
         return int(event.start_mark.line) + 1 if self.lines else None
 
     def _note(self, event: Any, path: Path, found: str, expected: str) -> None:
-        mistake = Mistake(self.source, self._line(event), dotted(path), found, expected)
-        self.mistakes.append(mistake)
+        problem = ErrorLine(self.source, self._line(event), dotted(path), found, expected)
+        self.errors.append(problem)
 
     def _stop(self, event: Any, path: Path, found: str, expected: str) -> NoReturn:
         self._note(event, path, found, expected)
-        raise InputError(self.mistakes)
+        raise InputError(self.errors)
 
-    def broken(self, error: yaml.YAMLError) -> Mistake:
+    def broken(self, error: yaml.YAMLError) -> ErrorLine:
         """What the library says of text that is no YAML."""
         if not isinstance(error, yaml.MarkedYAMLError):
             return self._not_text(error)
@@ -295,7 +295,7 @@ class _Reader:
         elif mark is not None and self._has_tab(mark.line):
             found, expected = "a tab at the start of a line", "spaces"
         line = mark.line + 1 if mark is not None and self.lines else None
-        return Mistake(self.source, line, "", found, expected)
+        return ErrorLine(self.source, line, "", found, expected)
 
     def _has_tab(self, index: int) -> bool:
         """Is there a tab before the first character of this line?"""
@@ -306,7 +306,7 @@ class _Reader:
         """The line; empty where a mark is behind the last one."""
         return "".join(self.text.split("\n")[index : index + 1])
 
-    def _not_text(self, error: yaml.YAMLError) -> Mistake:
+    def _not_text(self, error: yaml.YAMLError) -> ErrorLine:
         character = getattr(error, "character", None)
         position = getattr(error, "position", None)
         line = None
@@ -315,7 +315,7 @@ class _Reader:
         found = "a control character"
         if isinstance(character, int):
             found += f" (number {character})"
-        return Mistake(self.source, line, "", found, "text")
+        return ErrorLine(self.source, line, "", found, "text")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -335,11 +335,11 @@ class ScenarioLines:
         """A tree is large, and a sweep sends each of its scenarios to another process."""
         return ScenarioLines, ()
 
-    def of(self, mistake: Mistake) -> Mistake:
+    def of(self, problem: ErrorLine) -> ErrorLine:
         """The mistake with the file and line, or the option, that its field is from."""
         if self.root is None:
-            return mistake
-        steps = mistake.field.split(".")
+            return problem
+        steps = problem.field.split(".")
         path = tuple(int(step) if step.isdecimal() else step for step in steps)
         node = nearest(self.root, path)
-        return mistake if node is self.root else replace(mistake, file=node.source, line=node.line)
+        return problem if node is self.root else replace(problem, file=node.source, line=node.line)

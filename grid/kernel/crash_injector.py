@@ -127,7 +127,7 @@ class CrashInjector:
                     self._settle(ctx)
 
     def _keep(self, ctx: Context) -> None:
-        """Raises PartFailed where something in the entity's state is not of a kind to be kept."""
+        """Raises PluginFailed where something in the entity's state is not of a kind to be kept."""
         try:
             self._storage.keep(ctx.effects)
         except Exception as error:

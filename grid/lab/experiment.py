@@ -25,7 +25,7 @@ from grid.config.text_file import read_text
 from grid.config.traces import hash_of_log
 from grid.config.validate import validate
 from grid.config.yaml_tree import Node, at, child, read_tree, resolve
-from grid.model.errors import InputError, Mistake, one_mistake, shorten
+from grid.model.errors import ErrorLine, InputError, input_error, shorten
 from grid.model.errors import Path as Steps
 from grid.model.fields import Name, Seed
 from grid.model.measured_jobs import ALL_JOBS
@@ -271,13 +271,13 @@ def load_experiment(
     keys = root.value.keys() if isinstance(root.value, dict) else ()
     if "scenario" not in keys and ("vos" in keys or "vos_from_trace" in keys):
         expected = "an experiment, which names a scenario (grid run runs a scenario)"
-        raise InputError([root.mistake((), expected, "a scenario")])
+        raise InputError([root.error((), expected, "a scenario")])
     experiment = validate(root, ExperimentSection)
     if not isinstance(experiment, ExperimentSection):
         raise InputError(experiment)
     if quick and experiment.quick is None:
         what = "quick", "nothing", "axes, seeds or set for --quick"
-        raise InputError([Mistake(root.source, None, *what)])
+        raise InputError([ErrorLine(root.source, None, *what)])
     chosen = experiment.quickened() if quick else experiment
     typed = _settings(overrides)
     chosen = chosen.model_copy(update={"set": chosen.set | typed})
@@ -285,11 +285,11 @@ def load_experiment(
         chosen = chosen.model_copy(update={"seeds": _checked_seeds(seeds)})
         if chosen.runs > MAX_RUNS:
             what = "seeds", f"{chosen.runs} runs in all", f"at most {MAX_RUNS}"
-            raise InputError([Mistake(root.source, _line_of(root, "seeds"), *what)])
+            raise InputError([ErrorLine(root.source, _line_of(root, "seeds"), *what)])
     mistakes = [
-        Mistake("--set", None, what[0].removeprefix("set."), *what[1:])
+        ErrorLine("--set", None, what[0].removeprefix("set."), *what[1:])
         if what[0].removeprefix("set.") in typed
-        else Mistake(root.source, _line_of(root, what[0]), *what)
+        else ErrorLine(root.source, _line_of(root, what[0]), *what)
         for what in (*_problems(chosen), *_problems_of_study(experiment))
     ]
     if mistakes:
@@ -297,7 +297,7 @@ def load_experiment(
         file = Path(given) if isinstance(given, str | os.PathLike) else None
         settings = {key: one for key, one in chosen.set.items() if key not in ("seed", "seeds")}
         runs = chosen.model_copy(update={"set": settings})
-        refused = [one for _, error in expand(runs, file)[1] for one in error.mistakes]
+        refused = [one for _, error in expand(runs, file)[1] for one in error.errors]
         raise InputError(list(dict.fromkeys([*mistakes, *refused])))
     return chosen
 
@@ -321,12 +321,12 @@ def _line_of(root: Node, field: str) -> int | None:
     return node.line if inner is None else inner.line
 
 
-def _read(given: Any) -> tuple[Node, list[Mistake]]:
+def _read(given: Any) -> tuple[Node, list[ErrorLine]]:
     if isinstance(given, Mapping):
         return tree_of_value(given, FROM_PYTHON)
     if not isinstance(given, str | os.PathLike):
         expected = "the path of an experiment in YAML, or a mapping"
-        raise InputError([Mistake(FROM_PYTHON, None, "", shorten(given), expected)])
+        raise InputError([ErrorLine(FROM_PYTHON, None, "", shorten(given), expected)])
     path = Path(given)
     expected = f"an experiment in a UTF-8 file of at most {MAX_BYTES} bytes"
     return read_tree(read_text(path, MAX_BYTES, expected), str(path))
@@ -505,10 +505,10 @@ def scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict
     try:
         path = find(Path(given), experiment=False, here=(file or Path()).parent)
         if not os.path.lexists(path):
-            raise one_mistake("", "no such file", "a scenario in a file", given)
+            raise input_error("", "no such file", "a scenario in a file", given)
         return path
     except InputError as error:
-        (mistake,) = error.mistakes
+        (mistake,) = error.errors
         found = f"{shorten(given)}, {mistake.found}"
         raise InputError([_mistake_in(file, ("scenario",), found, mistake.expected)]) from None
 
@@ -566,13 +566,13 @@ def measured_intervals(cases: Sequence[Case]) -> list[dict[str, float | None]]:
     return [dict(zip(names, one.interval_s, strict=True)) for one in found]
 
 
-def _mistake_in(file: Path | None, steps: Steps, found: str, expected: str) -> Mistake:
+def _mistake_in(file: Path | None, steps: Steps, found: str, expected: str) -> ErrorLine:
     """An error at a key of the experiment, with its line if the experiment is in a file."""
     field = ".".join(map(str, steps))
     if file is None:
-        return Mistake(FROM_PYTHON, None, field, found, expected)
+        return ErrorLine(FROM_PYTHON, None, field, found, expected)
     node = at(_read(file)[0], steps)
-    return Mistake(str(file), None if node is None else node.line, field, found, expected)
+    return ErrorLine(str(file), None if node is None else node.line, field, found, expected)
 
 
 def _located(error: InputError, file: Path | None, point: Point) -> InputError:
@@ -581,7 +581,7 @@ def _located(error: InputError, file: Path | None, point: Point) -> InputError:
         return error
     root = _read(file)[0]
 
-    def of_file(mistake: Mistake) -> Mistake:
+    def of_file(mistake: ErrorLine) -> ErrorLine:
         setting = mistake.file.removeprefix(OVERRIDE)
         key = setting.partition("=")[0]
         line = _line_of_setting(root, key, point)
@@ -591,7 +591,7 @@ def _located(error: InputError, file: Path | None, point: Point) -> InputError:
         field = key if mistake.field == key else ": ".join(filter(None, (setting, mistake.field)))
         return replace(mistake, file=str(file), line=line, field=field)
 
-    return InputError([of_file(one) for one in error.mistakes])
+    return InputError([of_file(one) for one in error.errors])
 
 
 def _line_of_setting(root: Node, key: str, point: Point) -> int | None:
@@ -625,7 +625,7 @@ def key_of(case: Case, code: str) -> str:
         workload = owner["workload"]
         if workload is not None and workload["trace"] is not None:
             workload["trace"] = hash_of_log(workload["trace"])
-    parts = case.scenario.parts
+    parts = case.scenario.plugins
     # A plugin in a file is identified by the file's content, not its path.
     resolved = _without_paths(resolved, {ref: one.sha256 for ref, one in parts.sources.items()})
     known = [resolved, code, case.measure]
@@ -671,11 +671,11 @@ def experiment_of(
         key, _, values = setting.partition("=")
         if key in axes:
             found = f"{','.join(axes[key])}, and then {values}"
-            raise InputError([Mistake("--set", None, key, found, "all its values in one list")])
+            raise InputError([ErrorLine("--set", None, key, found, "all its values in one list")])
         axes[key] = [value.strip() for value in values.split(",")]
         for value in _repeated(tuple(axes[key])):
             raise InputError(
-                [Mistake("--set", None, key, f"{shorten(value)} again", "each value once")]
+                [ErrorLine("--set", None, key, f"{shorten(value)} again", "each value once")]
             )
     single = [setting for setting in settings if not has_several(setting)]
     loaded = load_scenario(scenario, [*single, *(f"{key}={all[0]}" for key, all in axes.items())])

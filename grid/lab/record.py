@@ -11,7 +11,7 @@ import numpy as np
 from grid.config.schema import Scenario
 from grid.lab.paper_figures import paper_figures, slowdowns
 from grid.model.arrays import Floats, Ints
-from grid.model.errors import InputError, PartFailed, RunFailed
+from grid.model.errors import InputError, PluginFailed, RunFailed
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
@@ -54,7 +54,7 @@ def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
 
             return knapsack_choices(scenario, file)
         return perform(scenario, file)
-    except PartFailed as error:
+    except PluginFailed as error:
         return f"{error}\n{error.details}".rstrip()
     except (InputError, RunFailed) as error:
         return f"{type(error).__name__}: {error}"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from grid.lab.report.style import PICTURES
-from grid.model.errors import InputError, one_mistake
+from grid.model.errors import InputError, input_error
 from grid.results.run_folder import REPORT, SWEEP_FILE, check_file
 
 NOT_FITTING = (
@@ -70,4 +70,4 @@ def not_fitting(folder: Path, error: Exception) -> InputError:
 
 
 def _mistake(path: Path, found: str, expected: str) -> InputError:
-    return one_mistake("", found, expected, str(path))
+    return input_error("", found, expected, str(path))

@@ -22,7 +22,7 @@ from grid.config.yaml_tree import read_tree
 from grid.lab.experiment import MAX_BYTES as MAX_EXPERIMENT_BYTES
 from grid.lab.experiment import Case, ExperimentSection, scenario_of
 from grid.lab.record import Record
-from grid.model.errors import InputError, dotted, one_mistake
+from grid.model.errors import InputError, dotted, input_error
 from grid.model.plugins.source import Source
 from grid.results.run_folder import SWEEP_FILE
 
@@ -164,7 +164,7 @@ class Store:
             raise self._mistake("a link to another folder", expected)
 
     def _mistake(self, found: str, expected: str) -> InputError:
-        return one_mistake("", found, expected, str(self.folder))
+        return input_error("", found, expected, str(self.folder))
 
 
 class TwoStores:
@@ -224,7 +224,7 @@ def refuse_sweep(folder: Path) -> None:
     if (folder / SWEEP_FILE).is_file():
         expected = "that of a run: a sweep stores no jobs. Run one of its cases by itself: "
         expected += "grid run SCENARIO --set KEY=VALUE --seed N"
-        raise one_mistake("", "the folder of a sweep", expected, str(folder))
+        raise input_error("", "the folder of a sweep", expected, str(folder))
 
 
 def read_sweep(folder: Path) -> Record:
@@ -291,7 +291,7 @@ def _of_shape(path: Path, content: Record, shape: type[_Content]) -> Record:
 
 
 def _no_file_of_a_sweep(path: Path, found: str, expected: str = EXPECTED) -> InputError:
-    return one_mistake("", found, expected, str(path))
+    return input_error("", found, expected, str(path))
 
 
 # Sources
@@ -307,7 +307,7 @@ def write_sources(
     The copy of a sweep's folder can therefore be run again. Texts are copied with their comments.
     Logs are not copied, since they may be large. Raises InputError.
     """
-    sources = {id(case.scenario.parts): case.scenario.parts.sources for case in cases}
+    sources = {id(case.scenario.plugins): case.scenario.plugins.sources for case in cases}
     of_files = {
         one.written: one for by_name in sources.values() for one in by_name.values() if one.written
     }
@@ -362,7 +362,7 @@ def _write_plugin(folder: Path, path: str, text: str) -> None:
     for step in Path(path).parts[:-1]:
         parent /= step
         if parent.is_symlink():
-            raise one_mistake("", "a link", "a folder", str(parent))
+            raise input_error("", "a link", "a folder", str(parent))
         parent.mkdir(exist_ok=True)
     write_text(folder / path, text)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grid.config.part_checks import unnamed_objects
+from grid.config.plugin_checks import unnamed_objects
 from grid.config.schema import Scenario
 from grid.lab.code import code_version
 from grid.lab.experiment import (
@@ -26,7 +26,7 @@ from grid.lab.experiment import (
 )
 from grid.lab.record import Answer, Record, Step, Work, attempt
 from grid.lab.store import FAILED_FILE, Store, other_sweep, write_json, write_sources
-from grid.model.errors import InputError, one_mistake, only_on_ray
+from grid.model.errors import InputError, input_error, only_on_ray
 from grid.results.run_folder import SWEEP_FILE
 from grid.results.sweep_look import Cell, SweepBeginning, SweepNews
 from grid.runtime.progress import Display
@@ -53,7 +53,7 @@ class Place:
 
     def __post_init__(self) -> None:
         if self.cpus is not None and self.cpus < 1:
-            raise one_mistake("cpus", repr(self.cpus), "at least 1")
+            raise input_error("cpus", repr(self.cpus), "at least 1")
         if self.in_process:
             only_on_ray(address=self.address, cpus=self.cpus)
 
@@ -200,7 +200,7 @@ def _open(wanted: Wanted, locks: ExitStack) -> _Open | InputError:
     name = wanted.experiment.name
     if not wanted.force and (other := other_sweep(store.folder, name)):
         expected = f"that of {name}, another folder, or --force to replace its tables and report"
-        return one_mistake("", f"the sweep {other}", expected, str(store.folder))
+        return input_error("", f"the sweep {other}", expected, str(store.folder))
     code = code_version()
     keys = [key_of(case, code) for case in cases]
     _describe(store, wanted.experiment, wanted.file, cases, keys, refused)
@@ -214,7 +214,7 @@ def _open(wanted: Wanted, locks: ExitStack) -> _Open | InputError:
 
 def _all_mistakes(refused: Sequence[tuple[Point, InputError]]) -> InputError:
     """Each error once: combinations share most of them."""
-    return InputError(list(dict.fromkeys(one for _, error in refused for one in error.mistakes)))
+    return InputError(list(dict.fromkeys(one for _, error in refused for one in error.errors)))
 
 
 def _describe(
@@ -226,7 +226,7 @@ def _describe(
     refused: list[tuple[Point, InputError]],
 ) -> None:
     """Write sweep.json and the sources of the sweep."""
-    from grid.config.part_kinds import metric_bounds, metric_meanings
+    from grid.config.plugin_kinds import metric_bounds, metric_meanings
     from grid.config.traces import hashes_of_logs
     from grid.runtime.manifest import versions
 
@@ -258,7 +258,7 @@ def _describe(
                 for case, key in zip(cases, keys, strict=True)
             ],
             "absent": [
-                {"point": point, "reason": str(error.mistakes[0])} for point, error in refused
+                {"point": point, "reason": str(error.errors[0])} for point, error in refused
             ],
         },
     )
@@ -397,7 +397,7 @@ def _tasks(work: Sequence[Work], most: int | None) -> Iterator[Step]:
     from grid.runtime.cluster import refuse_unsendable
 
     for _, scenario, *_ in work[:1]:
-        refuse_unsendable(scenario.parts)  # All runs of a sweep share these.
+        refuse_unsendable(scenario.plugins)  # All runs of a sweep share these.
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
     code = code_version()
     there = max(1, int(ray.cluster_resources().get("CPU", 1)))

@@ -49,7 +49,7 @@ from grid.lab.sweep_texts import (
     values_of,
 )
 from grid.lab.tables import paired_differences
-from grid.model.errors import one_mistake
+from grid.model.errors import input_error
 from grid.results.bounds import OwnBounds, bounds_of
 from grid.results.definitions import label_of
 
@@ -66,7 +66,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
     if not study.runs:
         why = f"; see {folder / FAILED_FILE}" if (folder / FAILED_FILE).exists() else ""
         found = "a sweep without a finished run"
-        raise one_mistake("", found, f"one with results{why}", str(folder))
+        raise input_error("", found, f"one with results{why}", str(folder))
     metrics, bounds = study.metrics or telling_metrics(study), own_bounds(folder)
     seeds = len({seed for _, seed, _ in study.runs})
     drawn = f" Intervals are of {100 * study.level:g} %, over {counted(seeds, 'repetition')}."

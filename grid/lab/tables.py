@@ -26,7 +26,7 @@ from grid.lab.statistics import (
 from grid.lab.store import Store, read_json, read_sweep
 from grid.lab.study import GRID, Study, read_repeated
 from grid.lab.sweep_texts import telling_metrics
-from grid.model.errors import InputError, Mistake, one_mistake
+from grid.model.errors import ErrorLine, InputError, input_error
 from grid.results.run_folder import SWEEP_FILE
 
 Row = tuple[str, str, float | None]
@@ -72,7 +72,7 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
         return _table(read_sweep(folder), Store(folder), _clock_rows if clock else _result_rows)
     if not (folder / "manifest.json").is_file():
         expected = "the folder of a sweep or run"
-        raise InputError([Mistake(str(folder), None, "", "no such thing", expected)])
+        raise InputError([ErrorLine(str(folder), None, "", "no such thing", expected)])
     manifest = read_json(folder / "manifest.json")
     metrics = read_json(folder / "metrics.json")
     try:
@@ -80,7 +80,7 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
         return _columns([], [((), manifest["seed"], row) for row in rows])
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         found, expected = "values of another shape", "the manifest and metrics of a run"
-        raise InputError([Mistake(str(folder), None, "", found, expected)]) from None
+        raise InputError([ErrorLine(str(folder), None, "", found, expected)]) from None
 
 
 def _result_rows(record: Record) -> Iterator[Row]:
@@ -244,14 +244,14 @@ def load_differences(
     study = read_repeated(Path(folder))
     names = metrics if metrics is not None else study.metrics or telling_metrics(study)
     if scope != GRID and not any(scope in one["metrics"]["vos"] for one in study.records.values()):
-        raise one_mistake("scope", repr(scope), f"{GRID}, or a VO of the sweep")
+        raise input_error("scope", repr(scope), f"{GRID}, or a VO of the sweep")
     found = list(paired_differences(study, names, scope))
     known = {one.metric for one in found}
     for metric in (one for one in metrics or () if one not in known):
         # A sweep with a single compared value has no differences at all.
         if not any(of[metric] for _, of in _values(study, [metric], scope)):
             expected = "metrics that runs of the sweep have, in a list"
-            raise one_mistake("metrics", repr(metric), expected)
+            raise input_error("metrics", repr(metric), expected)
     columns: dict[str, Any] = {
         axis: axis_column([one.point[axis] for one in found]) for axis in study.axes
     }

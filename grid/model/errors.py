@@ -17,7 +17,7 @@ MAX_STEPS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class ErrorLine:
     """One thing that is wrong: where it stands, what was found there and what was expected."""
 
     file: str
@@ -39,19 +39,19 @@ class Mistake:
 class InputError(Exception):
     """A scenario or trace that cannot be used. The CLI prints each mistake and exits with 2."""
 
-    def __init__(self, mistakes: list[Mistake]) -> None:
-        super().__init__(mistakes)
-        self.mistakes = mistakes
+    def __init__(self, problems: list[ErrorLine]) -> None:
+        super().__init__(problems)
+        self.errors = problems
 
     def __str__(self) -> str:
-        return "\n".join(str(mistake) for mistake in self.mistakes)
+        return "\n".join(str(problem) for problem in self.errors)
 
 
-def one_mistake(field: str, found: str, expected: str, file: str = "") -> InputError:
+def input_error(field: str, found: str, expected: str, file: str = "") -> InputError:
     """An error of a single mistake in no line: of a `file`, or of an argument called `field`."""
     if not file:
         file, field = field, ""
-    return InputError([Mistake(file, None, field, found, expected)])
+    return InputError([ErrorLine(file, None, field, found, expected)])
 
 
 def only_on_ray(**given: object) -> None:
@@ -59,7 +59,7 @@ def only_on_ray(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             found = f"{shorten(value)} for a run in one process"
-            raise one_mistake(name, found, "a run on Ray, or nothing here")
+            raise input_error(name, found, "a run on Ray, or nothing here")
 
 
 def expected_name(name: str, known: Iterable[str], what: str) -> str:
@@ -102,7 +102,7 @@ class RunFailed(Exception):
     """A run came to no result, through no fault of its scenario; the message is one line."""
 
 
-class PartFailed(RunFailed):
+class PluginFailed(RunFailed):
     """Something that another plugged in failed. `line` says what, where and how; `details` is the
     traceback of its own frames, if there is one."""
 
@@ -115,16 +115,16 @@ class PartFailed(RunFailed):
         return self.line
 
 
-def not_saved(whose: str, error: Exception) -> PartFailed:
+def not_saved(whose: str, error: Exception) -> PluginFailed:
     """The state of `whose` cannot be written down, for what a part has in its attributes."""
-    return PartFailed(
+    return PluginFailed(
         f"the state of {whose} cannot be saved: {error}; a part that you plugged in may keep "
         "numbers, texts, arrays, lists and objects of its own classes, and no locks, open files or "
         "lambdas"
     )
 
 
-class WrongPart(PartFailed, ValueError):
+class InvalidPlugin(PluginFailed, ValueError):
     """There is no such part, or it cannot be made with these settings.
 
     `path` leads to the setting that is wrong, if one is.

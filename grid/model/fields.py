@@ -9,7 +9,7 @@ from pydantic import Field
 from grid.model.plugins.settings import NAME
 
 Name = Annotated[str, Field(pattern=f"^{NAME}$")]
-PartName = Annotated[str, Field(pattern=rf"^({NAME}|[^\x00-\x1f]{{1,1000}}:[A-Za-z_]\w*)$")]
+PluginName = Annotated[str, Field(pattern=rf"^({NAME}|[^\x00-\x1f]{{1,1000}}:[A-Za-z_]\w*)$")]
 """The name of a plugin, or its reference, as `path/to/file.py:Name`."""
 Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 Whole = Annotated[int, Field(ge=-1, le=2**53, strict=True)]

@@ -15,8 +15,8 @@ import numpy as np
 from pydantic import Field, Strict, model_validator
 
 from grid.model.arrays import Floats, Ints
-from grid.model.plugins.registry import Parts
-from grid.model.plugins.settings import MOST, PartSettings, Weight
+from grid.model.plugins.registry import Plugins
+from grid.model.plugins.settings import MOST, PluginModel, Weight
 from grid.model.time import Time
 from grid.policies.columns import packed_view
 from grid.policies.compiled_form import CompiledForm, QueueKernel
@@ -106,7 +106,7 @@ class FlexibleBackfilling:
         self._kept_machine = -1 if slot is None else machine_of[slot]
 
 
-class FlexibleSettings(PartSettings):
+class FlexibleSettings(PluginModel):
     """The settings of `flexible`; the factors are those of EG 3.1."""
 
     reservation: Literal["remade", "kept"] = Field(
@@ -146,7 +146,7 @@ class FlexibleSettings(PartSettings):
         return self
 
 
-def flexible(settings: FlexibleSettings, parts: Parts) -> FlexibleBackfilling:
+def flexible(settings: FlexibleSettings, parts: Plugins) -> FlexibleBackfilling:
     """EASY in the order of a priority, made anew at every event."""
     priority: Priority | EgFactors
     if settings.priority == "eg":

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.errors import WrongPart, kind_of, shorten
+from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.plugins.kind import Kind, refuse_misspelt, refuse_other_arguments
 from grid.model.plugins.origin import Origin, ask
-from grid.model.plugins.registry import Part, Parts
+from grid.model.plugins.registry import Plugin, Plugins
 from grid.model.time import NEVER, Time
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import FEATURES, JOB_TABLES, ClusterView, Plan, Policy
@@ -66,7 +66,7 @@ class GuardedPolicy:
         return plan
 
     def _note_wake(self, plan: Plan, view: ClusterView) -> None:
-        """Raises PartFailed where it has only been waking for too long."""
+        """Raises PluginFailed where it has only been waking for too long."""
         if plan.start or plan.preempt or plan.reject or plan.kill or plan.wake_us >= NEVER:
             self._idle_wakes, self._there = 0, []
             return
@@ -148,21 +148,21 @@ def _guarded(origin: Origin, policy: Any) -> Policy | GangPolicy:
     ignores = getattr(policy, "ignores", ())
     if not isinstance(ignores, tuple | list) or any(one not in FEATURES for one in ignores):
         expected = f"a policy whose `ignores` is a tuple of some of {', '.join(FEATURES)}"
-        raise WrongPart(f"ignores = {shorten(ignores)}", expected)
+        raise InvalidPlugin(f"ignores = {shorten(ignores)}", expected)
     if isinstance(policy, GangPolicy):
         missing = [name for name in vars(GangPolicy()) if not hasattr(policy, name)]
         if missing:
             expected = "a gang policy whose __init__ calls super().__init__()"
-            raise WrongPart(f"{type(policy).__name__} without {missing[0]}", expected)
+            raise InvalidPlugin(f"{type(policy).__name__} without {missing[0]}", expected)
         refuse_misspelt(origin, policy, ("rank", "ignores", *vars(GangPolicy())))
         refuse_other_arguments(origin, policy, "rank", ("size", "serial"))
         return GuardedGangPolicy(origin, policy)
     if not callable(getattr(policy, "plan", None)):
         found = f"{type(policy).__name__} without a method plan ({origin.shown}:{origin.line})"
-        raise WrongPart(found, "a policy with a method plan(self, view, now)")
+        raise InvalidPlugin(found, "a policy with a method plan(self, view, now)")
     if iscoroutinefunction(policy.plan):
         found = f"{type(policy).__name__} with `async def plan` ({origin.shown}:{origin.line})"
-        raise WrongPart(found, "def plan: a plan is made at once")
+        raise InvalidPlugin(found, "def plan: a plan is made at once")
     refuse_misspelt(origin, policy, ("plan", "ignores"))
     refuse_other_arguments(origin, policy, "plan", ("view", "now"))
     return GuardedPolicy(origin, policy)
@@ -202,10 +202,10 @@ POLICIES = Kind(
 
 def policy_names() -> tuple[str, ...]:
     """All local policies that a cluster can have, our own first."""
-    return Parts().names(POLICIES)
+    return Plugins().names(POLICIES)
 
 
-def is_gang_policy(part: Part, settings: Mapping[str, Any], parts: Parts) -> bool:
+def is_gang_policy(part: Plugin, settings: Mapping[str, Any], parts: Plugins) -> bool:
     """Whether what the part makes is a policy for gangs."""
     if isinstance(part.target, type):
         return issubclass(part.target, GangPolicy)
@@ -215,8 +215,8 @@ def is_gang_policy(part: Part, settings: Mapping[str, Any], parts: Parts) -> boo
 
 
 def make_policy(
-    name: str, settings: Mapping[str, Any], parts: Parts | None = None
+    name: str, settings: Mapping[str, Any], parts: Plugins | None = None
 ) -> Policy | GangPolicy:
-    """A new policy for one cluster. Raises WrongPart for an unknown name or a wrong setting."""
-    made: Policy | GangPolicy = (parts or Parts()).make(POLICIES, name, settings)
+    """A new policy for one cluster. Raises InvalidPlugin for an unknown name or a wrong setting."""
+    made: Policy | GangPolicy = (parts or Plugins()).make(POLICIES, name, settings)
     return made

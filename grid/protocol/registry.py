@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grid.model.arrays import Floats
-from grid.model.errors import WrongPart, kind_of, shorten
+from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.job import Job
 from grid.model.plugins.kind import Kind, function_guard, refuse_misspelt, refuse_other_arguments
 from grid.model.plugins.lent_table import lent
@@ -228,7 +228,7 @@ def _guarded_selection(origin: Origin, selection: Any) -> Selection:
     if not callable(getattr(selection, "choose", None)):
         found = f"{type(selection).__name__} without a method choose"
         found += f" ({origin.shown}:{origin.line})"
-        raise WrongPart(
+        raise InvalidPlugin(
             found,
             "a selection with choose(self, job, table, own_vo, own_only)",
         )
@@ -357,7 +357,9 @@ def _guarded_overlay(origin: Origin, overlay: Any) -> Overlay:
     missing += [name for name in OVERLAY_ATTRIBUTES if not hasattr(overlay, name)]
     if missing:
         found = f"{type(overlay).__name__} without {missing[0]} ({origin.shown}:{origin.line})"
-        raise WrongPart(found, "an overlay that inherits from grid.protocol.information.Overlay")
+        raise InvalidPlugin(
+            found, "an overlay that inherits from grid.protocol.information.Overlay"
+        )
     refuse_misspelt(origin, overlay, (*OVERLAY_ATTRIBUTES, *OVERLAY_METHODS))
     for name in OVERLAY_METHODS:
         given = list(signature(getattr(Overlay, name)).parameters)[1:]
@@ -367,7 +369,7 @@ def _guarded_overlay(origin: Origin, overlay: Any) -> Overlay:
         may_be_none = name != "timeout_us" and value is None
         if not may_be_none and (type(value) is not int or value < least):
             expected = f"an overlay whose {name} is a whole number of at least {least}"
-            raise WrongPart(f"{name} = {shorten(value)}", expected)
+            raise InvalidPlugin(f"{name} = {shorten(value)}", expected)
     return GuardedOverlay(origin, overlay)
 
 

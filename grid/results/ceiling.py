@@ -120,7 +120,7 @@ def work_of(costs: VoCosts, process_of: Ints, rounds: int) -> Floats:
     return sums.reshape(-1, count)
 
 
-class Parts(NamedTuple):
+class Plugins(NamedTuple):
     """Of what the predicted seconds of a run are made."""
 
     events: float
@@ -133,19 +133,19 @@ class Parts(NamedTuple):
         return sum(self)
 
 
-def predicted(run: Measured, process_of: Ints) -> Parts:
+def predicted(run: Measured, process_of: Ints) -> Plugins:
     """The parts of the wall clock of the same run, dealt otherwise."""
     count = int(process_of.max()) + 1
     if count == 1:
-        return Parts(float(run.costs.seconds.sum()), 0.0, 0.0, 0.0)
+        return Plugins(float(run.costs.seconds.sum()), 0.0, 0.0, 0.0)
     events = together(work_of(run.costs, process_of, run.rounds), run.overlaps)
     # So much of what is sent goes to other processes, if it goes anywhere alike.
     leaves = (1 - 1 / count) / (1 - 1 / run.processes)
     telling = run.rounds * len(steps(count)) * run.step_s
-    return Parts(events, run.messages_s * leaves / count, run.posts_s * leaves, telling)
+    return Plugins(events, run.messages_s * leaves / count, run.posts_s * leaves, telling)
 
 
-def reason(run: Measured, parts: Parts, names: Sequence[str]) -> str:
+def reason(run: Measured, parts: Plugins, names: Sequence[str]) -> str:
     """Why a run whose VOs have a core each takes so long, and what would help."""
     by_vo = np.bincount(run.costs.vo, run.costs.seconds, minlength=len(names))
     alone, total, busiest = float(by_vo.sum()), parts.total, int(by_vo.argmax())

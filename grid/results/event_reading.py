@@ -11,7 +11,7 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from grid.model.cluster_facts import ClusterFacts
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 from grid.model.event import Event
 from grid.model.job import JobKey
 from grid.results.event_file import PLATFORM
@@ -81,4 +81,4 @@ class EventFile:
         return self._table(wanted, names)
 
     def _wrong(self, found: str) -> InputError:
-        return InputError([Mistake(str(self._path), None, "", found, EXPECTED)])
+        return InputError([ErrorLine(str(self._path), None, "", found, EXPECTED)])

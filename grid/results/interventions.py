@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from grid.model.errors import one_mistake, shorten
+from grid.model.errors import input_error, shorten
 from grid.model.interventions import NO_WISHES, Intervention, Refusal, Wishes, is_text, wish_of
 from grid.model.time import from_seconds
 
@@ -49,7 +49,7 @@ def read_interventions(folder: Path) -> Wishes:
         return Wishes(tuple(done), tuple(refused))
     except (OSError, ValueError, RecursionError) as error:
         found = shorten(str(error))
-        raise one_mistake("interventions", found, "what a live run wrote", str(path)) from None
+        raise input_error("interventions", found, "what a live run wrote", str(path)) from None
 
 
 def _read(place: int, row: Mapping[str, Any], done: int) -> Intervention | Refusal:

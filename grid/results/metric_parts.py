@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats
-from grid.model.errors import WrongPart, kind_of, shorten
+from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.job_results import JobResults
 from grid.model.plugins.kind import Kind, function_guard
 from grid.model.plugins.origin import Origin, WithSettings
@@ -53,7 +53,7 @@ def _column_problem(column: Any, rows: int, of: str) -> str | None:
 def declared_bounds(metric: Any) -> tuple[float | None, float | None]:
     """The least and the largest figure of a metric of a VO, by its `bounds`; None, there is none.
 
-    Raises WrongPart.
+    Raises InvalidPlugin.
     """
     function = metric.function if isinstance(metric, WithSettings) else metric
     given = getattr(function, "bounds", (None, None))
@@ -63,7 +63,7 @@ def declared_bounds(metric: Any) -> tuple[float | None, float | None]:
         if right and (least is None or most is None or least < most):
             return least, most
     expected = "a metric whose `bounds` are the least and the largest figure, None: there is none"
-    raise WrongPart(f"bounds = {shorten(given)}", expected)
+    raise InvalidPlugin(f"bounds = {shorten(given)}", expected)
 
 
 def _is_finite(figure: Any) -> bool:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 from grid.results.interventions import INTERVENTIONS_FILE
 
 RUN_FILES = (
@@ -245,7 +245,7 @@ def _mistake(
     expected: str = "a new folder, or that of an earlier run",
     option: str = "--out",
 ) -> InputError:
-    return InputError([Mistake(str(path), None, option, found, expected)])
+    return InputError([ErrorLine(str(path), None, option, found, expected)])
 
 
 def _umask() -> int:

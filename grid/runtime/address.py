@@ -9,7 +9,7 @@ from typing import Any
 
 import ray
 
-from grid.model.errors import InputError, one_mistake
+from grid.model.errors import InputError, input_error
 from grid.runtime.ray_watch import silenced
 
 _raylet: Any = ray._raylet
@@ -29,7 +29,7 @@ def knock(address: str, option: str = "--address") -> None:
     host, _, port = address.rpartition(":")
     if not re.fullmatch(r"[^/\s:]+|\[[0-9A-Fa-f:]+\]", host) or not _is_port(port):
         expected = f"HOST:PORT of a running Ray cluster, or {WHICH_RAY_FINDS}"
-        raise one_mistake(option, f"{address!r}", expected)
+        raise input_error(option, f"{address!r}", expected)
     found = ""
     try:
         with socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS) as connection:
@@ -38,7 +38,7 @@ def knock(address: str, option: str = "--address") -> None:
     except OSError:
         found = f"nothing that answers at {address}"
     if found:
-        raise one_mistake(option, found, "a running Ray cluster")
+        raise input_error(option, found, "a running Ray cluster")
     try:
         with silenced():
             _raylet.GcsClient(address=address)
@@ -53,7 +53,7 @@ def not_let_in(address: str, option: str, error: Exception) -> InputError:
     if isinstance(error, ray.exceptions.AuthenticationError):
         expected = "one whose token is ours (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH)"
     found = f"no Ray cluster that lets us in at {address} ({reason[:200]})"
-    return one_mistake(option, found, expected)
+    return input_error(option, found, expected)
 
 
 def _is_port(text: str) -> bool:

@@ -14,7 +14,7 @@ from grid.cluster.arrivals import Arrivals
 from grid.cluster.engine import Engine
 from grid.cluster.estimates import Estimates
 from grid.cluster.outcomes import Outcomes
-from grid.model.errors import PartFailed, RunFailed, one_mistake, shorten
+from grid.model.errors import PluginFailed, RunFailed, input_error, shorten
 from grid.model.job import Job
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, SECOND_US, Time
@@ -43,7 +43,7 @@ class Server:
     def __init__(self, policy: Policy | GangPolicy, name: str) -> None:
         if isinstance(policy, GangPolicy | Batsim):
             expected = "a policy that plans the queue of one pool itself"
-            raise one_mistake("policy", name, expected)
+            raise input_error("policy", name, expected)
         self._policy = _Watched(policy)
         self._name = name
         self._cluster: _Cluster | None = None
@@ -97,7 +97,7 @@ class Server:
         if plan is None or view is None:
             return []
         if plan.preempt:
-            raise PartFailed(f"policy {self._name} preempts jobs, which the protocol has not")
+            raise PluginFailed(f"policy {self._name} preempts jobs, which the protocol has not")
         answers = [
             {"type": "REJECT_JOB", "data": {"job_id": cluster.names[slot]}} for slot in plan.reject
         ]
@@ -288,10 +288,10 @@ def serve(server: Server, endpoint: str) -> None:
         try:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
-            raise one_mistake("endpoint", f"{endpoint} ({error})", "one to listen at") from None
+            raise input_error("endpoint", f"{endpoint} ({error})", "one to listen at") from None
         # A port above 65535 is taken for what is left of it, and nobody would find us there.
         if _port(endpoint) not in ("0", "*", _port(socket.getsockopt_string(zmq.LAST_ENDPOINT))):
-            raise one_mistake("endpoint", endpoint, "one with a port of 1 to 65535")
+            raise input_error("endpoint", endpoint, "one with a port of 1 to 65535")
         while not server.is_over:
             text = socket.recv()
             try:

@@ -13,7 +13,7 @@ from grid.config.random_scenarios import random_faults, with_random_decisions
 from grid.config.schema import Scenario
 from grid.config.workload import realize
 from grid.config.wrapped import virtual_rules
-from grid.model.errors import InputError, PartFailed, only_on_ray
+from grid.model.errors import InputError, PluginFailed, only_on_ray
 from grid.model.time import from_seconds, to_seconds
 from grid.results.checkers import check
 from grid.runtime.sequential import NeverEnds, run_sequential
@@ -90,7 +90,7 @@ def attempt(subject: Subject, seed: int) -> Trial:
         return Trial(seed, outcome.broken_rules() + mistakes)
     except InputError:
         raise
-    except PartFailed as error:
+    except PluginFailed as error:
         return Trial(seed, [str(error)], error.details)
     except NeverEnds as error:
         return Trial(seed, [str(error)])

@@ -18,7 +18,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import RunFailed
 from grid.model.plugins.origin import said
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.runtime.address import knock, not_let_in
 from grid.runtime.cpus import usable_cpus
 from grid.runtime.lean_ray import lean_ray
@@ -86,7 +86,7 @@ def _first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason")
 
 
-def refuse_unsendable(parts: Parts) -> None:
+def refuse_unsendable(parts: Plugins) -> None:
     """Raises RunFailed, in one line, where an object that is plugged in cannot be sent."""
     for kind, objects in parts.objects.items():
         for name, one in objects.items():

@@ -11,7 +11,7 @@ def spool_of(grid: Grid) -> EventSpool:
     """An empty one, for a run of `grid`."""
     outages = iter(entry.outages for entry in grid.directory.clusters)
     platform = [
-        facts_of(vo.name, cluster, grid.parts.shown(cluster.policy), next(outages)).as_dict()
+        facts_of(vo.name, cluster, grid.plugins.shown(cluster.policy), next(outages)).as_dict()
         for vo in grid.vos
         for cluster in vo.clusters
     ]

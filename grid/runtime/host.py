@@ -22,7 +22,7 @@ from grid.kernel.event import MAX_EVENT_KEY, TIMER
 from grid.kernel.outbox import Outbox
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Data
-from grid.model.errors import PartFailed
+from grid.model.errors import PluginFailed
 from grid.model.plugins.registry import plugged_in
 from grid.model.time import NEVER, Time
 from grid.results.look import ProcessLook
@@ -72,7 +72,7 @@ class Status:
     messages: Lateness = field(default_factory=Lateness)
     timers: Lateness = field(default_factory=Lateness)
     error: str = ""
-    part_failed: PartFailed | None = None
+    part_failed: PluginFailed | None = None
     look: ProcessLook | None = None
     """How its process stands, for those who watch the run."""
 
@@ -251,7 +251,7 @@ class Host:
 
     def _fail(self, error: Exception) -> None:
         """A mistake in an entity, which cannot go on: the run ends and reports it."""
-        if isinstance(error, PartFailed):
+        if isinstance(error, PluginFailed):
             self.status.part_failed = error
             return
         where = ", ".join(getattr(error, "__notes__", ()))
@@ -358,4 +358,4 @@ def _storages(
 def packages_of_policies(grid: Grid) -> tuple[str, ...]:
     """The packages of which a journal may hold objects: ours, and those of plugged-in policies."""
     plugged = [point.module.partition(".")[0] for point in plugged_in()]
-    return tuple(dict.fromkeys([*OWN, *plugged, *grid.parts.modules]))
+    return tuple(dict.fromkeys([*OWN, *plugged, *grid.plugins.modules]))

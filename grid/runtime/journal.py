@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from grid.model.errors import InputError, one_mistake
+from grid.model.errors import InputError, input_error
 from grid.runtime.codec import decode, encode
 from grid.runtime.known_names import OWN
 
@@ -163,7 +163,7 @@ def _empty(folder: Path) -> None:
 
 
 def _mistake(folder: Path, found: str, expected: str) -> InputError:
-    return one_mistake("", found, expected, str(folder))
+    return input_error("", found, expected, str(folder))
 
 
 def entry_of(saved: Any, is_checkpoint: bool) -> Entry:

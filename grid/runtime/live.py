@@ -126,7 +126,7 @@ def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
 
 def _policies(grid: Grid) -> list[str]:
     """Their plans are not timed: an actor that starts again makes plans of its past again."""
-    return [grid.parts.shown(cluster.policy) for vo in grid.vos for cluster in vo.clusters]
+    return [grid.plugins.shown(cluster.policy) for vo in grid.vos for cluster in vo.clusters]
 
 
 def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None) -> LiveOutcome:

@@ -15,7 +15,7 @@ import ray
 
 from grid.config.build import Grid
 from grid.model.arrays import Ints
-from grid.model.errors import PartFailed, RunFailed
+from grid.model.errors import PluginFailed, RunFailed
 from grid.model.interventions import NO_WISHES, Wishes
 from grid.runtime.cluster import refuse_unsendable
 from grid.runtime.host import Status
@@ -69,7 +69,7 @@ class Actors:
         self._pace = pace
         self._host_of = host_of
         self._watch = LiveWatch(watcher, self.kill_that_of) if watcher is not None else None
-        refuse_unsendable(grid.parts)
+        refuse_unsendable(grid.plugins)
         self._shared = ray.put((grid, host_of))
         members: dict[str, list[str]] = {}
         for name, host in host_of.items():
@@ -180,7 +180,7 @@ class Actors:
         try:
             status: Status = ray.get(answer)
         except ray.exceptions.RayTaskError as error:
-            if isinstance(error.cause, PartFailed):
+            if isinstance(error.cause, PluginFailed):
                 raise error.cause from None
             if isinstance(error.cause, ray.exceptions.RaySystemError):
                 # What came could not be read there, such as a part of another module.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grid import __version__
-from grid.config.part_kinds import metric_meanings
+from grid.config.plugin_kinds import metric_meanings
 from grid.config.schema import OverheadsSection, Scenario
 from grid.config.traces import hashes_of_logs
 from grid.model.errors import dotted
@@ -32,7 +32,7 @@ def versions() -> dict[str, Any]:
 def made_from(scenario: Scenario) -> dict[str, Any]:
     """Hashes of the parts and logs of a scenario, and what its metrics mean. Raises InputError."""
     return {
-        "parts": scenario.parts.hashes(),
+        "parts": scenario.plugins.hashes(),
         "logs": hashes_of_logs(scenario),
         "meanings": metric_meanings(scenario),
     }

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grid.config.build import Grid
-from grid.config.part_kinds import metrics_of
+from grid.config.plugin_kinds import metrics_of
 from grid.config.schema import Scenario
 from grid.config.workload import realize
-from grid.model.errors import RunFailed, one_mistake, only_on_ray, shorten
+from grid.model.errors import RunFailed, input_error, only_on_ray, shorten
 from grid.model.extras import need
 from grid.model.interventions import NO_WISHES, Wishes
 from grid.model.job_results import JobResults
@@ -159,14 +159,14 @@ class RunOptions:
         if placed not in PLACEMENTS and not number:
             most = 10**MOST_DIGITS - 1
             expected = f"{', '.join(PLACEMENTS)} or a number of Ray actors from 1 to {most}"
-            raise one_mistake("placement", shorten(placed), expected)
+            raise input_error("placement", shorten(placed), expected)
         if self.transport not in (None, *TRANSPORTS):
-            raise one_mistake("transport", shorten(self.transport), " or ".join(TRANSPORTS))
+            raise input_error("transport", shorten(self.transport), " or ".join(TRANSPORTS))
         if self.live is not None and self.transport is not None:
             found = f"{shorten(self.transport)} for a live run"
-            raise one_mistake("transport", found, "a run in virtual time, or nothing here")
+            raise input_error("transport", found, "a run in virtual time, or nothing here")
         if self.profile and (self.in_process or self.live is not None):
-            raise one_mistake("profile", f"a {self.runtime} run", "a run on Ray in virtual time")
+            raise input_error("profile", f"a {self.runtime} run", "a run on Ray in virtual time")
         if self.in_process:
             placement, address, transport = self.placement, self.address, self.transport
             only_on_ray(placement=placement, address=address, transport=transport)
@@ -359,7 +359,7 @@ def _refuse_broken(played: _Played, results: JobResults, directory: Directory) -
     if mistakes and late:
         found = "jobs that take so long that virtual time ends before they do"
         expected = f"all to end before {to_seconds(NEVER):.3g} s"
-        raise one_mistake("workload", found, expected, played.source)
+        raise input_error("workload", found, expected, played.source)
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
 

@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from grid.config.build import Grid
-from grid.model.errors import PartFailed, one_mistake, shorten
+from grid.model.errors import PluginFailed, input_error, shorten
 from grid.model.extras import need
 from grid.policies.batsim.policy import Batsim, Message, Scheduler
 
@@ -114,7 +114,7 @@ class Conversation:
         return SchedulerTime(self._place, shown, self._messages, self._total_s, self._longest_s)
 
     def ask(self, message: Message) -> Any:
-        """The answer to the message. Raises PartFailed."""
+        """The answer to the message. Raises PluginFailed."""
         if self._socket is None:
             self._open()
         data = json.dumps(message, separators=(",", ":")).encode()
@@ -136,7 +136,7 @@ class Conversation:
         if self._socket is None:
             return
         ends = {"timestamp": self._last_now, "type": "SIMULATION_ENDS", "data": {}}
-        with suppress(PartFailed):
+        with suppress(PluginFailed):
             self._exchange(json.dumps({"now": self._last_now, "events": [ends]}).encode())
         if self._process is not None:
             with suppress(subprocess.TimeoutExpired):
@@ -232,9 +232,9 @@ class Conversation:
         last = f": {shorten(self._last_lines[-1], 200)}" if self._last_lines else ""
         return f"ended with code {self._process.returncode} before the run did{last}"
 
-    def _failed(self, what: str) -> PartFailed:
+    def _failed(self, what: str) -> PluginFailed:
         shown = self._scheduler.command or self._scheduler.endpoint
-        return PartFailed(f"cluster {self._place}: the scheduler {shown!r} {what}")
+        return PluginFailed(f"cluster {self._place}: the scheduler {shown!r} {what}")
 
 
 def check_schedulers(grid: Grid, *, live: bool) -> None:
@@ -249,5 +249,5 @@ def check_schedulers(grid: Grid, *, live: bool) -> None:
             place = f"cluster {vo.name}/{cluster.name}"
             if live:
                 expected = "a run in virtual time: what a scheduler has in mind is in no journal"
-                raise one_mistake(f"{place}: policy", "batsim in a live run", expected)
+                raise input_error(f"{place}: policy", "batsim in a live run", expected)
             need(f"policy batsim of {place}", "batsim", "zmq")

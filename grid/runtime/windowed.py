@@ -17,7 +17,7 @@ import ray
 from grid.config.build import Grid
 from grid.config.stall import stall_span_us
 from grid.kernel.progress import ProcessProgress, StallDetector
-from grid.model.errors import PartFailed, RunFailed
+from grid.model.errors import PluginFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import Look
@@ -99,7 +99,7 @@ def run_windowed(
                 total.cpu_seconds += time.process_time() - cpu
                 total.wall_seconds = time.perf_counter() - wall
             except ray.exceptions.RayTaskError as error:
-                if isinstance(error.cause, PartFailed):
+                if isinstance(error.cause, PluginFailed):
                     raise error.cause from None
                 raise
             finally:
@@ -141,7 +141,7 @@ class _Workers:
         self._how = {"events": spool is not None, "is_watched": watcher is not None, **how}
         self._began_again = False
         self._begun = time.perf_counter()
-        refuse_unsendable(grid.parts)
+        refuse_unsendable(grid.plugins)
         self._shared = ray.put(grid)
         self._deal(process_of)
         self._seconds = np.zeros(len(grid.vos))

@@ -15,7 +15,7 @@ from grid.model.errors import dotted, kind_of, shorten
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
 from grid.model.plugins.kind import Kind, function_guard
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.workload.table_checks import table_problems
 
 Settings = Mapping[str, Any]
@@ -92,10 +92,10 @@ def generate_jobs(
     vos: Sequence[VirtualOrganization],
     settings: Settings,
     stream: np.random.Generator,
-    parts: Parts | None = None,
+    parts: Plugins | None = None,
 ) -> dict[str, JobTable]:
     """The jobs of the users of each VO, in order of submission."""
-    generate = (parts or Parts()).make(JOB_GENERATORS, generator, settings)
+    generate = (parts or Plugins()).make(JOB_GENERATORS, generator, settings)
     tables: dict[str, JobTable] = generate(tuple(names), tuple(vos), stream)
     return tables
 
@@ -105,10 +105,10 @@ def generate_machines(
     count: int,
     settings: Settings,
     stream: np.random.Generator,
-    parts: Parts | None = None,
+    parts: Plugins | None = None,
 ) -> GeneratedMachines:
     """`count` machines, and the licenses that come with them."""
-    made = (parts or Parts()).make(MACHINE_GENERATORS, generator, settings)(count, stream)
+    made = (parts or Plugins()).make(MACHINE_GENERATORS, generator, settings)(count, stream)
     if isinstance(made, GeneratedMachines):
         return made
     return GeneratedMachines(tuple(made), ())

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 
 BLOCK_BYTES = 1 << 20
 """How much text is looked at at once; also the longest line that is taken for one."""
@@ -27,7 +27,7 @@ def mistake(
     path: Path, found: str, expected: str, line: int | None = None, field: str = ""
 ) -> InputError:
     """The error of a log with one mistake."""
-    return InputError([Mistake(str(path), line, field, found, expected)])
+    return InputError([ErrorLine(str(path), line, field, found, expected)])
 
 
 def line_blocks(path: Path) -> Iterator[bytes]:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.model.arrays import Ints
-from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import ErrorLine, InputError, shorten
 from grid.workload import parse
 from grid.workload.log_file import line_blocks
 
@@ -69,7 +69,7 @@ def iterate_records(
     that is not a number or absurdly large, and a log without a job. After a mistake it yields
     nothing more, but goes on to look for further mistakes.
     """
-    mistakes: list[Mistake] = []
+    mistakes: list[ErrorLine] = []
     values: dict[str, list[str]] = {}
     last_key = ""
     next_line, jobs = 1, 0
@@ -99,7 +99,7 @@ def iterate_records(
     if mistakes:
         raise InputError(mistakes)
     if jobs == 0:
-        raise InputError([Mistake(str(path), None, "", "no job", "at least one job")])
+        raise InputError([ErrorLine(str(path), None, "", "no job", "at least one job")])
 
 
 class _Parsed(NamedTuple):
@@ -151,7 +151,7 @@ def _add_to_header(values: dict[str, list[str]], last_key: str, comment: str) ->
     return key
 
 
-def _mistake(path: Path, layout: LogFormat, block: bytes, row: list[int]) -> Mistake:
+def _mistake(path: Path, layout: LogFormat, block: bytes, row: list[int]) -> ErrorLine:
     line, kind, number, start, end = row
     found = shorten(block[start:end].decode("utf-8", "replace"))
     name = ""
@@ -168,4 +168,4 @@ def _mistake(path: Path, layout: LogFormat, block: bytes, row: list[int]) -> Mis
             parse.NOT_WHOLE: "a whole number",
             parse.TOO_LARGE: f"a number below {layout.limits[number]}",
         }[kind]
-    return Mistake(str(path), line, name, found, expected)
+    return ErrorLine(str(path), line, name, found, expected)

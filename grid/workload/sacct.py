@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grid.model.errors import InputError, Mistake, shorten
+from grid.model.errors import ErrorLine, InputError, shorten
 from grid.model.time import SECOND_US
 from grid.workload.log_file import line_blocks, mistake
 from grid.workload.records import MOST_MISTAKES, NUMBER_LIMIT, PROCESSOR_LIMIT, UNKNOWN
@@ -119,7 +119,7 @@ class _Reader:
         self._lines: list[int] = []
         self._ids: list[str] = []
         self._names: dict[SwfField, dict[str, int]] = {field: {} for field, _, _ in _NAMED}
-        self._mistakes: list[Mistake] = []
+        self._mistakes: list[ErrorLine] = []
         self._steps = 0
         self._has_zones = True
 
@@ -138,7 +138,7 @@ class _Reader:
             row = self._row(record)
         except _Wrong as error:
             found = shorten(error.found)
-            one = Mistake(str(self._path), line, error.column, found, error.expected)
+            one = ErrorLine(str(self._path), line, error.column, found, error.expected)
             self._mistakes.append(one)
             if len(self._mistakes) == MOST_MISTAKES:
                 raise InputError(self._mistakes) from None

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Ints
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 from grid.model.job_table import JobTable, Predecessors
 from grid.workload import parse
 from grid.workload.records import (
@@ -324,7 +324,7 @@ def _check_numbers(log: SwfLog, rows: npt.NDArray[np.intp]) -> None:
     wrong = np.flatnonzero(repeated | (numbers < 0))
     wrong = wrong[np.argsort(log.lines[rows[wrong]], kind="stable")][:MOST_MISTAKES]
     mistakes = [
-        Mistake(
+        ErrorLine(
             str(log.path),
             int(log.lines[rows[index]]),
             field_name(SWF, SwfField.JOB_NUMBER),

@@ -15,14 +15,14 @@ from typer.testing import CliRunner
 import grid
 from grid.cli.app import app
 from grid.cli.endings import ExitCode, endings
-from grid.model.errors import InputError, Mistake, PartFailed, RunFailed, WrongPart
+from grid.model.errors import ErrorLine, InputError, InvalidPlugin, PluginFailed, RunFailed
 
 COMMANDS = sorted(typer.main.get_group(app).commands)
 TOLD = [
-    (InputError([Mistake("a.yaml", 3, "x", "1", "2")]), 2, "a.yaml:3: x: found 1, expected 2"),
-    (WrongPart("'none'", "a policy"), 2, "found 'none', expected a policy"),
+    (InputError([ErrorLine("a.yaml", 3, "x", "1", "2")]), 2, "a.yaml:3: x: found 1, expected 2"),
+    (InvalidPlugin("'none'", "a policy"), 2, "found 'none', expected a policy"),
     (RunFailed("Ray did not start"), 1, "Ray did not start"),
-    (PartFailed("mine.py:3: no plan", "its frames"), 1, "mine.py:3: no plan"),
+    (PluginFailed("mine.py:3: no plan", "its frames"), 1, "mine.py:3: no plan"),
     (OSError(errno.ENOSPC, "No space left on device"), 1, "out: could not be written: No space"),
     (OSError(errno.EACCES, "Permission denied", "out/x"), 1, "out/x: Permission denied"),
     (KeyboardInterrupt(), 130, "interrupted. Nothing was written."),

@@ -112,10 +112,10 @@ def test_each_has_an_effect_or_is_refused(plain: Run, section: str, key: str) ->
     try:
         run = grid.run(given)
     except InputError as refused:
-        (mistake,) = refused.mistakes
+        (problem,) = refused.errors
         where = "vos.0" if section == "vos" else section
-        assert mistake.field.startswith(f"{where}.{key}")
-        assert " directly" in mistake.expected
+        assert problem.field.startswith(f"{where}.{key}")
+        assert " directly" in problem.expected
     else:
         assert run.manifest["digest"] != plain.manifest["digest"]
         assert run.metrics["grid"] != plain.metrics["grid"]
@@ -138,5 +138,5 @@ def test_the_protocol_may_be_set_where_jobs_of_one_vo_are_routed() -> None:
 def test_a_sweep_is_refused_too() -> None:
     swept = {"name": "swept", "scenario": scenario(), "axes": {"protocol.ttl": [3, 9]}, "seeds": 1}
     _, refused = expand(load_experiment(swept), None)
-    (mistake,) = (mistake for _, error in refused for mistake in error.mistakes)
-    assert "found 9, expected no such setting, for all jobs enter" in str(mistake)
+    (problem,) = (problem for _, error in refused for problem in error.errors)
+    assert "found 9, expected no such setting, for all jobs enter" in str(problem)

@@ -163,9 +163,9 @@ def test_what_is_wrong_with_faults_is_told(text: str, tmp_path: Path) -> None:
     path.write_text(f"{scenario}\nfaults:\n  heal_s: 10\n  {text}\n")
     with pytest.raises(InputError) as told:
         load_scenario(path)
-    (mistake,) = told.value.mistakes
-    assert mistake.line == scenario.count("\n") + 4
-    assert WRONG[text] in str(mistake)
+    (error,) = told.value.errors
+    assert error.line == scenario.count("\n") + 4
+    assert WRONG[text] in str(error)
 
 
 def test_a_job_that_is_long_under_way_with_its_input_is_sent_once() -> None:

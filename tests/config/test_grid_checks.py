@@ -244,10 +244,10 @@ def test_what_cannot_run_is_one_mistake(
 ) -> None:
     with pytest.raises(InputError) as caught:
         make()
-    (mistake,) = caught.value.mistakes
-    assert (mistake.file, mistake.field) == ("grid", field)
-    assert says in f"found {mistake.found}, expected {mistake.expected}"
-    assert str(mistake).isprintable()
+    (error,) = caught.value.errors
+    assert (error.file, error.field) == ("grid", field)
+    assert says in f"found {error.found}, expected {error.expected}"
+    assert str(error).isprintable()
 
 
 def test_the_right_one_runs() -> None:
@@ -341,6 +341,6 @@ def test_settings_of_a_generator_that_do_not_suit_the_machines_are_a_mistake() -
     }
     with pytest.raises(InputError) as caught:
         grid.run({"name": "s", "vos": [vo]})
-    (mistake,) = caught.value.mistakes
-    assert mistake.field == "vos.0.workload.settings"
-    assert "1 processors" in mistake.found
+    (error,) = caught.value.errors
+    assert error.field == "vos.0.workload.settings"
+    assert "1 processors" in error.found

@@ -34,8 +34,8 @@ def probes(timeout_s: float) -> dict[str, Any]:
 def refusal(*given: Any) -> str:
     with pytest.raises(InputError) as caught:
         grid.load_scenario(scenario(*given))
-    (mistake,) = caught.value.mistakes
-    return f"{mistake.field}: {mistake.found}, {mistake.expected}"
+    (error,) = caught.value.errors
+    return f"{error.field}: {error.found}, {error.expected}"
 
 
 @pytest.mark.parametrize("name", ASKING)

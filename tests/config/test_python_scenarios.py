@@ -22,18 +22,18 @@ def described(wrong: Wrong) -> dict[str, Any] | None:
     if isinstance(wrong.content, bytes):
         return None
     try:
-        root, mistakes = read_tree(wrong.content, "text")
+        root, problems = read_tree(wrong.content, "text")
     except InputError:
         return None
     plain = root.plain()
-    return plain if not mistakes and isinstance(plain, dict) else None
+    return plain if not problems and isinstance(plain, dict) else None
 
 
 def sentences(given: Any, overrides: Any = ()) -> list[tuple[str, str, str]]:
     """Field, found and expected of all that is wrong."""
     with pytest.raises(InputError) as caught:
         load_scenario(given, overrides)
-    return sorted((m.field, m.found, m.expected) for m in caught.value.mistakes)
+    return sorted((m.field, m.found, m.expected) for m in caught.value.errors)
 
 
 DESCRIBED = [wrong for wrong in ALL_WRONG if described(wrong) is not None]
@@ -161,9 +161,9 @@ def test_what_no_file_can_hold_is_one_mistake(
 ) -> None:
     with pytest.raises(InputError) as caught:
         load_scenario({**right(), **change})
-    (mistake,) = caught.value.mistakes
-    assert mistake.field == field and mistake.file == "scenario"
-    assert says in str(mistake) and len(str(mistake)) < 250 and str(mistake).isprintable()
+    (error,) = caught.value.errors
+    assert error.field == field and error.file == "scenario"
+    assert says in str(error) and len(str(error)) < 250 and str(error).isprintable()
 
 
 @pytest.mark.parametrize("given", [None, 5, [], [("name", "a")], object()])

@@ -15,7 +15,7 @@ import grid
 from grid.config.load import load_scenario
 from grid.config.platform import share_out
 from grid.config.workload import realize
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 
 LOG = "".join(
     f"{number} 0 -1 {run} 2 -1 -1 2 100 -1 1 7 1 -1 1 {partition} -1 -1\n"
@@ -239,7 +239,7 @@ def test_what_stands_nowhere_in_a_scenario_has_no_line(tmp_path: Path) -> None:
     path = tmp_path / "sites.yaml"
     path.write_text(SITES)
     places = load_scenario(path).places
-    nowhere = Mistake(str(path), None, "vos.1.clusters.0.policy", "'a'", "'b'")
+    nowhere = ErrorLine(str(path), None, "vos.1.clusters.0.policy", "'a'", "'b'")
     assert places.of(nowhere) == nowhere
-    below = Mistake("", None, "vos_from_trace.policy", "'a'", "'b'")
+    below = ErrorLine("", None, "vos_from_trace.policy", "'a'", "'b'")
     assert str(places.of(below)).startswith(f"{path}:1: vos_from_trace.policy: ")

@@ -42,8 +42,8 @@ def accepts_or_says_why(file: Path, content: bytes, *overrides: str) -> None:
     try:
         scenario = load_scenario(file, overrides)
     except InputError as error:
-        assert 1 <= len(error.mistakes) <= 5
-        assert all(len(str(mistake).splitlines()) == 1 for mistake in error.mistakes)
+        assert 1 <= len(error.errors) <= 5
+        assert all(len(str(problem).splitlines()) == 1 for problem in error.errors)
         return
     file.write_text(resolved_yaml(scenario), encoding="utf-8")
     assert load_scenario(file) == scenario

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from grid.config.load import load_scenario, resolved_yaml
 from grid.config.schema import GeneratedMachinesSection, Scenario
-from grid.config.sections import PartSection
+from grid.config.sections import PluginSection
 from grid.config.yaml_tree import read_tree, resolve
 from grid.model.errors import InputError
 from tests.config.wrong_scenarios import RIGHT, edited
@@ -136,7 +136,7 @@ def test_set_changes_a_parameter_or_any_key(file: Path) -> None:
     assert scenario.protocol.ttl == 3
     assert scenario.vos is not None
     assert [vo.name for vo in scenario.vos] == ["east", "east-2"]
-    expected = PartSection(name="easy")
+    expected = PluginSection(name="easy")
     assert scenario.vos[1].clusters[0].policy == expected
     assert scenario.network.links[0].latency_s == 3
 
@@ -188,8 +188,8 @@ def test_wrong_overrides_of_python_are_mistakes(file: Path, overrides: Any, says
     file.write_text(RIGHT)
     with pytest.raises(InputError) as caught:
         load_scenario(file, overrides)
-    (mistake,) = caught.value.mistakes
-    assert says in str(mistake) and mistake.file.startswith("--set")
+    (error,) = caught.value.errors
+    assert says in str(error) and error.file.startswith("--set")
 
 
 def test_set_to_nothing_is_null(file: Path) -> None:
@@ -288,8 +288,8 @@ def test_whatever_a_scenario_holds_it_resolves_to_itself(
             ],
         }
     )
-    again, mistakes = read_tree(resolved_yaml(scenario), "drawn.yaml")
-    assert not mistakes
+    again, problems = read_tree(resolved_yaml(scenario), "drawn.yaml")
+    assert not problems
     assert Scenario.model_validate(again.plain()) == scenario
 
 

@@ -306,7 +306,7 @@ def test_an_outage_of_a_vo_that_comes_from_a_log_is_told_how_to_give_it(tmp_path
     )
     with pytest.raises(InputError) as failed:
         load_scenario(path, [])
-    said = {one.field: one.expected for one in failed.value.mistakes}
+    said = {one.field: one.expected for one in failed.value.errors}
     expected = "no name of a VO or an entity, since the VOs come from a trace"
     assert said["faults.vo_outages.0.vo"] == expected
     random = "; random_machine_outages without `vo` take in all machines"

@@ -13,11 +13,11 @@ from tests.config.wrong_direct_jobs import ALL_WRONG, DIRECT, NEIGHBOUR
 from tests.config.wrong_scenarios import RIGHT, Wrong, edited
 
 
-def mistakes(path: Path, *overrides: str) -> list[str]:
+def problems(path: Path, *overrides: str) -> list[str]:
     with pytest.raises(InputError) as caught:
         load_scenario(path, overrides)
-    assert caught.value.mistakes
-    return [str(mistake) for mistake in caught.value.mistakes]
+    assert caught.value.errors
+    return [str(error) for error in caught.value.errors]
 
 
 def written(folder: Path, text: str) -> Path:
@@ -46,7 +46,7 @@ def test_the_right_scenario_is_right(tmp_path: Path) -> None:
 @pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.name)
 def test_each_mistake_is_one_line(wrong: Wrong, tmp_path: Path) -> None:
     path = wrong.write(tmp_path)
-    lines = mistakes(path, *wrong.overrides)
+    lines = problems(path, *wrong.overrides)
     assert all("\n" not in line and line.isprintable() for line in lines)
     told = [line for line in lines if wrong.says in line]
     assert told, lines
@@ -58,7 +58,7 @@ def test_each_mistake_is_one_line(wrong: Wrong, tmp_path: Path) -> None:
 def test_all_mistakes_at_once_in_order_of_lines(tmp_path: Path) -> None:
     text = edited("cpus: 4", "cpus: four").replace("ttl: 3", "tll: 3").replace("seed: 7", "seed: x")
     path = written(tmp_path, text)
-    lines = mistakes(path, "network.local_latency_s=0")
+    lines = problems(path, "network.local_latency_s=0")
     assert [line.partition(" found")[0] for line in lines] == [
         f"{path}:2: seed:",
         f"{path}:8: protocol.tll:",
@@ -70,29 +70,29 @@ def test_all_mistakes_at_once_in_order_of_lines(tmp_path: Path) -> None:
 def test_no_more_mistakes_than_anybody_reads(tmp_path: Path) -> None:
     jobs = "".join(f"        - {{run_s: {index}.5.5}}\n" for index in range(50))
     path = written(tmp_path, edited("        - number: 1", f"{jobs}        - number: 1"))
-    assert len(mistakes(path)) == MAX_MISTAKES
+    assert len(problems(path)) == MAX_MISTAKES
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:
-    assert "no such file" in mistakes(tmp_path / "nosuch.yaml")[0]
-    assert "a folder" in mistakes(tmp_path)[0]
-    assert len(mistakes(Path("a\0b"))) == 1
-    assert "name too long" in mistakes(tmp_path / ("a" * 5000))[0].lower()
+    assert "no such file" in problems(tmp_path / "nosuch.yaml")[0]
+    assert "a folder" in problems(tmp_path)[0]
+    assert len(problems(Path("a\0b"))) == 1
+    assert "name too long" in problems(tmp_path / ("a" * 5000))[0].lower()
     os.mkfifo(tmp_path / "pipe")
-    assert "a device or pipe" in mistakes(tmp_path / "pipe")[0]
+    assert "a device or pipe" in problems(tmp_path / "pipe")[0]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     path = written(tmp_path, RIGHT)
     path.chmod(0)
-    assert "may not be read" in mistakes(path)[0]
+    assert "may not be read" in problems(path)[0]
 
 
 def test_a_strange_file_name_stays_on_one_line(tmp_path: Path) -> None:
     path = tmp_path / "a\nb.yaml"
     path.write_text("[]")
-    (line,) = mistakes(path)
+    (line,) = problems(path)
     assert line.isprintable()
     assert ":1: found an empty list" in line
 
@@ -101,11 +101,11 @@ def test_wrong_parameters_hide_no_wrong_name(tmp_path: Path) -> None:
     content = RIGHT.replace("who: north}", "who: north, 1st: 2, unused: 3}")
     path = tmp_path / "wrong.yaml"
     path.write_text(content.replace("policy: fcfs", "policy: fcsf"))
-    lines = mistakes(path)
+    lines = problems(path)
     assert [line.split(": ")[1] for line in lines] == [
         "parameters.1st",
         "parameters.unused",
         "vos.0.clusters.0.policy",
     ]
     path.write_text(content.replace("[solver]", "[silver]"))
-    assert len(mistakes(path)) == 3
+    assert len(problems(path)) == 3

@@ -148,7 +148,7 @@ def test_what_is_wrong_with_an_experiment_is_said_in_a_line(tmp_path: Path, name
         return
     with pytest.raises(InputError) as caught:
         load_experiment(path)
-    lines = [str(mistake) for mistake in caught.value.mistakes]
+    lines = [str(mistake) for mistake in caught.value.errors]
     assert any(expected in line for line in lines), lines
     assert all(line.startswith(str(path)) and "\n" not in line for line in lines)
 

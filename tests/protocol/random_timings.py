@@ -112,7 +112,7 @@ def outcome(seed: int) -> str:
     try:
         grid, _ = realize(load_scenario(given), "timing.yaml")
     except InputError as error:
-        return f"refused: {error.mistakes[0].field}"
+        return f"refused: {error.errors[0].field}"
     jobs = sum(grid.jobs_by_vo())
     try:
         run = run_sequential(grid, limit=EVENTS_A_JOB * max(1, jobs))

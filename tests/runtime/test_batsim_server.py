@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from grid.model.errors import InputError, PartFailed
+from grid.model.errors import InputError, PluginFailed
 from grid.model.time import Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
@@ -147,5 +147,5 @@ def test_a_policy_that_preempts_is_told_that_it_cannot() -> None:
     served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})
     first, second = ({"job_id": f"w!{n}", "job": {"res": 1}} for n in (1, 2))
     served.answer({"now": 1, "events": [event(1, "JOB_SUBMITTED", first)]})
-    with pytest.raises(PartFailed, match="policy mine preempts jobs, which the protocol has not"):
+    with pytest.raises(PluginFailed, match="policy mine preempts jobs, which the protocol has not"):
         served.answer({"now": 2, "events": [event(2, "JOB_SUBMITTED", second)]})

@@ -23,7 +23,7 @@ from grid.model.errors import InputError
 from grid.model.job import Job
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US
 from grid.protocol.selection import Choice
@@ -93,8 +93,8 @@ def grid_of(pairs: list[tuple[str, str]], *, asked: bool) -> Grid:
         name="runtimes", faults=FaultsSection(heal_s=1000, machine_outages=tuple(failures))
     )
     nobody = (None,) * len(vos)
-    parts = Parts({}, {"selections": {"home": Home}})
-    return Grid(settings, tuple(vos), tuple(tables), nobody, parts=parts)
+    parts = Plugins({}, {"selections": {"home": Home}})
+    return Grid(settings, tuple(vos), tuple(tables), nobody, plugins=parts)
 
 
 def late_s(run: Run) -> float:

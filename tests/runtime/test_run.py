@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import grid
 from grid.cli.app import app
 from grid.config.grid_sections import GridSettings
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
@@ -148,7 +148,7 @@ def test_a_scenario_that_python_changed_is_checked_again() -> None:
     wrong = scenario.model_copy(update={"seed": "x", "network": 5})
     with pytest.raises(InputError) as caught:
         grid.run(wrong)
-    assert [mistake.field for mistake in caught.value.mistakes] == ["seed", "network"]
+    assert [mistake.field for mistake in caught.value.errors] == ["seed", "network"]
 
 
 def test_public_names_are_there_and_light() -> None:
@@ -165,10 +165,10 @@ def test_public_names_are_there_and_light() -> None:
 
 
 def test_an_input_error_can_be_sent_between_processes() -> None:
-    error = InputError([Mistake("f", 3, "a.b", "1", "2"), Mistake("f", None, "", "3", "4")])
+    error = InputError([ErrorLine("f", 3, "a.b", "1", "2"), ErrorLine("f", None, "", "3", "4")])
     again = pickle.loads(pickle.dumps(error))
-    assert (again.mistakes, str(again)) == (error.mistakes, str(error))
-    assert replace(again.mistakes[0], line=None) != error.mistakes[0]
+    assert (again.errors, str(again)) == (error.errors, str(error))
+    assert replace(again.errors[0], line=None) != error.errors[0]
 
 
 @pytest.mark.parametrize("how", [{"in_process": True}, {"live": Live(Pace(1.0), Path("journals"))}])

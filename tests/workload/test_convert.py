@@ -238,7 +238,7 @@ def test_a_bad_table_is_named(tmp_path: Path, case: str) -> None:
     pq.write_table(spoil(gwf_table(tmp_path)), tmp_path / "bad.parquet")
     with pytest.raises(InputError) as error:
         read_log(tmp_path / "bad.parquet")
-    (mistake,) = error.value.mistakes
+    (mistake,) = error.value.errors
     assert mistake.found.startswith(found)
 
 
@@ -262,7 +262,7 @@ def test_a_name_that_a_damaged_dictionary_does_not_have_is_a_mistake(
     monkeypatch.setattr(pq, "read_table", lambda *_, **__: with_column(table, "user", damaged))
     with pytest.raises(InputError) as error:
         read_log(tmp_path / "sound.parquet")
-    (mistake,) = error.value.mistakes
+    (mistake,) = error.value.errors
     assert (mistake.field, mistake.found) == ("user", "a name that its dictionary does not have")
 
 

@@ -69,7 +69,7 @@ def test_a_wrong_field_is_named_next_to_a_dialect(tmp_path: Path) -> None:
     text = ROWS + "4 300 -1 soon 1 -1 -1 1 5 -1 1 1 1 1 1 1 -1 -1 extra\n"
     with pytest.raises(InputError) as caught:
         read_swf(log_in(tmp_path, text))
-    (mistake,) = caught.value.mistakes
+    (mistake,) = caught.value.errors
     assert (mistake.line, mistake.field) == (4, "field 4 (run time)")
 
 

@@ -109,7 +109,7 @@ def test_a_wrong_value_is_named(tmp_path: Path, name: str, value: str, line: int
     } | {name: value}  # fmt: skip
     with pytest.raises(InputError) as caught:
         read(tmp_path, "|".join(record) + "\n" + "|".join(record.values()) + "\n")
-    (mistake,) = caught.value.mistakes
+    (mistake,) = caught.value.errors
     assert (mistake.line, mistake.field, value in mistake.found) == (line, name, True)
 
 

@@ -137,7 +137,7 @@ def test_a_bad_record_is_named(tmp_path: Path, case: str) -> None:
     path = written(tmp_path, "; Version: 2.2", "", record(), line, record(job_number=2))
     with pytest.raises(InputError) as error:
         read_swf(path)
-    (mistake,) = error.value.mistakes
+    (mistake,) = error.value.errors
     assert mistake.file == str(path)
     assert (mistake.line, mistake.field) == (4, field)
     assert (mistake.found, mistake.expected) == (found, expected)
@@ -196,7 +196,7 @@ def test_a_bad_file_is_named(tmp_path: Path, case: str) -> None:
     path = bad_file(case, tmp_path / "log.swf.gz")
     with pytest.raises(InputError) as error:
         read_swf(path)
-    (mistake,) = error.value.mistakes
+    (mistake,) = error.value.errors
     assert mistake.file == str(path)
     assert mistake.found.startswith(BAD_FILES[case])
 
@@ -222,21 +222,21 @@ def test_whatever_a_file_holds_is_a_log_or_a_mistake_of_one_line(
     try:
         assert len(read_swf(path)) > 0
     except InputError as error:
-        assert 1 <= len(error.mistakes) <= 5
-        assert len(str(error).splitlines()) == len(error.mistakes)
+        assert 1 <= len(error.errors) <= 5
+        assert len(str(error).splitlines()) == len(error.errors)
         assert all(line.isprintable() for line in str(error).splitlines())
 
 
 def test_five_mistakes_are_reported_together_and_then_reading_stops(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read_swf(written(tmp_path, record(), *["1 2 3"] * 50))
-    assert [mistake.line for mistake in error.value.mistakes] == list(range(2, 7))
+    assert [mistake.line for mistake in error.value.errors] == list(range(2, 7))
 
 
 def test_mistakes_of_one_line_are_all_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read_swf(written(tmp_path, record(user="a", group="b"), record(queue="c")))
-    assert [(m.line, m.found) for m in error.value.mistakes] == [(1, "'a'"), (1, "'b'"), (2, "'c'")]
+    assert [(m.line, m.found) for m in error.value.errors] == [(1, "'a'"), (1, "'b'"), (2, "'c'")]
 
 
 def test_header_keeps_repeated_keys_and_indented_lines(tmp_path: Path) -> None:
@@ -348,7 +348,7 @@ def test_a_number_must_be_a_jobs_own(tmp_path: Path) -> None:
     log = log_of(tmp_path, record(), record(job_number=1, submit_time=3), "", record(job_number=-1))
     with pytest.raises(InputError) as error:
         jobs_from_swf(log)
-    assert [(m.line, m.found) for m in error.value.mistakes] == [(2, "1 again"), (4, "-1")]
+    assert [(m.line, m.found) for m in error.value.errors] == [(2, "1 again"), (4, "-1")]
 
 
 def test_a_log_without_a_job_that_can_run_has_no_rows(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from grid.lab.report.run_data import read_metrics
 from grid.model.arrays import Bools, Ints
-from grid.model.errors import InputError, one_mistake
+from grid.model.errors import InputError, input_error
 from grid.model.time import SECOND_US
 
 EXPECTED = "a table of jobs of a run"
@@ -91,7 +91,7 @@ def read_jobs(path: Path, columns: list[str]) -> pa.Table:
 
 
 def _wrong(path: Path, found: str) -> InputError:
-    return one_mistake("", found, EXPECTED, str(path))
+    return input_error("", found, EXPECTED, str(path))
 
 
 def _not_read(path: Path, error: Exception) -> InputError:

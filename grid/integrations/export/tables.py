@@ -16,7 +16,7 @@ from grid import __version__
 from grid.integrations.export.schedule import Schedule, in_parts, read_jobs
 from grid.lab.report.run_data import read_metrics
 from grid.model.arrays import Ints
-from grid.model.errors import one_mistake
+from grid.model.errors import input_error
 from grid.model.time import SECOND_US
 from grid.results.column_definitions import JOB_COLUMNS, PHASE_COLUMNS, SCHEDULE_COLUMNS
 from grid.results.run_folder import RUN_FILES, check_place, earlier_run
@@ -157,7 +157,7 @@ def check_batsim(folder: Path) -> None:
     there = [name for name in BATSIM_FILES if (folder / name).exists()]
     if (there and len(there) < len(BATSIM_FILES)) or (folder / RUN_FILES[-1]).exists():
         found = f"a folder with {there[0]} of its own" if there else "the folder of a run"
-        raise one_mistake("--out", found, "a new folder, or one without such files", str(folder))
+        raise input_error("--out", found, "a new folder, or one without such files", str(folder))
 
 
 def write_batsim(folder: Path, run: Path) -> None:
@@ -168,7 +168,7 @@ def write_batsim(folder: Path, run: Path) -> None:
     metrics, manifest = read_metrics(run / "metrics.json"), earlier_run(run) or {}
     table = read_jobs(run / "jobs.parquet", list(BATSIM_COLUMNS))
     if not table["starting_time"].null_count < len(table):
-        raise one_mistake(
+        raise input_error(
             "--to", "batsim for a run in which no job ran", "a run with one", str(run)
         )
     rows = _one_of(metrics, manifest, table)

@@ -38,7 +38,7 @@ from grid.integrations.learning.rewards import (
     SlowdownTold,
 )
 from grid.model.arrays import Bools
-from grid.model.errors import expected_name, one_mistake
+from grid.model.errors import expected_name, input_error
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import Time, to_seconds
 from grid.policies.interface import ClusterView, Plan
@@ -126,7 +126,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
             gangs = [f"{vo.name}/{one.name}" for vo in vos for one in vo.clusters if one.gangs]
             if self._place in gangs:
                 expected = "one whose jobs wait in one queue"
-                raise one_mistake("cluster", f"{self._place} under a policy for gangs", expected)
+                raise input_error("cluster", f"{self._place} under a policy for gangs", expected)
             self._offered = offered
             self._observation = observation or QueueObservation(offered)
             self._reward = reward or SlowdownSoFar()
@@ -163,7 +163,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         An episode in which there is nothing to decide is over after one step, which does nothing.
         """
         if self._play is None or self._is_over:
-            raise one_mistake("step", "an episode that is over", "reset() first")
+            raise input_error("step", "an episode that is over", "reset() first")
         if self._decision is not None:
             self._decision = self._play.answer(int(action))
             self._decisions += 1
@@ -184,7 +184,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
     def metrics(self) -> Metrics:
         """The figures of the episode, which is over. Raises InputError where it is not."""
         if self._play is None or self._decision is not None or self._decisions == self._most:
-            raise one_mistake("metrics", "an episode that is not over", "the end of a whole run")
+            raise input_error("metrics", "an episode that is not over", "the end of a whole run")
         return self._play.metrics()
 
     def close(self) -> None:
@@ -228,4 +228,4 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
 
 def _known(field: str, name: str, names: list[str]) -> None:
     if name not in names:
-        raise one_mistake(field, repr(name), expected_name(str(name), names, f"a {field}"))
+        raise input_error(field, repr(name), expected_name(str(name), names, f"a {field}"))

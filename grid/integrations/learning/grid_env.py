@@ -24,7 +24,7 @@ from grid.config.schema import Scenario
 from grid.integrations.learning.play import Decision, Play, grid_of
 from grid.integrations.learning.resource_agent import AgentForwarding, ResourceObservation
 from grid.integrations.learning.rewards import NewsReward, SlowdownTold
-from grid.model.errors import one_mistake
+from grid.model.errors import input_error
 from grid.model.time import to_seconds
 from grid.results.metrics import Metrics
 
@@ -131,7 +131,7 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         assert self._decision is not None and self._play is not None
         who = self.possible_agents[self._decision.who]
         if who not in actions:
-            raise one_mistake("actions", f"none of {who}", "one of each agent")
+            raise input_error("actions", f"none of {who}", "one of each agent")
         self._decision = self._play.answer(int(actions[who]))
         self._decisions += 1
         over = self._decision is None
@@ -146,7 +146,7 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
     def metrics(self) -> Metrics:
         """The figures of the episode, which is over. Raises InputError where it is not."""
         if self._play is None or self._decision is not None:
-            raise one_mistake("metrics", "an episode that is not over", "the end of a whole run")
+            raise input_error("metrics", "an episode that is not over", "the end of a whole run")
         return self._play.metrics()
 
     def close(self) -> None:

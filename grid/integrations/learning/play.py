@@ -28,7 +28,7 @@ from grid.config.schema import Scenario
 from grid.config.workload import realize
 from grid.kernel.process import LogicalProcess
 from grid.model.arrays import Bools
-from grid.model.errors import one_mistake
+from grid.model.errors import input_error
 from grid.model.job_results import JobRow, in_order
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER, Time
@@ -101,7 +101,7 @@ class Play:
         faults = grid.settings.faults
         if faults is not None and not faults.of_machines_alone:
             expected = "outages of machines alone, where an agent learns"
-            raise one_mistake("faults", "faults of messages or of entities", expected)
+            raise input_error("faults", "faults of messages or of entities", expected)
         entities = grid.bare_entities(grid.names, hooks)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         self._store = RecordStore()

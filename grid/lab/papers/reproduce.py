@@ -21,7 +21,7 @@ from grid.lab.papers.windows import windows_of
 from grid.lab.reporting import NOT_FITTING, not_fitting
 from grid.lab.study import Study, read_study
 from grid.lab.sweep import Place, Progress, Wanted, run_sweeps
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 from grid.results.run_folder import SWEEP_FILE, check_place
 
 EXPERIMENTS = experiments_folder()
@@ -76,7 +76,9 @@ def wanted_claims(names: Sequence[str]) -> list[Wish]:
     unknown = [given for given, name in zip(names, chosen, strict=True) if name not in known]
     if unknown:
         expected = f"a paper ({', '.join(NAMES)}) or a claim such as PU-1"
-        raise InputError([Mistake("reproduce", None, "", repr(name), expected) for name in unknown])
+        raise InputError(
+            [ErrorLine("reproduce", None, "", repr(name), expected) for name in unknown]
+        )
     found = []
     for one in papers:
         whole = not chosen or one.name in chosen
@@ -146,7 +148,7 @@ def _experiment(name: str, how: How) -> dict[str, Any] | Path:
         log = Path(os.environ[TRACES]) / LOG
     if log is None or not log.is_file():
         expected = f"a log: --trace LOG, or {LOG} in the folder of {TRACES}"
-        raise InputError([Mistake(name, None, "trace", "none", expected)])
+        raise InputError([ErrorLine(name, None, "trace", "none", expected)])
     tree: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     tree["scenario"] = str((file.parent / tree["scenario"]).resolve())
     tree["set"]["trace"] = str(log.resolve())
@@ -172,7 +174,7 @@ def _wanted(
         try:
             experiment = load_experiment(_experiment(name, how), quick=how.quick, seeds=how.seeds)
         except InputError as error:
-            done.not_run.append(f"{name}: {error.mistakes[0]}")
+            done.not_run.append(f"{name}: {error.errors[0]}")
             say(f"not run: {done.not_run[-1]}")
             continue
         wanted.append(Wanted(experiment, file, out / name, partly=True))
@@ -212,7 +214,7 @@ def _studies(
     for one, swept in zip(wanted, run_sweeps(wanted, how.place, how.progress), strict=True):
         name = one.folder.name
         if isinstance(swept, InputError):
-            done.not_run.append(f"{name}: {swept.mistakes[0]}")
+            done.not_run.append(f"{name}: {swept.errors[0]}")
             continue
         for failure in swept.failures[:FAILURES_SHOWN]:
             say(f"failed: {name}: {failure}")

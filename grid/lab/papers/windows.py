@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 from grid.model.time import SECOND_US
 from grid.workload.swf import jobs_from_swf, read_swf
 
@@ -57,5 +57,5 @@ def windows_of(log: Path, count: int = WINDOWS) -> list[Window]:
             )
     if not found:
         expected = f"{JOBS} consecutive jobs of at most {WIDEST} processors"
-        raise InputError([Mistake(str(log), None, "", f"{len(jobs)} jobs", expected)])
+        raise InputError([ErrorLine(str(log), None, "", f"{len(jobs)} jobs", expected)])
     return found

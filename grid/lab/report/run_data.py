@@ -20,7 +20,7 @@ from grid.config.text_file import read_mapping, read_text, reason, refuse_no_fil
 from grid.lab.report.axes import time_unit
 from grid.lab.report.labels import shown
 from grid.model.arrays import Floats, Ints
-from grid.model.errors import InputError, Mistake
+from grid.model.errors import ErrorLine, InputError
 from grid.results.files import CPUS
 
 EXPECTED = "a file of a run"
@@ -160,7 +160,7 @@ def read_metrics(path: Path) -> dict[str, Any]:
     whole, vos = metrics.get("grid"), metrics.get("vos")
     scopes = [whole, *vos.values()] if isinstance(vos, dict) else [None]
     if not vos or not all(isinstance(scope, dict) for scope in scopes):
-        raise InputError([Mistake(str(path), None, "", "no figures of VOs", EXPECTED)])
+        raise InputError([ErrorLine(str(path), None, "", "no figures of VOs", EXPECTED)])
     return metrics
 
 
@@ -179,4 +179,4 @@ def _table(path: Path) -> pa.Table:
         found = "a broken file"
     except (OSError, ValueError) as error:
         found = reason(error)
-    raise InputError([Mistake(str(path), None, "", found, EXPECTED)])
+    raise InputError([ErrorLine(str(path), None, "", found, EXPECTED)])

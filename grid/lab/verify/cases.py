@@ -18,7 +18,7 @@ from grid.config.schema import Scenario, VoSection
 from grid.config.sections import name_and_settings
 from grid.lab.verify import theory
 from grid.model.arrays import Floats, Ints
-from grid.model.errors import one_mistake, shorten
+from grid.model.errors import input_error, shorten
 from grid.model.job_results import JobResults
 from grid.model.platform import REFERENCE_MIPS
 from grid.model.time import SECOND_US, from_seconds
@@ -192,7 +192,7 @@ class Given:
         if overlay.name != "gossip" or settings["mode"] != "push_pull" or settings["fan_out"] != 1:
             expected = "gossip with mode push_pull and fan_out 1"
             found = shorten(f"{overlay.name} {settings}")
-            raise one_mistake("protocol.information", found, expected)
+            raise input_error("protocol.information", found, expected)
         return str(settings["times"])
 
     @cached_property
@@ -317,7 +317,7 @@ def _half(what: str, parameter: str, found: int, solved: Iterable[int], many: in
     if found < many:
         few = max(solved)
         expected = f"at most {few}, or at least {many}: theory has no exact value for others"
-        raise one_mistake("--set", f"{found} {what}", expected)
+        raise input_error("--set", f"{found} {what}", expected)
     return Fewer(found, found // 2, (f"{parameter}={found // 2}",))
 
 
@@ -344,7 +344,7 @@ def _mean_time(time: Callable[[Given, float], float]) -> Expected:
 
 def _mg1(given: Given) -> dict[str, float]:
     if given.processors != 1:
-        raise one_mistake("processors", str(given.processors), "1, for theory of mg1")
+        raise input_error("processors", str(given.processors), "1, for theory of mg1")
     variation = variation_of(given.settings["work"])
     return {WAIT: theory.mg1_wait(given.settings["load"], variation) * given.service_s}
 
@@ -399,7 +399,7 @@ def _power_of_d(given: Given, load: float) -> float:
 def _least_loaded(given: Given, load: float) -> float:
     machines = given.machines
     if not is_chain(given):
-        raise one_mistake("machines", str(machines), "fewer: theory has too many states")
+        raise input_error("machines", str(machines), "fewer: theory has too many states")
     return theory.power_of_d(machines, machines, load)
 
 
@@ -552,7 +552,7 @@ def _differing(run: Run, starts: Callable[[Ints, Ints, Ints], Ints]) -> dict[str
     # Run times follow from what users submitted, so that wrong service times are found.
     speeds = {machine.mips for machine in run.directory.clusters[0].machines}
     if len(speeds) != 1:
-        raise one_mistake("machines", f"{len(speeds)} speeds", "one, for the recursion")
+        raise input_error("machines", f"{len(speeds)} speeds", "one, for the recursion")
     exact_us = np.rint(results.estimate_us * REFERENCE_MIPS / speeds.pop()).astype(np.int64)
     run_us = np.maximum(exact_us, 1)[rows]
     start_us = starts(results.submit_us[rows], run_us, results.processors[rows])
@@ -626,20 +626,20 @@ def check_theory(case: Case, given: Given) -> None:
     if case.exact and case.has_jobs and generator != "stochastic":
         found = repr(generator) if generator else "jobs of a log or a list"
         expected = "generator: stochastic, whose estimates are exact"
-        raise one_mistake("workload", found, expected)
+        raise input_error("workload", found, expected)
     if case.exact or generator != "stochastic":
         return
     assert given.first.workload is not None
     if given.first.workload.seed is not None:
         found = f"{given.first.workload.seed}, the same jobs in every run"
-        raise one_mistake("workload.seed", found, "none, since runs must be independent")
+        raise input_error("workload.seed", found, "none, since runs must be independent")
     for name in case.exponential:
         if (law := given.settings[name]["law"]) != "exponential":
             expected = f"exponential, for theory of {case.name}"
-            raise one_mistake(f"{name}.law", shorten(str(law)), expected)
+            raise input_error(f"{name}.law", shorten(str(law)), expected)
     if case.stable and given.load >= 1.0:
         expected = f"one below 1, for the steady state of {case.name}"
-        raise one_mistake("--set", f"a load of {given.load:.6g}", expected)
+        raise input_error("--set", f"a load of {given.load:.6g}", expected)
     if case.fewer is not None:
         case.fewer(given)
 

@@ -28,7 +28,7 @@ from grid.lab.verify.cases import (
     steady,
 )
 from grid.model.arrays import Floats
-from grid.model.errors import one_mistake
+from grid.model.errors import input_error
 from grid.runtime.run import Run, execute
 
 SCENARIOS = shipped_folder() / "verify"
@@ -143,7 +143,7 @@ def _of_its_form(case: Case) -> Iterator[None]:
         yield
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
         expected = f"that of scenarios/verify/{case.name}.yaml, with other values"
-        raise one_mistake("--set", "a scenario of another form", expected) from error
+        raise input_error("--set", "a scenario of another form", expected) from error
 
 
 def _run(case: Case, file: Path, settings: Sequence[str]) -> Run:

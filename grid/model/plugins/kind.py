@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from grid.model.errors import WrongPart
+from grid.model.errors import InvalidPlugin
 from grid.model.plugins.origin import Check, Guarded, Origin
 
 ALIKE = 0.8
 """From this ratio of `difflib` on, one name is taken for another that is misspelt."""
 
 Guard = Callable[[Origin, Any], Any]
-"""Wraps what a part of another has made, so that what fails in it is reported. Raises WrongPart
+"""Wraps what a part of another has made, so that what fails in it is reported. Raises InvalidPlugin
 where it lacks what a part of this kind must have."""
 
 
@@ -61,21 +61,21 @@ def function_guard(what: str, check: Check, guarded: type[Guarded] = Guarded) ->
             found = (
                 f"{type(function).__name__} that cannot be called ({origin.shown}:{origin.line})"
             )
-            raise WrongPart(found, f"a {origin.title}: a function, or a class with __call__")
+            raise InvalidPlugin(found, f"a {origin.title}: a function, or a class with __call__")
         return guarded(origin, what, function, check)
 
     return guard
 
 
 def refuse_other_arguments(origin: Origin, made: Any, method: str, given: Iterable[str]) -> None:
-    """Look whether a method of a part can take what it is `given`. Raises WrongPart."""
+    """Look whether a method of a part can take what it is `given`. Raises InvalidPlugin."""
     names = tuple(given)
     try:
         inspect.signature(getattr(made, method)).bind(*names)
     except TypeError:
         found = f"{type(made).__name__}.{method} with other arguments"
         expected = f"{method}({', '.join(('self', *names))})"
-        raise WrongPart(f"{found} ({origin.shown}:{origin.line})", expected) from None
+        raise InvalidPlugin(f"{found} ({origin.shown}:{origin.line})", expected) from None
     except ValueError:
         # What is written in another language need not say what it takes.
         return
@@ -84,7 +84,7 @@ def refuse_other_arguments(origin: Origin, made: Any, method: str, given: Iterab
 def refuse_misspelt(origin: Origin, made: Any, known: Iterable[str]) -> None:
     """Look for names that nobody asks a part for, and that are like some that it does not change.
 
-    `known` are the methods and attributes that it may have. Raises WrongPart.
+    `known` are the methods and attributes that it may have. Raises InvalidPlugin.
     """
     classes = [one for one in type(made).__mro__ if one.__module__.partition(".")[0] != "grid"]
     own = {name for one in classes[:-1] for name in vars(one)} | set(vars(made))
@@ -93,4 +93,4 @@ def refuse_misspelt(origin: Origin, made: Any, known: Iterable[str]) -> None:
         meant = [] if name.startswith("_") else get_close_matches(name, left, 1, ALIKE)
         if meant:
             found = f"{type(made).__name__} with {name} ({origin.shown}:{origin.line})"
-            raise WrongPart(found, f"{meant[0]} instead of {name}, which nobody asks for")
+            raise InvalidPlugin(found, f"{meant[0]} instead of {name}, which nobody asks for")

@@ -13,7 +13,7 @@ from grid.model.resources import STATUS_OF_TABLE, ResourceTable
 
 @contextmanager
 def lent(origin: Origin, what: str, table: ResourceTable) -> Iterator[ResourceTable]:
-    """A copy of `table` for a part. Raises PartFailed where it has written into that.
+    """A copy of `table` for a part. Raises PluginFailed where it has written into that.
 
     Its status is not marked as not to be written, for which compiled code would be compiled anew.
     """

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import CodeType, TracebackType
 from typing import Any
 
-from grid.model.errors import PartFailed
+from grid.model.errors import PluginFailed
 
 _RAISE = opmap["RAISE_VARARGS"]
 
@@ -35,7 +35,7 @@ class Origin:
     def __str__(self) -> str:
         return f"{self.shown}:{self.line}: {self.title} {self.name}"
 
-    def failed(self, what: str, error: BaseException | None = None) -> PartFailed:
+    def failed(self, what: str, error: BaseException | None = None) -> PluginFailed:
         """What ends the run: one line, and the traceback of the part's own frames."""
         line, details = self.line, ""
         if error is not None:
@@ -45,7 +45,7 @@ class Origin:
             line = last if last is not None else line
             details = shown_frames(error, own)
             what = f"{what} raised {said(error)}"
-        return PartFailed(f"{self.shown}:{line}: {self.title} {self.name}: {what}", details)
+        return PluginFailed(f"{self.shown}:{line}: {self.title} {self.name}: {what}", details)
 
     def is_interrupted(self, error: BaseException) -> bool:
         """Whether that is Ctrl-C, which comes anywhere, and from no `raise` of the part's file."""
@@ -126,14 +126,14 @@ def short_path(file: str | Path) -> str:
 
 
 def ask(origin: Origin, what: str, function: Callable[..., Any], check: Check, *given: Any) -> Any:
-    """What a part answers. Raises PartFailed where it fails, or `check` finds fault with it.
+    """What a part answers. Raises PluginFailed where it fails, or `check` finds fault with it.
 
     One that ends its process fails, too: the run is not its own. Only Ctrl-C is not its failure.
     """
     try:
         answer = function(*given)
         problem = check(answer, *given)
-    except PartFailed:
+    except PluginFailed:
         raise
     except BaseException as error:
         if origin.is_interrupted(error):
@@ -173,10 +173,10 @@ class Guarded:
         return ask(self.origin, self._what, self._function, self._check, *given)
 
 
-def failed(part: Any, what: str) -> PartFailed:
+def failed(part: Any, what: str) -> PluginFailed:
     """What ends the run where a made part is at fault; one of ours is named by `what` alone."""
     origin = getattr(part, "origin", None)
-    return origin.failed(what) if isinstance(origin, Origin) else PartFailed(what)
+    return origin.failed(what) if isinstance(origin, Origin) else PluginFailed(what)
 
 
 def label_of(part: Any) -> str:

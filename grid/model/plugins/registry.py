@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.metadata import EntryPoint, distributions
 from typing import Any
 
-from grid.model.errors import PartFailed, WrongPart, expected_name, shorten
+from grid.model.errors import InvalidPlugin, PluginFailed, expected_name, shorten
 from grid.model.plugins.identity import identity_of, identity_of_package, type_of
 from grid.model.plugins.kind import Kind, refuse_other_arguments
 from grid.model.plugins.origin import (
@@ -33,7 +33,7 @@ Settings = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class Plugin:
     """A class or function that plugs in, not yet made with settings."""
 
     kind: Kind
@@ -57,7 +57,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Parts:
+class Plugins:
     """What a scenario plugs in beside our own parts and those of installed packages.
 
     `sources` are by reference, as the scenario has it; `objects` by kind and name. `packages` are
@@ -68,15 +68,15 @@ class Parts:
     objects: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     packages: Mapping[str, str] = field(default_factory=dict)
 
-    def with_objects(self, objects: Mapping[str, Mapping[str, Any]]) -> Parts:
+    def with_objects(self, objects: Mapping[str, Mapping[str, Any]]) -> Plugins:
         """These, and more objects by kind and name."""
         merged = {kind: dict(of) for kind, of in self.objects.items()}
         for kind, of in objects.items():
             merged.setdefault(kind, {}).update(of)
-        return Parts(self.sources, merged, self.packages)
+        return Plugins(self.sources, merged, self.packages)
 
     def names(self, kind: Kind) -> tuple[str, ...]:
-        """All names of that kind, our own first. Raises WrongPart where two parts have one."""
+        """All names of that kind, our own first. Raises InvalidPlugin where two parts have one."""
         owners = dict.fromkeys(kind.own, "the emulator's own")
         for point in plugged_in(kind.group):
             if point.name in owners:
@@ -87,8 +87,8 @@ class Parts:
                 raise _taken(kind, name, "an object", owners)
         return (*owners, *self.objects.get(kind.name, {}))
 
-    def find(self, kind: Kind, name: str) -> Part:
-        """The part of that name. Raises WrongPart where it is not to be had."""
+    def find(self, kind: Kind, name: str) -> Plugin:
+        """The part of that name. Raises InvalidPlugin where it is not to be had."""
         known = self.names(kind)
         objects = self.objects.get(kind.name, {})
         if ":" in name:
@@ -100,7 +100,7 @@ class Parts:
             expected = expected_name(meant, known, kind.one)
             if not known or file == name:
                 expected = f"{kind.one} with the name that it has in its file, such as {file}:NAME"
-            raise WrongPart(repr(name), expected)
+            raise InvalidPlugin(repr(name), expected)
         if name in kind.own:
             return _own_part(kind, name)
         if name in objects:
@@ -110,7 +110,7 @@ class Parts:
         return _part(kind, name, _loaded(kind, name, point.value))
 
     def make(self, kind: Kind, name: str, settings: Settings) -> Any:
-        """The part of that name with its settings, ready to be asked. Raises WrongPart."""
+        """The part of that name with its settings, ready to be asked. Raises InvalidPlugin."""
         part = self.find(kind, name)
         values = part.declared.values(settings)
         if part.declared.wants is not None:
@@ -154,7 +154,7 @@ class Parts:
         source = self.sources.get(reference)
         if source is None:
             expected = f"{kind.one} of a file that the scenario names"
-            raise WrongPart(repr(reference), expected)
+            raise InvalidPlugin(repr(reference), expected)
         try:
             module = source.load()
         except KeyboardInterrupt:
@@ -165,7 +165,7 @@ class Parts:
             known = [key for key, value in vars(module).items() if callable(value)]
             own = [key for key in known if getattr(module, key).__module__ == source.module]
             expected = expected_name(name, own, f"a class or function of {source.shown}")
-            raise WrongPart(repr(name), expected)
+            raise InvalidPlugin(repr(name), expected)
         return getattr(module, name), source.shown
 
 
@@ -190,8 +190,8 @@ def _all_plugged_in() -> tuple[EntryPoint, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def _taken(kind: Kind, name: str, what: str, owners: Mapping[str, str]) -> WrongPart:
-    return WrongPart(
+def _taken(kind: Kind, name: str, what: str, owners: Mapping[str, str]) -> InvalidPlugin:
+    return InvalidPlugin(
         f"{what} that is called {name!r}",
         f"another name for {kind.one}, for that is taken by {owners[name]}",
     )
@@ -206,7 +206,7 @@ def _loaded(kind: Kind, name: str, value: str) -> Any:
             found = getattr(found, step)
     except AttributeError:
         expected = f"{kind.one}, and {module} has no {attribute}"
-        raise WrongPart(repr(name), expected) from None
+        raise InvalidPlugin(repr(name), expected) from None
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -216,7 +216,7 @@ def _loaded(kind: Kind, name: str, value: str) -> Any:
 
 def _not_loaded(
     kind: Kind, name: str, error: BaseException, source: Source | None = None
-) -> WrongPart:
+) -> InvalidPlugin:
     """That its file cannot be imported: where, and why."""
     file, line = (source.path, 1) if source is not None else ("", None)
     own = own_frames(error, file)
@@ -226,28 +226,30 @@ def _not_loaded(
         line = own.tb_lineno
     where = f" ({source.shown}:{line})" if source is not None else ""
     expected = f"{kind.one} that can be loaded: {said(error)}{where}"
-    return WrongPart(repr(name), expected, details=shown_frames(error, own) if own else "")
+    return InvalidPlugin(repr(name), expected, details=shown_frames(error, own) if own else "")
 
 
 @cache
-def _own_part(kind: Kind, name: str) -> Part:
+def _own_part(kind: Kind, name: str) -> Plugin:
     """A part of ours. A grid asks for the same ones once a VO, and declarations take a while."""
     return _part(kind, name, _loaded(kind, name, kind.own[name]), is_own=True)
 
 
-def _part(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool = False) -> Part:
+def _part(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool = False) -> Plugin:
     label = f"{shown}:{name.rpartition(':')[2]}" if shown else name
     if not callable(target):
-        raise WrongPart(f"{label}, which is {shorten(target)}", f"{kind.one}: a class or function")
+        raise InvalidPlugin(
+            f"{label}, which is {shorten(target)}", f"{kind.one}: a class or function"
+        )
     origin = origin_of(kind.title, label, target, shown)
     try:
-        settings = declared(target, len(kind.given), Parts)
+        settings = declared(target, len(kind.given), Plugins)
     except Exception as error:
         expected = f"settings as keyword parameters of {label} ({origin.shown}:{origin.line})"
-        raise WrongPart(f"a signature that cannot be read: {said(error)}", expected) from None
+        raise InvalidPlugin(f"a signature that cannot be read: {said(error)}", expected) from None
     if not is_own and not inspect.isclass(target):
         _refuse_fewer_arguments(kind, target, label, origin)
-    return Part(kind, name, target, origin, is_own, settings)
+    return Plugin(kind, name, target, origin, is_own, settings)
 
 
 def _refuse_fewer_arguments(kind: Kind, target: Any, label: str, origin: Origin) -> None:
@@ -256,20 +258,20 @@ def _refuse_fewer_arguments(kind: Kind, target: Any, label: str, origin: Origin)
         inspect.signature(target).bind_partial(*kind.given)
     except TypeError:
         found = f"{label}, which takes fewer arguments ({origin.shown}:{origin.line})"
-        raise WrongPart(found, f"{kind.one} that takes {', '.join(kind.given)}") from None
+        raise InvalidPlugin(found, f"{kind.one} that takes {', '.join(kind.given)}") from None
 
 
-def _made(part: Part, values: dict[str, Any]) -> Any:
+def _made(part: Plugin, values: dict[str, Any]) -> Any:
     try:
         return part.target(**values)
-    except PartFailed:
+    except PluginFailed:
         raise
     except BaseException as error:
         if part.is_own or part.origin.is_interrupted(error):
             raise
         failed = part.origin.failed("making it", error)
         expected = f"{part.kind.one} that can be made: {failed}"
-        raise WrongPart(repr(part.origin.name), expected, (), failed.details) from None
+        raise InvalidPlugin(repr(part.origin.name), expected, (), failed.details) from None
 
 
 # Objects

@@ -31,7 +31,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError
 
-from grid.model.errors import WrongPart, shorten
+from grid.model.errors import InvalidPlugin, shorten
 
 _CONFIG = ConfigDict(
     extra="forbid",
@@ -42,7 +42,7 @@ _CONFIG = ConfigDict(
 )
 
 
-class PartSettings(BaseModel):
+class PluginModel(BaseModel):
     """Settings that are declared together, as one model."""
 
     model_config = _CONFIG
@@ -66,7 +66,7 @@ class Declared(NamedTuple):
     wants: str | None = None
 
     def values(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings as keyword arguments. Raises WrongPart for the first that is wrong."""
+        """The settings as keyword arguments. Raises InvalidPlugin for the first that is wrong."""
         try:
             checked = self.model.model_validate(dict(settings))
         except ValidationError as invalid:
@@ -77,7 +77,7 @@ class Declared(NamedTuple):
         return {name: getattr(checked, name) for name in self.model.model_fields if name in given}
 
 
-def _first_problem(invalid: ValidationError, settings: Mapping[str, Any]) -> WrongPart:
+def _first_problem(invalid: ValidationError, settings: Mapping[str, Any]) -> InvalidPlugin:
     error = invalid.errors(include_url=False)[0]
     path = tuple(error["loc"])
     found = "nothing" if error["type"] == "missing" else shorten(error["input"])
@@ -86,7 +86,7 @@ def _first_problem(invalid: ValidationError, settings: Mapping[str, Any]) -> Wro
         found = repr(error["ctx"]["tag"]) if "tag" in error["ctx"] else "nothing"
     if not path:
         found = f"the settings {', '.join(settings)}" if settings else "no settings"
-    return WrongPart(found, expected(dict(error)), path)
+    return InvalidPlugin(found, expected(dict(error)), path)
 
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"

@@ -15,7 +15,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from grid.model.errors import PartFailed, WrongPart
+from grid.model.errors import InvalidPlugin, PluginFailed
 from grid.model.time import NEVER, SECOND_US, Time, to_seconds
 from grid.policies.batsim.answers import (
     CALL,
@@ -32,7 +32,7 @@ from grid.policies.interface import ClusterView, Plan
 
 Message = dict[str, Any]
 Converse = Callable[[Message], Any]
-"""Carries a message to the scheduler and brings back its answer. Raises PartFailed."""
+"""Carries a message to the scheduler and brings back its answer. Raises PluginFailed."""
 
 WORKLOAD = "grid"
 CLOCK_US = SECOND_US
@@ -116,7 +116,7 @@ class Batsim:
             self._notice(view, now)
             self._carry_on(view, now, plan)
         except ValueError as error:
-            raise PartFailed(f"{self._shown} {error}") from None
+            raise PluginFailed(f"{self._shown} {error}") from None
         # Calls wait while nobody is there, or a run would never end.
         wanted = self._here() or self._events or self._decisions
         plan.wake_us = self._next_us() if wanted else NEVER
@@ -350,10 +350,10 @@ def batsim(
     """A scheduler of Batsim's: a process that speaks its protocol, version 4."""
     if (command is None) == (endpoint is None):
         given = "both a command and an endpoint" if command is not None else "neither"
-        raise WrongPart(given, "a command or an endpoint", ("command",))
+        raise InvalidPlugin(given, "a command or an endpoint", ("command",))
     if command is not None and "{endpoint}" not in command:
         expected = "a command with {endpoint}, where the scheduler is to listen"
-        raise WrongPart(repr(command[:60]), expected, ("command",))
+        raise InvalidPlugin(repr(command[:60]), expected, ("command",))
     if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
-        raise WrongPart(repr(endpoint[:60]), "tcp://HOST:PORT or ipc://FILE", ("endpoint",))
+        raise InvalidPlugin(repr(endpoint[:60]), "tcp://HOST:PORT or ipc://FILE", ("endpoint",))
     return Batsim(Scheduler(command or "", endpoint or "", patience_s))

@@ -9,8 +9,8 @@ import numpy as np
 from pydantic import Field, Strict
 
 from grid.model.arrays import Ints
-from grid.model.plugins.registry import Parts
-from grid.model.plugins.settings import PartSettings
+from grid.model.plugins.registry import Plugins
+from grid.model.plugins.settings import PluginModel
 from grid.model.time import Time, from_seconds
 from grid.policies.convergent.cs2_heuristics import (
     CS2_HEURISTICS,
@@ -96,7 +96,7 @@ def _limits(matrix: JobMachineMatrix) -> tuple[Ints, Ints, Ints, Ints]:
     return matrix.processors, matrix.licenses, matrix.capacity.copy(), matrix.copies.copy()
 
 
-class Cs2Settings(PartSettings):
+class Cs2Settings(PluginModel):
     """The settings of CS 2.0."""
 
     weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
@@ -118,28 +118,28 @@ class TimeDrivenSettings(Cs2Settings):
     )
 
 
-def cs2(settings: Cs2Settings, parts: Parts) -> Cs2:
+def cs2(settings: Cs2Settings, parts: Plugins) -> Cs2:
     """Convergent Scheduling 2.0: at every event, exact priorities."""
     return _made(settings, parts)
 
 
-def cs2_cs(settings: Cs2Settings, parts: Parts) -> Cs2:
+def cs2_cs(settings: Cs2Settings, parts: Plugins) -> Cs2:
     """CS 2.0 at every event, 1024 classes of priority."""
     return _made(settings, parts, classes=True)
 
 
-def cs2_td(settings: TimeDrivenSettings, parts: Parts) -> Cs2:
+def cs2_td(settings: TimeDrivenSettings, parts: Plugins) -> Cs2:
     """CS 2.0 every ten seconds, exact priorities."""
     return _made(settings, parts, period_s=settings.period_s)
 
 
-def cs2_cs_td(settings: TimeDrivenSettings, parts: Parts) -> Cs2:
+def cs2_cs_td(settings: TimeDrivenSettings, parts: Plugins) -> Cs2:
     """CS 2.0 every ten seconds, 1024 classes of priority."""
     return _made(settings, parts, classes=True, period_s=settings.period_s)
 
 
 def _made(
-    settings: Cs2Settings, parts: Parts, *, classes: bool = False, period_s: float | None = None
+    settings: Cs2Settings, parts: Plugins, *, classes: bool = False, period_s: float | None = None
 ) -> Cs2:
     own = CS2_HEURISTICS
     if settings.overhead == "running":

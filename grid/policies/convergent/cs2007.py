@@ -10,8 +10,8 @@ import numpy as np
 from pydantic import Field, Strict
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.plugins.registry import Parts
-from grid.model.plugins.settings import MOST, PartSettings
+from grid.model.plugins.registry import Plugins
+from grid.model.plugins.settings import MOST, PluginModel
 from grid.model.time import Time
 from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
@@ -120,7 +120,7 @@ ALL = 1 << 62
 """As `matching.ALL`, which is compiled code: a scenario can be checked without it."""
 
 
-class Cs2007Settings(PartSettings):
+class Cs2007Settings(PluginModel):
     """The settings of Convergent Scheduling of 2007."""
 
     weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
@@ -159,27 +159,27 @@ class NonPreemptiveSettings(Cs2007Settings):
     )
 
 
-def cs_i_p(settings: Cs2007Settings, parts: Parts) -> Cs2007:
+def cs_i_p(settings: Cs2007Settings, parts: Plugins) -> Cs2007:
     """Convergent Scheduling 2007: incremental matching, preemption."""
     return _made(settings, parts, matching="imfs")
 
 
-def cs_i_np(settings: NonPreemptiveSettings, parts: Parts) -> Cs2007:
+def cs_i_np(settings: NonPreemptiveSettings, parts: Plugins) -> Cs2007:
     """Convergent Scheduling 2007: incremental matching, no preemption."""
     return _made(settings, parts, matching="imfs")
 
 
-def cs_ni_p(settings: Cs2007Settings, parts: Parts) -> Cs2007:
+def cs_ni_p(settings: Cs2007Settings, parts: Plugins) -> Cs2007:
     """Convergent Scheduling 2007: matching from nothing each time, preemption."""
     return _made(settings, parts, matching="mfs")
 
 
-def cs_ni_np(settings: NonPreemptiveSettings, parts: Parts) -> Cs2007:
+def cs_ni_np(settings: NonPreemptiveSettings, parts: Plugins) -> Cs2007:
     """Convergent Scheduling 2007: matching from nothing each time, no preemption."""
     return _made(settings, parts, matching="mfs")
 
 
-def _made(settings: Cs2007Settings, parts: Parts, *, matching: str) -> Cs2007:
+def _made(settings: Cs2007Settings, parts: Plugins, *, matching: str) -> Cs2007:
     preemptive, defaults = True, CS2007_WEIGHTS
     if isinstance(settings, NonPreemptiveSettings):
         preemptive = settings.non_preemptive == "bonus"

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from grid.model.errors import WrongPart, expected_name, kind_of
+from grid.model.errors import InvalidPlugin, expected_name, kind_of
 from grid.model.plugins.kind import Kind, function_guard
 from grid.model.plugins.origin import Guarded
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.model.plugins.settings import Weight
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix
 
@@ -64,9 +64,9 @@ def weighed(
     given: Mapping[str, float],
     default: Mapping[str, float],
     own: Mapping[str, Heuristic],
-    parts: Parts,
+    parts: Plugins,
 ) -> list[tuple[Heuristic, float]]:
-    """Every heuristic that has a weight, given or by default. Raises WrongPart for others.
+    """Every heuristic that has a weight, given or by default. Raises InvalidPlugin for others.
 
     Names are those of `own`, or of heuristics that others plug in.
     """
@@ -79,16 +79,16 @@ def weighed(
         else:
             known = [*own, *parts.names(HEURISTICS)]
             expected = expected_name(name, known, "a heuristic")
-            raise WrongPart(repr(name), expected, ("weights", name))
+            raise InvalidPlugin(repr(name), expected, ("weights", name))
         if weight:
             chosen.append((heuristic, weight))
     return chosen
 
 
-def _plugged(name: str, parts: Parts) -> Heuristic:
+def _plugged(name: str, parts: Plugins) -> Heuristic:
     try:
         made: Heuristic = parts.make(HEURISTICS, name, {})
-    except WrongPart as error:
+    except InvalidPlugin as error:
         path = ("weights", name)
-        raise WrongPart(error.found, error.expected, path, error.details) from None
+        raise InvalidPlugin(error.found, error.expected, path, error.details) from None
     return made

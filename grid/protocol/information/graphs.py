@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 
-from grid.model.errors import WrongPart
+from grid.model.errors import InvalidPlugin
 from grid.protocol.information import Overlay, PeerLists, all_others
 
 Edge = tuple[int, int]
@@ -142,7 +142,7 @@ class Edges(Graph):
         ],
     ) -> None:
         if any(min(edge) < 0 or edge[0] == edge[1] for edge in edges):
-            raise WrongPart(repr(edges), "pairs of two different VOs, from 0 on", ("edges",))
+            raise InvalidPlugin(repr(edges), "pairs of two different VOs, from 0 on", ("edges",))
         self._given = edges
 
     def _edges(self, vos: int, rng: np.random.Generator) -> Iterable[Edge]:

@@ -56,8 +56,8 @@ def scenario(choice: str) -> dict[str, Any]:
 def problem(choice: str) -> str:
     with pytest.raises(InputError) as refused:
         grid.load_scenario(scenario(choice))
-    (mistake,) = refused.value.mistakes
-    return f"{mistake.field}: found {mistake.found}, expected {mistake.expected}"
+    (error,) = refused.value.errors
+    return f"{error.field}: found {error.found}, expected {error.expected}"
 
 
 def test_a_part_of_a_package_runs_and_is_listed(path: Path) -> None:

@@ -101,7 +101,7 @@ def played(**where: str) -> Any:
 def test_a_part_that_writes_into_the_status_of_resources_ends_the_run(
     where: dict[str, str], said: str
 ) -> None:
-    with pytest.raises(grid.PartFailed, match=said):
+    with pytest.raises(grid.PluginFailed, match=said):
         played(**where)
 
 

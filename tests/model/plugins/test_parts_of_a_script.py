@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import grid
-from grid.model.errors import PartFailed
+from grid.model.errors import PluginFailed
 
 SCRIPT = """from __future__ import annotations
 
@@ -66,5 +66,5 @@ def test_a_class_of_a_script_whose_annotations_are_text_runs_on_ray(tmp_path: Pa
 @pytest.mark.usefixtures("ray_session")
 def test_a_class_of_a_script_is_named_with_its_own_file_on_ray(tmp_path: Path) -> None:
     fails = of_script(tmp_path / "script.py", "Fails")
-    with pytest.raises(PartFailed, match=r"script\.py:26: policy mine: plan raised ValueError"):
+    with pytest.raises(PluginFailed, match=r"script\.py:26: policy mine: plan raised ValueError"):
         run(fails, ray=True, placement="2")

@@ -13,7 +13,7 @@ import pytest
 
 import grid
 from grid.lab.reporting import write_report
-from grid.model.errors import InputError, PartFailed, RunFailed
+from grid.model.errors import InputError, PluginFailed, RunFailed
 from grid.model.time import Time
 from grid.policies.interface import ClusterView, Plan
 from grid.runtime.pace import Pace
@@ -112,7 +112,7 @@ def test_reports_say_what_metrics_of_a_file_mean(tmp_path: Path) -> None:
 def test_the_same_on_ray() -> None:
     here, there = (grid.run(everything(), ray=ray, **at) for ray, at in WHERE)
     assert here.manifest["digest"] == there.manifest["digest"]
-    with pytest.raises(PartFailed, match=r"mine.py:88: policy mine.py:Raises: plan raised Zero"):
+    with pytest.raises(PluginFailed, match=r"mine.py:88: policy mine.py:Raises: plan raised Zero"):
         grid.run(scenario("mine.py:Raises"), ray=True, placement="2")
 
 
@@ -150,7 +150,7 @@ def test_what_a_check_can_find_is_wrong_input(policy: Any, message: str) -> None
     ],
 )
 def test_a_part_that_fails_is_named_with_its_line(name: str, message: str) -> None:
-    with pytest.raises(PartFailed, match=message) as failed:
+    with pytest.raises(PluginFailed, match=message) as failed:
         grid.run(scenario(f"mine.py:{name}"))
     assert ("1 // 0" in failed.value.details) == (name == "Raises")
 
@@ -209,7 +209,7 @@ def test_a_live_run_takes_parts_along(tmp_path: Path) -> None:
     run = execute(grid.load_scenario(everything()), "scenario", live=live, placement="vo")
     assert run.metrics["grid"]["jobs_completed"] == 5
     assert run.jobs_table()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
-    with pytest.raises(PartFailed, match=r"policy mine.py:Raises: plan raised ZeroDivisionError"):
+    with pytest.raises(PluginFailed, match=r"policy mine.py:Raises: plan raised ZeroDivisionError"):
         execute(grid.load_scenario(scenario("mine.py:Raises")), "scenario", live=live)
 
 

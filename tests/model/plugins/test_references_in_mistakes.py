@@ -45,8 +45,8 @@ def test_mistakes_name_files_as_the_scenario_does(
     vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": [{"run_s": 10}]}}
     with pytest.raises(InputError) as failed:
         grid.load_scenario({"name": "small", "vos": [vo], "metrics": {"job": job_metrics}})
-    (mistake,) = failed.value.mistakes
-    assert said in str(mistake)
+    (error,) = failed.value.errors
+    assert said in str(error)
 
 
 CHOICES = """
@@ -84,5 +84,5 @@ def test_what_is_found_is_named_once_and_without_its_path(
     vo = {"name": "one", "clusters": [{"processors": 2} | of_cluster], "workload": work}
     with pytest.raises(InputError) as failed:
         grid.load_scenario({"name": "small", "vos": [vo | of_vo]})
-    (mistake,) = failed.value.mistakes
-    assert mistake.found.strip("'") == found
+    (error,) = failed.value.errors
+    assert error.found.strip("'") == found

@@ -7,27 +7,27 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import Field
 
-from grid.model.errors import WrongPart
-from grid.model.plugins.settings import PartSettings, declared, lines_on
+from grid.model.errors import InvalidPlugin
+from grid.model.plugins.settings import PluginModel, declared, lines_on
 
 
-class Even(PartSettings):
+class Even(PluginModel):
     law: Literal["even"] = "even"
     mean_s: float = 1.0
 
 
-class Skewed(PartSettings):
+class Skewed(PluginModel):
     law: Literal["skewed"]
     mean_s: float
     cv: float
 
 
-class Size(PartSettings):
+class Size(PluginModel):
     processors: int
     share: float = 1.0
 
 
-class Settings(PartSettings):
+class Settings(PluginModel):
     work: Annotated[Even | Skewed, Field(discriminator="law")] = Field(description="run times")
     pause: Even = Even()
     sizes: tuple[Size, ...] = (Size(processors=2),)
@@ -63,7 +63,7 @@ def test_a_setting_may_have_the_name_of_a_method_of_the_model() -> None:
 
     values = declared(made, 0, dict).values({"copy": 4, "schema": "b"})
     assert values == {"copy": 4, "schema": "b"}
-    with pytest.raises(WrongPart, match="many"):
+    with pytest.raises(InvalidPlugin, match="many"):
         declared(made, 0, dict).values({"copy": "many"})
 
 

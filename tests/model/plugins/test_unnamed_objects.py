@@ -9,7 +9,7 @@ import pytest
 
 import grid
 from grid.config.load import load_scenario
-from grid.config.part_checks import unnamed_objects
+from grid.config.plugin_checks import unnamed_objects
 from grid.model.errors import InputError
 from grid.policies.queue import EasyBackfilling
 
@@ -55,8 +55,8 @@ def test_settings_of_another_part_may_name_it() -> None:
     objects = {"heuristics": {"mine": mine}}
     weighed = scenario({"name": "cs2", "settings": {"weights": {"mine": 1.0}}})
     assert unnamed_objects(objects, [load_scenario(weighed, objects=objects)], "") == []
-    (mistake,) = unnamed_objects(objects, [load_scenario(scenario("cs2"))], "here")
-    assert str(mistake).startswith("here: heuristics: found 'mine', of")
+    (error,) = unnamed_objects(objects, [load_scenario(scenario("cs2"))], "here")
+    assert str(error).startswith("here: heuristics: found 'mine', of")
 
 
 def test_what_is_no_kind_of_parts_is_told_apart_from_settings(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import grid
 from grid.config.load import load_scenario
 from grid.config.workload import realize
-from grid.model.errors import PartFailed
+from grid.model.errors import PluginFailed
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.runtime.window import Window
@@ -39,7 +39,7 @@ def scenario(faults: dict[str, Any] | None) -> dict[str, Any]:
 
 def test_a_cluster_that_may_crash_names_itself() -> None:
     crash = {"entity": "a/cluster/c", "at_s": 300, "for_s": 5}
-    with pytest.raises(PartFailed, match=r"^the state of a/cluster/c cannot be saved: .*lock"):
+    with pytest.raises(PluginFailed, match=r"^the state of a/cluster/c cannot be saved: .*lock"):
         grid.run(scenario({"heal_s": 400, "crashes": [crash]}), policies={"locked": Locked})
 
 
@@ -48,5 +48,5 @@ def test_a_window_that_is_saved_says_so() -> None:
     made, _ = realize(given, "")
     window = Window(made, 0, [0] * len(made.names))
     window.advance(NEVER)
-    with pytest.raises(PartFailed, match=r"^the state of the run cannot be saved: .*lock"):
+    with pytest.raises(PluginFailed, match=r"^the state of the run cannot be saved: .*lock"):
         window.save()

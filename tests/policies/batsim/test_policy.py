@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.model.errors import PartFailed, WrongPart
+from grid.model.errors import InvalidPlugin, PluginFailed
 from grid.model.job import JobState
 from grid.model.job_table import JobTable
 from grid.model.time import SECOND_US
@@ -206,7 +206,7 @@ def calls_for_ever(message: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_nonsense_is_one_line_that_names_the_scheduler(scheduler: Any, said: str) -> None:
-    with pytest.raises(PartFailed, match=said) as failed:
+    with pytest.raises(PluginFailed, match=said) as failed:
         schedule(asked(scheduler), few((0, 80, 4), (20, 10, 4)))
     assert str(failed.value).startswith("the scheduler 'tcp://nowhere:1' ")
     assert "\n" not in str(failed.value)
@@ -216,7 +216,7 @@ def test_a_scheduler_that_only_wants_to_be_called_ends_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("grid.policies.batsim.policy.MOST_IDLE_CALLS", 50)
-    with pytest.raises(PartFailed, match="called 50 times, and starts none of 1 jobs that wait"):
+    with pytest.raises(PluginFailed, match="called 50 times, and starts none of 1 jobs that wait"):
         schedule(asked(calls_for_ever), few((0, 80, 4)))
 
 
@@ -231,5 +231,5 @@ def test_a_scheduler_that_only_wants_to_be_called_ends_the_run(
     ],
 )
 def test_wrong_settings(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(WrongPart, match=said):
+    with pytest.raises(InvalidPlugin, match=said):
         make_policy("batsim", settings)

@@ -10,7 +10,7 @@ import pytest
 
 from grid.config.load import load_scenario
 from grid.config.workload import realize
-from grid.model.errors import PartFailed
+from grid.model.errors import PluginFailed
 from grid.model.plugins import registry
 from grid.policies.registry import make_policy
 from grid.runtime.host import packages_of_policies
@@ -103,13 +103,13 @@ def test_its_weight_decides_who_gets_the_machine(
 def test_one_that_gives_no_numbers_is_named() -> None:
     view = view_of(0, [waiting()], [100.0])
     said = r"of_a_user.py:5: heuristic nothing: its work gave a priority"
-    with pytest.raises(PartFailed, match=said):
+    with pytest.raises(PluginFailed, match=said):
         make_policy("cs2", {"weights": {"nothing": 1}}).plan(view, view.now)
 
 
 def test_one_that_gives_too_few_is_named() -> None:
     view = view_of(0, [waiting()], [100.0])
-    with pytest.raises(PartFailed, match=r"heuristic smaller: .* priorities of shape \(1, 0\)"):
+    with pytest.raises(PluginFailed, match=r"heuristic smaller: .* priorities of shape \(1, 0\)"):
         make_policy("cs2", {"weights": {"smaller": 1}}).plan(view, view.now)
 
 
@@ -128,7 +128,7 @@ def test_one_that_changes_what_is_not_its_own_is_named(
 ) -> None:
     # The second machine is too small for the jobs, of which only one can run at a time.
     view = view_of(0, [waiting(processors=2), waiting(processors=2)], [100.0, 100.0], cpus=[2, 1])
-    with pytest.raises(PartFailed, match=f"heuristic {name}: {said}"):
+    with pytest.raises(PluginFailed, match=f"heuristic {name}: {said}"):
         make_policy(policy, {**settings, "weights": {name: 1}}).plan(view, view.now)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.policies.convergent.cs2_heuristics import CS2_WEIGHTS
 from grid.policies.convergent.cs2007_heuristics import (
     CS2007_WEIGHTS,
@@ -141,7 +141,7 @@ def test_priorities_for_other_policies_are_rows_of_the_matrix(
     }
     for (paper, f1), matrix in slow.items():
         own, weights = heuristics_of(paper, f1)
-        found = HeuristicPriority(weighed({}, weights, own, Parts()), name)(view, view.now)
+        found = HeuristicPriority(weighed({}, weights, own, Plugins()), name)(view, view.now)
         rows = [row[row > -np.inf] for row in matrix[len(view.running) :]]
         expected = [float(of_row(row)) if len(row) else 0.0 for row in rows]
         assert found == pytest.approx(expected)

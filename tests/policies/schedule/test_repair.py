@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.model.errors import WrongPart
+from grid.model.errors import InvalidPlugin
 from grid.model.job import dtypes
 from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, JobColumns, MachineColumns
@@ -223,13 +223,13 @@ def test_a_job_that_no_machine_could_ever_run_is_rejected() -> None:
     "settings", [{"iterations": 0}, {"iterations": 1.5}, {"tabu_list": "long"}, {"iteration": 5}]
 )
 def test_wrong_settings_are_told(settings: dict[str, Any]) -> None:
-    with pytest.raises(WrongPart) as caught:
+    with pytest.raises(InvalidPlugin) as caught:
         make_policy("tabu", settings)
     assert caught.value.path == tuple(settings)
 
 
 def test_eg_edf_has_no_search_to_set() -> None:
     for settings in ({"iterations": 5}, {"repair": "nothing"}):
-        with pytest.raises(WrongPart) as caught:
+        with pytest.raises(InvalidPlugin) as caught:
             make_policy("eg_edf", settings)
         assert caught.value.path == tuple(settings)

@@ -10,10 +10,10 @@ import pytest
 
 import grid
 from grid.kernel.entity import random_stream
-from grid.model.errors import InputError, PartFailed
+from grid.model.errors import InputError, PluginFailed
 from grid.model.messages import Entry
 from grid.model.platform import Cluster, Machine, VirtualOrganization
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.model.resources import (
     NOT_TOLD,
     UNKNOWN,
@@ -33,7 +33,7 @@ S = SECOND_US
 
 
 def made(name: str, **settings: object) -> Overlay:
-    overlay: Overlay = Parts().make(INFORMATION, name, settings)
+    overlay: Overlay = Plugins().make(INFORMATION, name, settings)
     return overlay
 
 
@@ -159,7 +159,7 @@ def told(discount: str, work_s: float = 8.0, **settings: object) -> list[float]:
         np.array([100.0 * S, 90.0 * S, 90.0 * S, -np.inf]),
         100 * S,
     )
-    found: list[float] = Parts().make(DISCOUNTS, discount, settings)(table, 0).tolist()
+    found: list[float] = Plugins().make(DISCOUNTS, discount, settings)(table, 0).tolist()
     return found
 
 
@@ -319,7 +319,7 @@ def test_an_overlay_of_a_file_plugs_in(tmp_path: Path, monkeypatch: pytest.Monke
     run = grid.run(scenario({"name": "star.py:Star", "settings": {"centre": 2}}))
     assert run.metrics["grid"]["jobs_completed"] == 12
     assert run.metrics["grid"]["jobs_forwarded"] > 0
-    with pytest.raises(PartFailed, match=r"star.py:\d+: .*Lost: every_period gave a letter to 99"):
+    with pytest.raises(PluginFailed, match=r"star.py:\d+: .*Lost: every_period gave"):
         grid.run(scenario("star.py:Lost"))
     with pytest.raises(InputError, match="expected an overlay that inherits"):
         grid.load_scenario(scenario("star.py:Empty"))

@@ -10,7 +10,7 @@ import pytest
 
 from grid.kernel.entity import random_stream
 from grid.model.platform import Cluster, Machine, VirtualOrganization
-from grid.model.plugins.registry import Parts
+from grid.model.plugins.registry import Plugins
 from grid.model.resources import UNKNOWN, WORK_S, ResourceTable, resources_of
 from grid.model.time import SECOND_US
 from grid.protocol.backlog import Backlog
@@ -25,7 +25,7 @@ DRAWS = 4000
 
 
 def made(name: str, **settings: object) -> Selection:
-    selection: Selection = Parts().make(SELECTIONS, name, settings)
+    selection: Selection = Plugins().make(SELECTIONS, name, settings)
     return selection
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.model.errors import PartFailed
+from grid.model.errors import PluginFailed
 from grid.model.job import Job
 from grid.model.platform import Machine
 from grid.model.plugins.origin import Origin
@@ -61,5 +61,5 @@ def test_what_follows_from_the_cpus_out_of_reach_is_worth_nothing() -> None:
     ],
 )
 def test_a_wrong_worth_is_told(utilities: Any, said: str) -> None:
-    with pytest.raises(PartFailed, match=rf"mine.py:1: selection mine: utilities .*{said}"):
+    with pytest.raises(PluginFailed, match=rf"mine.py:1: selection mine: utilities .*{said}"):
         guarded(utilities=lambda *_: utilities).utilities(job(), GRID)

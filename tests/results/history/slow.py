@@ -43,7 +43,7 @@ class Found:
     waits: int = 0
     lacks: int = 0
     behind: int = 0
-    mistakes: list[str] | None = None
+    errors: list[str] | None = None
 
 
 def looked_at(folder: Path, jobs: int, seed: int = 18) -> Found:
@@ -51,8 +51,8 @@ def looked_at(folder: Path, jobs: int, seed: int = 18) -> Found:
     file, draw = EventFile(folder), Random(seed)
     events = file.all()
     rows = pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
-    found = Found(mistakes=[])
-    assert found.mistakes is not None
+    found = Found(errors=[])
+    assert found.errors is not None
     logs = {facts.entity: ClusterLog(facts, file.of_cluster(facts)) for facts in file.clusters}
     of_cluster: dict[str, list[Event]] = {entity: [] for entity in logs}
     for event in events:
@@ -63,10 +63,10 @@ def looked_at(folder: Path, jobs: int, seed: int = 18) -> Found:
         key = (row["vo"], int(row["job_id"]))
         mine = [one for one in events if (one.vo, one.job) == key]
         found.jobs += 1
-        found.mistakes += [f"{key}: {line}" for line in of_story(key, mine, row)]
+        found.errors += [f"{key}: {line}" for line in of_story(key, mine, row)]
         for entity in dict.fromkeys(one.entity for one in mine if one.entity in logs):
             lines = of_waits(key, logs[entity], of_cluster[entity], draw, found)
-            found.mistakes += [f"{key} in {entity}: {line}" for line in lines]
+            found.errors += [f"{key} in {entity}: {line}" for line in lines]
     return found
 
 
@@ -213,10 +213,10 @@ def busy(job: Event, here: list[There], facts: ClusterFacts, machine: int) -> It
 
 if __name__ == "__main__":
     result = looked_at(Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 200)
-    for line in (result.mistakes or [])[:20]:
+    for line in (result.errors or [])[:20]:
         print(line)
     print(
         f"{result.jobs} jobs, {result.waits} moments of waits ({result.lacks} with something "
-        f"lacking, {result.behind} behind others): {len(result.mistakes or [])} mistakes"
+        f"lacking, {result.behind} behind others): {len(result.errors or [])} mistakes"
     )
-    sys.exit(bool(result.mistakes))
+    sys.exit(bool(result.errors))

@@ -40,7 +40,7 @@ def test_stories_and_reasons_are_so_by_the_events(
     run = execute(load_scenario(file, settings), str(file), in_process=True, events=True)
     save(run, tmp_path / "run")
     found = looked_at(tmp_path / "run", JOBS)
-    assert found.mistakes == []
+    assert found.errors == []
     assert found.waits >= waits
 
 

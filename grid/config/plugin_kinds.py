@@ -109,7 +109,7 @@ def metrics_of(scenario: Scenario) -> tuple[dict[str, Any], dict[str, Any], dict
     """
     job, vo, cluster = (
         {
-            called: scenario.parts.make(kind, name, settings)
+            called: scenario.plugins.make(kind, name, settings)
             for called, name, settings in _metrics_of_kind(sections)
         }
         for kind, sections in _metric_sections(scenario)
@@ -120,7 +120,7 @@ def metrics_of(scenario: Scenario) -> tuple[dict[str, Any], dict[str, Any], dict
 def metric_meanings(scenario: Scenario) -> dict[str, str]:
     """What the same metrics mean, as far as their docstrings say: the first paragraph of each."""
     found = {
-        called: scenario.parts.find(kind, name).meaning
+        called: scenario.plugins.find(kind, name).meaning
         for kind, sections in _metric_sections(scenario)
         for called, name, _ in _metrics_of_kind(sections)
     }
@@ -130,7 +130,7 @@ def metric_meanings(scenario: Scenario) -> dict[str, str]:
 def metric_bounds(scenario: Scenario) -> dict[str, tuple[float | None, float | None]]:
     """The least and the largest figure of the metrics of VOs that say so."""
     found = {
-        called: declared_bounds(scenario.parts.find(VO_METRICS, name).target)
+        called: declared_bounds(scenario.plugins.find(VO_METRICS, name).target)
         for called, name, _ in _metrics_of_kind(scenario.metrics.vo)
     }
     return {called: bounds for called, bounds in found.items() if bounds != (None, None)}

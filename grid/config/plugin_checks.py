@@ -16,27 +16,27 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from grid.config.part_kinds import KINDS, TAKEN, PluginUse, plugin_uses
+from grid.config.plugin_kinds import KINDS, TAKEN, PluginUse, plugin_uses
 from grid.config.schema import Scenario
 from grid.config.validate import NO_SUCH_SETTING, validate
 from grid.config.yaml_tree import Node, at, nearest
-from grid.model.errors import Mistake, Path, WrongPart, expected_name, shorten
+from grid.model.errors import ErrorLine, InvalidPlugin, Path, expected_name, shorten
 from grid.model.plugins.reference import is_reference, resolve_reference
-from grid.model.plugins.registry import Part, Parts, modules_plugged_in
+from grid.model.plugins.registry import Plugin, Plugins, modules_plugged_in
 from grid.model.plugins.source import Source
 from grid.policies.convergent.weights import HEURISTICS
 
 
-def find_parts(
-    root: Node, folders: Sequence[FilePath], given: Parts
-) -> tuple[Parts, list[Mistake]]:
+def find_plugins(
+    root: Node, folders: Sequence[FilePath], given: Plugins
+) -> tuple[Plugins, list[ErrorLine]]:
     """The sources of all files that the tree names, and its references with absolute paths.
 
     What `given` has is not read again. Returns mistakes for references that lead nowhere.
     """
     sources: dict[str, Source] = dict(given.sources)
     packages: dict[str, str] = dict(given.packages)
-    mistakes: list[Mistake] = []
+    problems: list[ErrorLine] = []
 
     def found(reference: str, node: Node, path: Path, what: str) -> str:
         if reference in sources:
@@ -44,7 +44,7 @@ def find_parts(
         try:
             reference, source = resolve_reference(reference, folders)
         except (OSError, ValueError) as error:
-            mistakes.append(node.mistake(path, f"{what}: {error}"))
+            problems.append(node.error(path, f"{what}: {error}"))
         else:
             sources[reference] = source
         return reference
@@ -63,10 +63,10 @@ def find_parts(
                 node = weights.value.pop(name)
                 new = found(name, node, (*path, name), f"{HEURISTICS.one}")
                 weights.value[new] = node
-    return Parts(sources, given.objects, packages), mistakes
+    return Plugins(sources, given.objects, packages), problems
 
 
-def as_written(mistakes: Sequence[Mistake], parts: Parts) -> list[Mistake]:
+def as_written(problems: Sequence[ErrorLine], parts: Plugins) -> list[ErrorLine]:
     """The same with references as messages call them, not with absolute paths.
 
     A long path is cut short, and may then be that of several.
@@ -81,39 +81,39 @@ def as_written(mistakes: Sequence[Mistake], parts: Parts) -> list[Mistake]:
                 text = text.replace(shorten(long), short)
         return text
 
-    return [replace(one, field=written(one.field), found=written(one.found)) for one in mistakes]
+    return [replace(one, field=written(one.field), found=written(one.found)) for one in problems]
 
 
-def object_mistakes(objects: Mapping[str, Mapping[str, Any]], source: str) -> list[Mistake]:
+def object_errors(objects: Mapping[str, Mapping[str, Any]], source: str) -> list[ErrorLine]:
     """What is wrong with the objects that a run was given, by kind and name."""
-    mistakes = []
-    parts = Parts({}, objects)
+    problems = []
+    parts = Plugins({}, objects)
     for kind_name, of in objects.items():
         if kind_name not in KINDS:
             expected = expected_name(kind_name, KINDS, "a kind of parts")
             if not isinstance(of, Mapping):
                 expected = "an argument of this function or a kind of parts, such as policies; "
                 expected += "settings of a scenario go into `set`"
-            mistakes.append(Mistake(source, None, kind_name, repr(kind_name), expected))
+            problems.append(ErrorLine(source, None, kind_name, repr(kind_name), expected))
             continue
         if not isinstance(of, Mapping) or not all(isinstance(name, str) for name in of):
             found = f"{type(of).__name__} {shorten(of)}"
             expected = f"a mapping of names to {KINDS[kind_name].title} objects"
-            mistakes.append(Mistake(source, None, kind_name, found, expected))
+            problems.append(ErrorLine(source, None, kind_name, found, expected))
             continue
         for name in of:
             try:
                 parts.find(KINDS[kind_name], name)
-            except WrongPart as error:
-                mistakes.append(
-                    _mistake(Mistake(source, None, f"{kind_name}.{name}", "", ""), error)
+            except InvalidPlugin as error:
+                problems.append(
+                    _error_line(ErrorLine(source, None, f"{kind_name}.{name}", "", ""), error)
                 )
-    return mistakes
+    return problems
 
 
 def unnamed_objects(
     objects: Mapping[str, Mapping[str, Any]], scenarios: Iterable[Scenario], source: str
-) -> list[Mistake]:
+) -> list[ErrorLine]:
     """A mistake for each kind of which none of the scenarios names any object: they do nothing.
 
     Who runs one of several after the other may give all of them each time.
@@ -124,7 +124,7 @@ def unnamed_objects(
     found = "{}, of which the scenario names none"
     expected = "a name that stands in the scenario, or no objects of this kind"
     return [
-        Mistake(source, None, kind, found.format(", ".join(map(repr, of))), expected)
+        ErrorLine(source, None, kind, found.format(", ".join(map(repr, of))), expected)
         for kind, of in objects.items()
         if of and named.isdisjoint(of)
     ]
@@ -144,26 +144,26 @@ def _words(tree: Any) -> Iterator[str]:
                 yield from _words(value)
 
 
-def part_mistakes(root: Node, parts: Parts) -> list[Mistake]:
+def plugin_errors(root: Node, parts: Plugins) -> list[ErrorLine]:
     """What is wrong with the names and settings of the parts that the tree names."""
-    mistakes = list(_taken_names(root, parts))
+    problems = list(_taken_names(root, parts))
     # Many clusters have the same policy; each is looked at once.
-    known: dict[tuple[str, str], Part | WrongPart] = {}
+    known: dict[tuple[str, str], Plugin | InvalidPlugin] = {}
     for place in plugin_uses(root):
         name = str(place.name.value)
         key = (place.kind.name, name)
         if key not in known:
             known[key] = _found(place, parts)
         part = known[key]
-        if isinstance(part, WrongPart):
-            node = place.name.mistake(place.name_path, part.expected, part.found)
-            mistakes.append(_mistake(node, part))
+        if isinstance(part, InvalidPlugin):
+            node = place.name.error(place.name_path, part.expected, part.found)
+            problems.append(_error_line(node, part))
         else:
-            mistakes += _settings_mistakes(root, place, part, parts)
-    return mistakes
+            problems += _settings_mistakes(root, place, part, parts)
+    return problems
 
 
-def _taken_names(root: Node, parts: Parts) -> Iterator[Mistake]:
+def _taken_names(root: Node, parts: Plugins) -> Iterator[ErrorLine]:
     """Metrics that are called as a column or figure of every run is, or as another metric."""
     known: dict[str, dict[str, str]] = {
         kind: dict.fromkeys(names, "every run") for kind, names in TAKEN.items()
@@ -175,18 +175,20 @@ def _taken_names(root: Node, parts: Parts) -> Iterator[Mistake]:
             if name in names:
                 expected = f"another name for {place.kind.one}, for {names[name]} has a {name}"
                 found = repr(parts.shown(str(place.name.value)))
-                yield place.name.mistake(place.name_path, expected, found)
+                yield place.name.error(place.name_path, expected, found)
             names.setdefault(name, "this scenario")
 
 
-def _found(place: PluginUse, parts: Parts) -> Part | WrongPart:
+def _found(place: PluginUse, parts: Plugins) -> Plugin | InvalidPlugin:
     try:
         return parts.find(place.kind, str(place.name.value))
-    except WrongPart as error:
+    except InvalidPlugin as error:
         return error
 
 
-def _settings_mistakes(root: Node, place: PluginUse, part: Part, parts: Parts) -> Iterator[Mistake]:
+def _settings_mistakes(
+    root: Node, place: PluginUse, part: Plugin, parts: Plugins
+) -> Iterator[ErrorLine]:
     path = (*place.path, "settings")
     model: type[BaseModel] = part.declared.model
     settings = validate(root, model, path)
@@ -211,20 +213,20 @@ def _settings_mistakes(root: Node, place: PluginUse, part: Part, parts: Parts) -
         return
     try:
         parts.make(place.kind, part.name, {} if node is None else node.plain())
-    except WrongPart as error:
+    except InvalidPlugin as error:
         where = (*path, *error.path) if error.path else place.name_path
         found = error.found
         if not error.path and not part.is_own and found != repr(part.origin.name):
             found = f"{part.origin.name!r}, {found}"
-        yield _mistake(nearest(root, where).mistake(where, error.expected, found), error)
+        yield _error_line(nearest(root, where).error(where, error.expected, found), error)
 
 
-def _mistake(mistake: Mistake, error: WrongPart) -> Mistake:
-    return Mistake(
-        mistake.file,
-        mistake.line,
-        mistake.field,
-        mistake.found or error.found,
-        mistake.expected or error.expected,
+def _error_line(problem: ErrorLine, error: InvalidPlugin) -> ErrorLine:
+    return ErrorLine(
+        problem.file,
+        problem.line,
+        problem.field,
+        problem.found or error.found,
+        problem.expected or error.expected,
         error.details,
     )
