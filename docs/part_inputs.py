@@ -18,7 +18,7 @@ from grid.policies.interface import FEATURES, ClusterView, JobColumns, MachineCo
 from grid.protocol.admission import Request
 from grid.protocol.forwarding import Ask, Award, Destination, Question
 from grid.protocol.selection import Choice
-from grid.results.directory import ClusterEntry, Directory
+from grid.results.machines import ClusterEntry, Directory
 
 LEAD = """A [rule of forwarding](../tutorials/own-parts.md#a-rule-of-forwarding) is a function of a
 `Question`, a [selection](../tutorials/own-parts.md#a-selection) chooses for a `Job` among the rows

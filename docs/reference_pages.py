@@ -7,7 +7,6 @@ with the sentence on each, for the test that nothing is missing and nothing lack
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,11 +28,7 @@ from grid.config.schema import Scenario
 from grid.lab.experiment import ExperimentSection
 from grid.lab.report.terms import SERIES_LABELS, TERMS
 from grid.model.plugins.registry import Plugin, Plugins
-from grid.results import (
-    column_definitions,
-    definitions,
-)
-from grid.results.event_words import message_words
+from grid.results.definitions import FILES, GROUPS, METRICS, message_names
 
 ROOT = Path(__file__).parents[1]
 
@@ -167,14 +162,6 @@ def _keys_of(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
 
 # Figures and files.
 
-_GROUPS = (
-    ("Of jobs", definitions, "OF_JOBS"),
-    ("Of machines", definitions, "OF_MACHINES"),
-    ("Of decisions", definitions, "OF_DECISIONS"),
-    ("Of sweeps only", definitions, "OF_SWEEPS"),
-    ("On the real clock", definitions, "OF_THE_CLOCK"),
-)
-
 
 def metrics_page() -> str:
     """Every figure: definition, unit, over what, range, direction, source."""
@@ -188,32 +175,15 @@ def metrics_page() -> str:
         "in no figure, nor in `jobs_submitted`; `live.unfinished` of "
         "[manifest.json](files.md) counts them.\n"
     )
-    for title, module, attribute in _GROUPS:
-        lines.append(f"## {title}\n\n{comment_after(module, attribute)}\n")
-        for one in getattr(module, attribute):
+    for group in GROUPS.values():
+        lines.append(f"## {group.title}\n\n{markdown(group.about)}\n")
+        for one in group.metrics:
             direction = {"more": "more is better", "less": "less is better"}.get(one.better, "")
             facts = [one.over, f"range: {one.values}", direction, one.source]
             unit = f" Unit: {one.unit}." if one.unit else ""
             said = "; ".join(fact for fact in facts if fact)
             lines.append(f"`{one.name}` ({one.title})\n: {one.meaning}{unit}  \n  *{said}*\n")
     return "\n".join(lines)
-
-
-_FILES = (
-    ("jobs.csv and jobs.parquet", "JOB_COLUMNS"),
-    ("series.parquet", "SERIES_COLUMNS"),
-    ("events.parquet", "EVENT_COLUMNS"),
-    ("Decisions in events.parquet", "DECISIONS"),
-    ("phases.parquet", "PHASE_COLUMNS"),
-    ("schedule.csv", "SCHEDULE_COLUMNS"),
-    ("manifest.json", "MANIFEST_KEYS"),
-    ("interventions.json", "INTERVENTION_COLUMNS"),
-    ("results.csv, results.parquet, clock.csv and clock.parquet", "RESULT_COLUMNS"),
-    ("differences.csv", "DIFFERENCE_COLUMNS"),
-)
-
-
-_SWEEP_FILES = (("sweep.json", "SWEEP_KEYS"), ("runs/KEY.json and clock/KEY.json", "RUN_KEYS"))
 
 
 def files_page() -> str:
@@ -232,16 +202,14 @@ def files_page() -> str:
         "of your own are columns after these. "
         "jobs.csv begins with Batsim's columns, so that Evalys opens it as it is.\n"
     )
-    every = [(column_definitions, *one) for one in _FILES]
-    every += [(column_definitions, *one) for one in _SWEEP_FILES]
-    for module, title, attribute in every:
-        lines.append(f"## {title}\n\n{comment_after(module, attribute)}\n")
-        for name, (unit, meaning) in getattr(module, attribute).items():
+    for file in FILES.values():
+        lines.append(f"## {file.title}\n\n{markdown(file.about)}\n")
+        for name, (unit, meaning) in file.columns.items():
             words = f" Unit: {unit}." if unit else ""
             shown = f" ({SERIES_LABELS[name]})" if name in SERIES_LABELS else ""
             lines.append(f"`{name}`{shown}\n: {meaning}{words}\n")
     lines.append("## Messages in events.parquet\n")
-    for name, (_, meaning) in message_words().items():
+    for name, meaning in message_names().items():
         lines.append(f"`{name}`\n: {markdown(meaning)}\n")
     return "\n".join(lines)
 
@@ -255,13 +223,6 @@ def reports_page() -> str:
     )
     lines += [f"{term}\n: {meaning}\n" for term, meaning in TERMS.items()]
     return "\n".join(lines)
-
-
-def comment_after(module: Any, attribute: str) -> str:
-    """The string that follows a variable in its module."""
-    source = inspect.getsource(module)
-    found = re.search(rf'^{attribute}\b.*?^[}})][^\n]*\n"""(.*?)"""', source, re.M | re.S)
-    return markdown(found.group(1)) if found is not None else ""
 
 
 # Python.
@@ -344,14 +305,14 @@ def _entries_of_files() -> Iterator[Entry]:
             yield Entry(page, path or model.__name__, inspect.getdoc(model) or "")
             for name, field in model.model_fields.items():
                 yield Entry(page, f"{path}.{name}".lstrip("."), field.description or "")
-    for metric in definitions.METRICS.values():
+    for metric in METRICS.values():
         yield Entry("metrics", metric.name, metric.meaning)
     for term, meaning in TERMS.items():
         yield Entry("reports", term, meaning)
-    for _, attribute in _FILES:
-        for name, (_, meaning) in getattr(column_definitions, attribute).items():
+    for file in FILES.values():
+        for name, (_, meaning) in file.columns.items():
             yield Entry("files", name, meaning)
-    for name, (_, meaning) in message_words().items():
+    for name, meaning in message_names().items():
         yield Entry("files", name, meaning)
 
 

@@ -50,7 +50,7 @@ from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELEC
 from grid.protocol.resource_manager import AdmissionSettings, ResourceManager
 from grid.protocol.selection import Selection
 from grid.protocol.workload_source import WorkloadSource
-from grid.results.directory import ClusterEntry, Directory
+from grid.results.machines import ClusterEntry, Directory
 
 
 class RuntimeHooks(NamedTuple):

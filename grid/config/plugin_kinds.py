@@ -21,8 +21,7 @@ from grid.protocol.registry import (
     INFORMATION,
     SELECTIONS,
 )
-from grid.results.column_definitions import JOB_COLUMNS, SERIES_COLUMNS
-from grid.results.definitions import METRICS
+from grid.results.definitions import FILES, METRICS
 from grid.results.metric_parts import (
     CLUSTER_METRICS,
     JOB_METRICS,
@@ -41,8 +40,10 @@ KINDS: dict[str, Kind] = {
 }  # fmt: skip
 
 TAKEN: Mapping[str, Iterable[str]] = {
-    JOB_METRICS.name: JOB_COLUMNS, VO_METRICS.name: METRICS, CLUSTER_METRICS.name: SERIES_COLUMNS,
-}  # fmt: skip
+    JOB_METRICS.name: FILES["jobs"].columns,
+    VO_METRICS.name: METRICS,
+    CLUSTER_METRICS.name: FILES["series"].columns,
+}
 """By kind, columns and figures of every run: metrics stand beside them under other names."""
 
 _PLACES: tuple[tuple[Kind, tuple[str, ...], str], ...] = (

@@ -36,8 +36,7 @@ from grid.protocol import names
 from grid.protocol.known_state import NO_PLACES, NO_ROWS, fill_in, own_among, status_now
 from grid.protocol.registry import GuardedSelection
 from grid.protocol.selection import Selection, best_choice
-from grid.results.cpu_assignment import number_cpus
-from grid.results.starts_and_ends import first_overbooked, merged
+from grid.results.machines import number_cpus
 
 LONG_ENOUGH_US = 1000 * SECOND_US
 AN_OUTAGE = MachineOutage(0, SECOND_US // 2, SECOND_US)
@@ -141,10 +140,8 @@ def _select(vo: VirtualOrganization, selection: Selection) -> None:
 
 def _number_cpus() -> None:
     """The numbering of no CPUs."""
-    nothing, times, one = np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(1, np.int64)
-    events = merged(times, nothing, times, nothing)
-    first_overbooked(events, nothing, nothing, one)
-    number_cpus(events, nothing, nothing, one, one)
+    nothing, one = np.zeros(0, np.int32), np.zeros(1, np.int64)
+    number_cpus(nothing, nothing, nothing, one)
 
 
 def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:

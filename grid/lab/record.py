@@ -15,7 +15,7 @@ from grid.model.errors import InputError, PluginFailed, RunFailed
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
-from grid.results.occupancy import machine_cpus, ran
+from grid.results.machines import machine_cpus, ran
 from grid.results.series import series
 from grid.runtime.run import Run, execute
 

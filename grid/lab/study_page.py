@@ -24,8 +24,7 @@ from grid.lab.statistics import mean_interval, paired_values
 from grid.lab.study import Study, read_repeated, read_study
 from grid.lab.sweep_page import charts_left_out, comparison_charts
 from grid.lab.sweep_texts import SAME, SAME_TOLD, cells_of, listed_numbers, own_bounds, remarks
-from grid.results.bounds import OwnBounds
-from grid.results.definitions import METRICS, label_of
+from grid.results.definitions import METRICS, OwnBounds, label_of
 
 LONGEST_PERIOD = 150.0
 """In mean run times. The equations of longer periods cannot be solved by uniformization."""

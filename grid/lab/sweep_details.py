@@ -36,8 +36,7 @@ from grid.lab.study import Study
 from grid.lab.sweep_texts import cells_of, difference_cells, named, over_seeds, values_of
 from grid.lab.tables import BASELINES, OfVos, values_of_vos
 from grid.model.arrays import Floats
-from grid.results.bounds import OwnBounds, bounds_of
-from grid.results.definitions import label_of
+from grid.results.definitions import OwnBounds, bounds_of, label_of
 
 ELSEWHERE = "elsewhere"
 """The choice of a combination, and the column that contains it."""

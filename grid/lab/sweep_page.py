@@ -50,8 +50,7 @@ from grid.lab.sweep_texts import (
 )
 from grid.lab.tables import paired_differences
 from grid.model.errors import input_error
-from grid.results.bounds import OwnBounds, bounds_of
-from grid.results.definitions import label_of
+from grid.results.definitions import OwnBounds, bounds_of, label_of
 
 CHARTS_A_METRIC = 12
 """The most charts of a metric, if axes beyond two make several."""

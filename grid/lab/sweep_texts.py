@@ -11,8 +11,7 @@ from grid.lab.report.labels import shown
 from grid.lab.statistics import Interval
 from grid.lab.store import read_sweep, runs_missing
 from grid.lab.study import Study
-from grid.results.bounds import OwnBounds
-from grid.results.definitions import METRICS, row_texts
+from grid.results.definitions import METRICS, OwnBounds, row_texts
 
 UNITS = {"s": "s", "mb": "MB", "mips": "MIPS", "mbps": "Mb/s"}
 """Units by the last part of a setting's name."""

@@ -12,7 +12,7 @@ MESSAGE, DECISION = "message", "decision"
 class Event(NamedTuple):
     """One message that an entity handled, or one decision that it took.
 
-    The fields are the columns of events.parquet, which `grid.results.column_definitions` defines;
+    The fields are the columns of events.parquet, which `grid.results.definitions` defines;
     None where one has nothing to say.
     """
 

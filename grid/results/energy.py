@@ -22,8 +22,7 @@ from grid.model.job_results import JobResults
 from grid.model.platform import Machine, SwitchOff
 from grid.model.records import ClusterHistory, HeldTimes
 from grid.model.time import NEVER, SECOND_US
-from grid.results.directory import ClusterEntry, Directory
-from grid.results.occupancy import ran
+from grid.results.machines import ClusterEntry, Directory, ran
 
 
 def has_watts(directory: Directory) -> Bools:

@@ -21,8 +21,8 @@ import pyarrow.parquet
 
 from grid.model.job_results import JobResults
 from grid.model.job_table import JobTable
-from grid.results.directory import Directory
 from grid.results.event_table import EVENT_SCHEMA, cluster_entities, job_events
+from grid.results.machines import Directory
 
 ROWS_A_GROUP = 131_072
 PLATFORM = b"platform"

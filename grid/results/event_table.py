@@ -14,8 +14,7 @@ from grid.model.event import DECISION, Event
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.job_table import JobTable
-from grid.results.directory import Directory
-from grid.results.occupancy import on_no_one_machine, ran
+from grid.results.machines import Directory, on_no_one_machine, ran
 
 _NAME, _WHOLE, _NUMBER = pa.string(), pa.int64(), pa.float64()
 _TYPES = {

@@ -16,12 +16,11 @@ from grid.model.arrays import Floats
 from grid.model.interventions import NO_WISHES, Wishes
 from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory
-from grid.results.column_definitions import SERIES_COLUMNS
-from grid.results.cpu_assignment import assign_cpus
-from grid.results.directory import Directory
+from grid.results.definitions import FILES
 from grid.results.event_file import EventSpool
 from grid.results.interventions import INTERVENTIONS_FILE, write_interventions
 from grid.results.job_columns import Column, batch_of, cpu_numbers, job_columns, text_batch_of
+from grid.results.machines import Directory, assign_cpus
 from grid.results.metric_parts import MoreColumns
 from grid.results.metrics import Metrics
 from grid.results.run_folder import EVENTS_FILE, check_folder, write_files
@@ -133,7 +132,7 @@ def _write_series(
         "time_s": pa.array(rows.time_s),
         "vo": vos.take(position).dictionary_encode(),
         "cluster": clusters.take(position).dictionary_encode(),
-        **{name: _nullable(getattr(rows, name)) for name in list(SERIES_COLUMNS)[3:]},
+        **{name: _nullable(getattr(rows, name)) for name in list(FILES["series"].columns)[3:]},
         **{name: _nullable(column) for name, column in more.items()},
     }
     cpus = json.dumps([sum(cluster.cpus) for cluster in directory.clusters])

@@ -5,7 +5,7 @@ as an interval set ("0-3 5"), and nothing where a job did not run. Its `final_st
 a job that never ran, whether it was rejected or failed to find a place. What counts against
 `requested_time` is `run_time`, as for whoever kills: no boots, no suspensions. A machine that is
 faster than the reference kills earlier: such a job is called COMPLETED_FAILED, for want of its
-speed here. What each column holds is in `grid.results.column_definitions`.
+speed here. What each column holds is in `grid.results.definitions`.
 """
 
 from __future__ import annotations
@@ -21,10 +21,8 @@ from grid.model.arrays import Bools, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, SECOND_US
-from grid.results.cpu_assignment import CpuIntervals
-from grid.results.directory import Directory
 from grid.results.energy import job_energy
-from grid.results.occupancy import on_no_one_machine, ran
+from grid.results.machines import CpuIntervals, Directory, on_no_one_machine, ran
 
 BATSIM_STATES = (
     "COMPLETED_SUCCESSFULLY",

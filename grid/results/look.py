@@ -9,7 +9,7 @@ from grid.model.arrays import Ints
 from grid.model.interventions import Intervention, LiveFacts
 from grid.model.job_results import JobResults
 from grid.model.time import Time
-from grid.results.directory import Directory
+from grid.results.machines import Directory
 
 
 class Beginning(NamedTuple):

@@ -18,7 +18,7 @@ from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.job_results import JobResults
 from grid.model.plugins.kind import Kind, function_guard
 from grid.model.plugins.origin import Origin, WithSettings
-from grid.results.directory import Directory
+from grid.results.machines import Directory
 from grid.results.metrics import Metrics
 from grid.results.series import edges_of
 

@@ -19,10 +19,9 @@ from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
 from grid.model.records import ClusterFigure, ClusterHistory, VoFigure
 from grid.model.time import NEVER, SECOND_US
 from grid.results.decisions import decision_figures, sums_of
-from grid.results.directory import Directory
 from grid.results.energy import cluster_energy
 from grid.results.loss import loss_of_capacity
-from grid.results.occupancy import machine_use, rows_that_ran
+from grid.results.machines import Directory, machine_use, rows_that_ran
 
 PART, WHOLE = ".part", ".whole"
 """A cluster gives a share as two figures, `name.part` and `name.whole`: part of what whole."""

@@ -11,10 +11,9 @@ from grid.model.arrays import Floats, Ints
 from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory
 from grid.model.time import SECOND_US
-from grid.results.directory import Directory
 from grid.results.energy import extra_watts, has_watts, held_times, idle_watts
 from grid.results.loss import lost_processors
-from grid.results.occupancy import ran, rows_that_ran
+from grid.results.machines import Directory, ran, rows_that_ran
 
 POINTS = 2000
 
@@ -23,7 +22,7 @@ POINTS = 2000
 class Series:
     """A row for each interval of each cluster, cluster after cluster. Shapes (rows,).
 
-    The columns are defined in `grid.results.column_definitions`; NaN where one does not apply.
+    The columns are defined in `grid.results.definitions`; NaN where one does not apply.
     """
 
     time_s: Floats

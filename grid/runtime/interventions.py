@@ -26,7 +26,7 @@ from grid.model.interventions import (
 from grid.model.messages import Mend, TakeDown
 from grid.model.platform import MachineOutage
 from grid.model.time import NEVER, Time
-from grid.results.directory import Directory
+from grid.results.machines import Directory
 
 Interventions = tuple[Intervention, ...]
 """All of a run so far, in order."""

@@ -15,8 +15,8 @@ from grid.config.traces import hashes_of_logs
 from grid.model.errors import dotted
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import JobResults
-from grid.results.digest import digest
-from grid.results.directory import Directory
+from grid.results.checkers import digest
+from grid.results.machines import Directory
 from grid.runtime.outcome import RunOutcome
 from grid.sources import sources
 

@@ -21,10 +21,9 @@ from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
 from grid.model.records import ClusterHistory, JobsLeft
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check
-from grid.results.directory import Directory
+from grid.results.machines import Directory, machine_cpus
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
-from grid.results.occupancy import machine_cpus
 from grid.runtime.compiling import CompilingAhead
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.interventions import with_outages
@@ -110,9 +109,9 @@ class Run:
         """
         import pyarrow as pa
 
-        from grid.results.cpu_assignment import assign_cpus
         from grid.results.files import number_columns
         from grid.results.job_columns import batch_of, cpu_numbers, job_columns
+        from grid.results.machines import assign_cpus
 
         rows = slice(0, len(self.results))
         cpus = cpu_numbers(assign_cpus(self.results, self.directory), rows)

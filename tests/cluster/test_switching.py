@@ -14,8 +14,8 @@ from grid.model.platform import Cluster, Machine, MachineOutage, SwitchOff
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import Plan
-from grid.results.directory import ClusterEntry, Directory
 from grid.results.energy import cluster_energy
+from grid.results.machines import ClusterEntry, Directory
 from tests.cluster.clusters import general, general_cluster, job, table
 from tests.cluster.test_preemption import Scripted
 from tests.examples import examples

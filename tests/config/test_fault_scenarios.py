@@ -14,8 +14,7 @@ from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.errors import InputError
 from grid.model.job_results import in_order
-from grid.results.checkers import check
-from grid.results.digest import digest
+from grid.results.checkers import check, digest
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential
 

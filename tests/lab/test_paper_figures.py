@@ -11,7 +11,7 @@ from grid.lab.paper_figures import paper_figures
 from grid.lab.record import attempt
 from grid.model.job import JobState
 from grid.model.records import ClusterHistory, Levels
-from grid.results.directory import ClusterEntry, Directory
+from grid.results.machines import ClusterEntry, Directory
 from tests.results.results_tables import job, table, us
 
 ONE = Directory(vos=("north",), clusters=(ClusterEntry(vo=0, name="pool", cpus=(4,)),))

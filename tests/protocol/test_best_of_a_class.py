@@ -24,7 +24,7 @@ from grid.model.resources import (
     resources_of,
 )
 from grid.model.time import NEVER, from_seconds
-from grid.results.digest import digest
+from grid.results.checkers import digest
 from grid.runtime.outcome import RecordStore
 from grid.runtime.sequential import run_sequential
 

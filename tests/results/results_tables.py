@@ -19,7 +19,7 @@ from grid.model.job_results import (
     in_order,
 )
 from grid.model.time import NEVER
-from grid.results.directory import ClusterEntry, Directory
+from grid.results.machines import ClusterEntry, Directory
 
 TWO_VOS = Directory(
     vos=("north", "south"),

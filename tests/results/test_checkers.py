@@ -42,10 +42,10 @@ def test_a_true_table_breaks_no_rule() -> None:
 @pytest.mark.parametrize(
     ("row", "values", "expected"),
     [
-        (1, {"number": 1}, "stand in the table more than once"),
+        (1, {"number": 1}, "have more than one row"),
         (FIRST, {"state": int(JobState.RUNNING)}, "have no final state"),
         (FIRST, {"state": 6}, "have no final state"),
-        (FIRST, {"processors": 0}, "ask for no processor"),
+        (FIRST, {"processors": 0}, "request no processor"),
         (FIRST, {"utility": 1.5}, "have a utility outside [0, 1]"),
         (FIRST, {"utility": float("nan")}, "have a utility outside [0, 1]"),
         (FIRST, {"hops": -1}, "have a negative count"),
@@ -65,9 +65,9 @@ def test_a_true_table_breaks_no_rule() -> None:
         (FIRST, {"cluster": -1}, "ran in no cluster"),
         (FIRST, {"machine": 1}, "ran on no machine of their cluster"),
         (FIRST, {"machine": -1}, "ran on no machine of their cluster"),
-        (FIRST, {"hops": 1, "executed_vo": 1}, "ran in a cluster of another VO than they say"),
+        (FIRST, {"hops": 1, "executed_vo": 1}, "ran in a cluster of another VO than their row says"),
         (4, {"hops": 0}, "ran in another VO and were never forwarded"),
-        (REFUSED, {"machine": 0}, "did not run and have a place"),
+        (REFUSED, {"machine": 0}, "did not run and have a resource"),
     ],
 )
 def test_a_planted_mistake_is_found(row: int, values: dict[str, Any], expected: str) -> None:

@@ -14,23 +14,7 @@ import pytest
 
 import grid
 from grid.lab.record import clock_of, record_of
-from grid.results.column_definitions import (
-    JOB_COLUMNS,
-    MANIFEST_KEYS,
-    RUN_KEYS,
-    SERIES_COLUMNS,
-    SWEEP_KEYS,
-)
-from grid.results.definitions import (
-    METRICS,
-    OF_DECISIONS,
-    OF_JOBS,
-    OF_MACHINES,
-    OF_SWEEPS,
-    OF_THE_CLOCK,
-    label_of,
-    row_texts,
-)
+from grid.results.definitions import FILES, GROUPS, METRICS, label_of, row_texts
 from grid.runtime.live import LiveOutcome
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.pace import Pace
@@ -39,27 +23,40 @@ from grid.runtime.run import save
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 
 
+def names_of(*groups: str) -> set[str]:
+    return {one.name for group in groups for one in GROUPS[group].metrics}
+
+
 @pytest.mark.parametrize("name", ["two-vos", "mixed-policies", "gang-migration", "knapsack"])
 def test_every_figure_of_a_run_and_of_a_sweep_is_defined(name: str) -> None:
     run = grid.run(SCENARIOS / f"{name}.yaml")
     assert run.scenario is not None
-    of_runs = {one.name for one in (*OF_JOBS, *OF_MACHINES, *OF_DECISIONS)}
+    of_runs = {
+        one.name
+        for one in (
+            *GROUPS["jobs"].metrics,
+            *GROUPS["machines"].metrics,
+            *GROUPS["decisions"].metrics,
+        )
+    }
     for figures in (run.metrics["grid"], *run.metrics["vos"].values()):
         assert not figures.keys() - of_runs
-    assert not record_of(run, run.scenario)["more"].keys() - {one.name for one in OF_SWEEPS}
+    assert not record_of(run, run.scenario)["more"].keys() - {
+        one.name for one in GROUPS["sweeps"].metrics
+    }
     clock = clock_of(run)
     kept = {f"cpu_seconds_{part}" for part in clock["cpu_seconds"]} | {"wall_seconds"}
     for plans in clock["plan_seconds"].values():
         kept |= {f"plan_seconds_{figure}" for figure in plans if "below" not in figure}
-    assert not kept - {one.name for one in OF_THE_CLOCK}
+    assert not kept - names_of("clock")
 
 
 def test_the_columns_of_the_files_are_those_defined_in_their_order(tmp_path: Path) -> None:
     save(grid.run(SCENARIOS / "two-vos.yaml"), tmp_path / "run")
     header = (tmp_path / "run" / "jobs.csv").read_text().splitlines()[0].split(",")
-    assert header == list(JOB_COLUMNS)
+    assert header == list(FILES["jobs"].columns)
     series = pyarrow.parquet.read_table(tmp_path / "run" / "series.parquet")
-    assert series.column_names == list(SERIES_COLUMNS)
+    assert series.column_names == list(FILES["series"].columns)
 
 
 def keys(content: dict[str, Any], before: str = "") -> Iterator[str]:
@@ -71,7 +68,7 @@ def keys(content: dict[str, Any], before: str = "") -> Iterator[str]:
 
 
 def is_defined(key: str) -> bool:
-    return any(fnmatchcase(key, pattern) for pattern in MANIFEST_KEYS)
+    return any(fnmatchcase(key, pattern) for pattern in FILES["manifest"].columns)
 
 
 def test_every_key_of_a_manifest_is_defined() -> None:
@@ -82,9 +79,9 @@ def test_every_key_of_a_manifest_is_defined() -> None:
     assert not is_defined("some_new_key")
 
 
-def test_no_name_and_no_label_stands_for_two_figures() -> None:
-    every = (*OF_JOBS, *OF_MACHINES, *OF_DECISIONS, *OF_SWEEPS, *OF_THE_CLOCK)
-    assert max(Counter(one.name for one in every).values()) == 1
+def test_no_two_metrics_share_a_name_or_a_label() -> None:
+    every = [one for group in GROUPS.values() for one in group.metrics]
+    assert len(METRICS) == len(every)
     assert max(Counter(one.label for one in every).values()) == 1
 
 
@@ -126,7 +123,9 @@ def test_every_key_of_what_a_sweep_keeps_is_defined(tmp_path: Path) -> None:
     }
     grid.sweep(experiment, folder, in_process=True)
     (run, *_) = sorted((folder / "runs").iterdir())
-    for path, defined in ((folder / "sweep.json", SWEEP_KEYS), (run, RUN_KEYS)):
+    for path, file in ((folder / "sweep.json", "sweep"), (run, "sweep_run")):
         found = list(keys(json.loads(path.read_text())))
-        unknown = [k for k in found if not any(fnmatchcase(k, pattern) for pattern in defined)]
+        unknown = [
+            k for k in found if not any(fnmatchcase(k, pattern) for pattern in FILES[file].columns)
+        ]
         assert len(found) > 10 and not unknown

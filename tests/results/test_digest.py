@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.model.job_results import JobResults, columns_of, in_order
-from grid.results.digest import DIGEST_COLUMNS, digest
+from grid.results.checkers import DIGEST_COLUMNS, digest
 from tests.results.results_tables import changed, flat, job, table, tables
 
 ROWS = [job(1, 0, 1, 5), job(2, 0, 2, 6, vo=1), job(3, 4, 5, 9.5)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grid.model.records import ClusterFigure
-from grid.results.directory import ClusterEntry, Directory
+from grid.results.machines import ClusterEntry, Directory
 from grid.results.metrics import combine
 
 GRID = Directory(

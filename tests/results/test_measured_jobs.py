@@ -16,14 +16,14 @@ from grid.lab.record import record_of
 from grid.lab.report.run_page import write_run_page
 from grid.model.job_results import JobResults
 from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
-from grid.results.definitions import OF_JOBS
-from grid.results.directory import Directory
+from grid.results.definitions import GROUPS
+from grid.results.machines import Directory
 from grid.results.metrics import metrics
 from grid.results.summary import measured_line
 from grid.runtime.run import save
 from tests.results.results_tables import TWO_VOS, job, table, tables, us
 
-JOB_FIGURES = [one.name for one in OF_JOBS]
+JOB_FIGURES = [one.name for one in GROUPS["jobs"].metrics]
 
 SERVERS: dict[str, Any] = {
     "name": "servers",

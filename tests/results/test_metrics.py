@@ -12,7 +12,7 @@ from hypothesis import given
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, JobRow
 from grid.model.time import NEVER
-from grid.results.directory import ClusterEntry, Directory
+from grid.results.machines import ClusterEntry, Directory
 from grid.results.metrics import metrics
 from tests.results.results_tables import TWO_VOS, flat, job, table, tables
 

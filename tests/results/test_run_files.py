@@ -20,10 +20,9 @@ from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, JobRow
 from grid.results import files
-from grid.results.cpu_assignment import assign_cpus
-from grid.results.directory import ClusterEntry, Directory
 from grid.results.files import write_run
 from grid.results.job_columns import cpu_numbers
+from grid.results.machines import ClusterEntry, Directory, assign_cpus
 from grid.results.metrics import metrics
 from grid.results.run_folder import RUN_FILES, check_folder
 from tests.results.results_tables import TWO_VOS, job, table, tables

@@ -13,7 +13,7 @@ import grid
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory, Levels
-from grid.results.occupancy import ran
+from grid.results.machines import ran
 from grid.results.series import series
 from tests.results.results_tables import TWO_VOS, job, table, tables, us
 

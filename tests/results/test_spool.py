@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from grid.config.load import load_scenario
 from grid.model.job_results import RESULT_COLUMNS, JobResults
-from grid.results.checkers import check
-from grid.results.digest import digest
-from grid.results.directory import Directory
+from grid.results.checkers import check, digest
 from grid.results.files import write_run
+from grid.results.machines import Directory
 from grid.results.metric_parts import add_figures
 from grid.results.metrics import metrics
 from grid.results.series import series

@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from grid.model.job import JobState
-from grid.results.directory import ClusterEntry, Directory
+from grid.results.machines import ClusterEntry, Directory
 from grid.results.metrics import metrics
 from grid.results.summary import print_summary
 from tests.results.results_tables import TWO_VOS, job, table

@@ -15,8 +15,7 @@ from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.model.time import SECOND_US
-from grid.results.checkers import check
-from grid.results.digest import digest
+from grid.results.checkers import check, digest
 from grid.runtime import windowed
 from grid.runtime.cluster import ray_cluster
 from grid.runtime.live import run_live

@@ -12,8 +12,7 @@ from grid.kernel.process import LogicalProcess
 from grid.model.job_results import in_order
 from grid.model.time import from_seconds
 from grid.protocol.registry import FORWARDING
-from grid.results.checkers import check
-from grid.results.digest import digest
+from grid.results.checkers import check, digest
 from grid.runtime.codec import decode, encode
 from grid.runtime.sequential import run_sequential
 from grid.runtime.windowed import run_windowed

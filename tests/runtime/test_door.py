@@ -18,7 +18,7 @@ import pytest
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.job_results import in_order
-from grid.results.digest import digest
+from grid.results.checkers import digest
 from grid.runtime import door as doors
 from grid.runtime.door import THIS_MACHINE, Address, Door, NobodyCame, connect
 from grid.runtime.sequential import run_sequential

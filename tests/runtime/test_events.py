@@ -18,9 +18,8 @@ from grid.config.load import load_scenario
 from grid.model.errors import InputError
 from grid.model.event import MESSAGE
 from grid.model.job_results import in_order
-from grid.results.column_definitions import EVENT_COLUMNS
+from grid.results.definitions import FILES, message_names
 from grid.results.event_reading import EventFile
-from grid.results.event_words import event_words
 from grid.runtime.events import spool_of
 from grid.runtime.run import execute, save
 from grid.runtime.sequential import run_sequential
@@ -86,12 +85,12 @@ def test_the_events_are_all_there_and_change_nothing(name: str, tmp_path: Path) 
     save(run, tmp_path / "run")
     path = tmp_path / "run" / "events.parquet"
     table = pyarrow.parquet.read_table(path)
-    assert table.column_names == list(EVENT_COLUMNS)
+    assert table.column_names == list(FILES["events"].columns)
     kinds = Counter(table["kind"].to_pylist())
     words = Counter(table["event"].to_pylist())
     assert kinds[MESSAGE] == run.manifest["messages"]
     assert words["publish"] == run.manifest["snapshots"]
-    assert not words.keys() - event_words().keys()
+    assert not words.keys() - {*message_names(), *FILES["decisions"].columns}.keys()
     ran = int((run.results.outcome.start_us >= 0).sum())
     assert words["start"] == words["end"] == ran
     assert words["forward"] == int(run.results.placement.hops.sum())

@@ -34,7 +34,7 @@ from grid.model.job_results import JobResults, in_order
 from grid.model.platform import MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.results.checkers import check
-from grid.results.column_definitions import INTERVENTION_COLUMNS
+from grid.results.definitions import FILES
 from grid.results.event_file import EventSpool
 from grid.results.event_reading import EventFile
 from grid.results.history import ClusterLog, job_story
@@ -266,7 +266,7 @@ def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
     rows = json.loads((tmp_path / INTERVENTIONS_FILE).read_text())
     assert [row.get("number") for row in rows] == [1, 2, None, *range(3, 8)]
     assert rows[2]["refused"] == refused.why and rows[2]["vo"] == "south"
-    assert {key for row in rows for key in row} == set(INTERVENTION_COLUMNS)
+    assert {key for row in rows for key in row} == set(FILES["interventions"].columns)
     assert read_interventions(tmp_path / "nowhere") == Wishes()
     assert all(wish.in_words() and wish.as_asked() for wish in wishes)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from grid.model.job_results import in_order
-from grid.results.definitions import OF_DECISIONS
+from grid.results.definitions import GROUPS
 from grid.results.metrics import metrics
 from grid.runtime.live import run_live
 from grid.runtime.pace import Pace
@@ -36,7 +36,7 @@ def test_figures_of_decisions_add_up_in_a_live_run(rule: str, tmp_path: Path) ->
         metrics(jobs_of, grid.directory, one.figures, one.histories, one.decisions)
         for jobs_of, one in ((table, live), (in_order(virtual.chunks), virtual))
     )
-    assert {one.name for one in OF_DECISIONS} <= set(found["grid"])
+    assert {one.name for one in GROUPS["decisions"].metrics} <= set(found["grid"])
     assert set(found["grid"]) == set(expected["grid"])
     whole, vos = found["grid"], list(found["vos"].values())
     for name in SUMS:

@@ -11,8 +11,7 @@ from grid.config.random_scenarios import with_random_decisions
 from grid.config.schema import Scenario
 from grid.config.workload import realize
 from grid.model.job_results import in_order
-from grid.results.checkers import check
-from grid.results.digest import digest
+from grid.results.checkers import check, digest
 from grid.results.metrics import metrics
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from grid.config.build import Grid
 from grid.model.job_results import JobResults, in_order
 from grid.protocol.registry import DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
-from grid.results.checkers import check
-from grid.results.digest import digest
+from grid.results.checkers import check, digest
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window
 from tests.config.grids import grid_of, vo

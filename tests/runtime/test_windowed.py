@@ -12,7 +12,7 @@ from grid.config.build import Grid
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.job_results import in_order
-from grid.results.digest import digest
+from grid.results.checkers import digest
 from grid.runtime.events import spool_of
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import run_sequential

@@ -18,18 +18,18 @@ from grid.lab.report.run_data import read_metrics
 from grid.model.arrays import Ints
 from grid.model.errors import input_error
 from grid.model.time import SECOND_US
-from grid.results.column_definitions import JOB_COLUMNS, PHASE_COLUMNS, SCHEDULE_COLUMNS
+from grid.results.definitions import FILES
 from grid.results.run_folder import RUN_FILES, check_place, earlier_run
 from grid.workload.convert import write_log
 from grid.workload.swf import SwfField, SwfLog
 
-BATSIM_COLUMNS = tuple(JOB_COLUMNS)[: list(JOB_COLUMNS).index("metadata") + 1]
+BATSIM_COLUMNS = tuple(FILES["jobs"].columns)[: list(FILES["jobs"].columns).index("metadata") + 1]
 BATSIM_FILES = ("jobs.csv", "schedule.csv")
 PHASES = ("unassigned", "queued", "running")
 
 
 def write_phases(schedule: Schedule, file: IO[bytes]) -> None:
-    """A row for each phase of each job that ran: `grid.results.column_definitions` has them."""
+    """A row for each phase of each job that ran: `grid.results.definitions` has them."""
     writer = None
     for rows in in_parts(np.flatnonzero(schedule.ran)):
         table = _phases(schedule, rows)
@@ -63,7 +63,7 @@ def _phases(schedule: Schedule, rows: Ints) -> pa.Table:
         "machine": pa.array(schedule.machine[row], mask=schedule.machine[row] < 0),
         "hops": pa.array(schedule.hops[row]),
     }
-    return pa.table({name: columns[name] for name in PHASE_COLUMNS})
+    return pa.table({name: columns[name] for name in FILES["phases"].columns})
 
 
 def _named(positions: Ints, names: Any) -> pa.Array:
@@ -179,8 +179,8 @@ def write_batsim(folder: Path, run: Path) -> None:
     )
     with (folder / "schedule.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(SCHEDULE_COLUMNS)
-        writer.writerow(rows[name] for name in SCHEDULE_COLUMNS)
+        writer.writerow(FILES["schedule"].columns)
+        writer.writerow(rows[name] for name in FILES["schedule"].columns)
 
 
 def _plain(kind: pa.DataType) -> pa.DataType:

@@ -17,10 +17,9 @@ from grid.lab.report.gantt import cluster_chart
 from grid.lab.report.run_data import RunData
 from grid.model.arrays import Ints
 from grid.model.job_results import JobResults
-from grid.results.cpu_assignment import assign_cpus
-from grid.results.directory import Directory
 from grid.results.files import CPUS
 from grid.results.job_columns import batch_of, cpu_numbers, job_columns
+from grid.results.machines import Directory, assign_cpus
 
 
 def gantt(

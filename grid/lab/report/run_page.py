@@ -18,8 +18,7 @@ from grid.lab.report.run_pictures import LINES, courses, vo_bars
 from grid.lab.report.style import PICTURES, Picture
 from grid.lab.report.waiting import distributions, wait_against_size
 from grid.lab.report.zoom import HINT
-from grid.results.column_definitions import MANIFEST_KEYS
-from grid.results.definitions import METRICS, label_of, row_texts
+from grid.results.definitions import FILES, METRICS, label_of, row_texts
 from grid.results.summary import measured_line
 
 FIRST = ("wait_mean", "bounded_slowdown_mean", "user_utility", "utilization", "jobs_forwarded")
@@ -237,7 +236,7 @@ def _flat(tree: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _meaning_of_key(key: str) -> str:
-    for pattern, (unit, meaning) in MANIFEST_KEYS.items():
+    for pattern, (unit, meaning) in FILES["manifest"].columns.items():
         if fnmatchcase(key, pattern):
             return (f"{meaning} Unit: {unit}." if unit else meaning).replace("`", "")
     return ""

@@ -14,8 +14,7 @@ from grid.lab.report.style import COLOURS, FIGURE, OF_ALL, OF_CHOSEN, SHADES, Co
 from grid.lab.report.terms import SERIES_LABELS
 from grid.lab.report.zoom import ZOOM
 from grid.model.arrays import Floats, Ints
-from grid.results.column_definitions import SERIES_COLUMNS
-from grid.results.definitions import label_of, row_texts
+from grid.results.definitions import FILES, label_of, row_texts
 
 LINES = 6
 """More lines than this are a tangle: their middle is drawn, and one that the reader chooses."""
@@ -40,7 +39,7 @@ def courses(run: RunData) -> Iterator[Picture]:
     given = {column: label for column, label in SERIES_LABELS.items()
              if column in run.series.column_names}  # fmt: skip
     for column in run.series.column_names:
-        if column not in SERIES_COLUMNS:
+        if column not in FILES["series"].columns:
             given[column] = label_of(column)
     for column, label in given.items():
         values = run.series[column].to_numpy(zero_copy_only=False).astype(np.float64)
@@ -204,7 +203,7 @@ def _tooltip(label: str, unit: str) -> list[dict[str, Any]]:
 
 def _meaning(run: RunData, column: str, label: str) -> str:
     """The definition of a column of the series; its label where one plugged in has none."""
-    known = SERIES_COLUMNS.get(column)
+    known = FILES["series"].columns.get(column)
     if known is not None:
         return known[1]
     return run.meanings.get(column, f"{label[0].upper()}{label[1:]}.")

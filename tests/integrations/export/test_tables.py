@@ -15,7 +15,7 @@ import grid
 from grid.cli.app import app
 from grid.integrations.export.schedule import read_schedule
 from grid.integrations.export.tables import PHASES
-from grid.results.column_definitions import PHASE_COLUMNS, SCHEDULE_COLUMNS
+from grid.results.definitions import FILES
 from grid.results.run_folder import RUN_FILES
 from grid.workload.swf import SwfField, jobs_from_swf, read_swf
 from tests.integrations.export.runs import metrics, run_folder
@@ -37,7 +37,7 @@ def export(run: Path, to: str, *more: str) -> Path:
 
 def test_phases_are_those_of_the_jobs(run: Path) -> None:
     table = pyarrow.parquet.read_table(export(run, "parquet"))
-    assert table.column_names == list(PHASE_COLUMNS)
+    assert table.column_names == list(FILES["phases"].columns)
     spans = {
         (row["vo"], row["job"], row["phase"]): (row["begin_s"], row["end_s"])
         for row in table.to_pylist()
@@ -147,7 +147,7 @@ def test_files_of_batsim(run: Path) -> None:
     with (folder / "schedule.csv").open() as file:
         (schedule,) = csv.DictReader(file)
     told = metrics(run)["grid"]
-    assert list(schedule) == list(SCHEDULE_COLUMNS)
+    assert list(schedule) == list(FILES["schedule"].columns)
     assert len(jobs) == int(schedule["nb_jobs"]) == told["jobs_submitted"]
     assert int(schedule["nb_jobs_success"]) == told["jobs_completed"]
     assert float(schedule["mean_waiting_time"]) == pytest.approx(told["wait_mean"])

@@ -13,8 +13,7 @@ from grid.lab.report.axes import durations, numbers, places, time_unit
 from grid.lab.report.charts import Labels, Series, bars, lines, reach
 from grid.lab.report.flows import flow_map
 from grid.lab.report.waiting import steps_of
-from grid.results.bounds import bounds_of
-from grid.results.definitions import METRICS
+from grid.results.definitions import METRICS, bounds_of
 
 
 def test_a_wide_range_asks_for_a_logarithmic_axis() -> None:

@@ -18,8 +18,7 @@ from grid.lab.report.run_data import read_run
 from grid.lab.report.terms import SERIES_LABELS, TERMS
 from grid.lab.study import read_study
 from grid.lab.sweep_texts import named
-from grid.results.column_definitions import JOB_COLUMNS, MANIFEST_KEYS, SERIES_COLUMNS
-from grid.results.definitions import METRICS, OF_DECISIONS, OF_JOBS, OF_MACHINES
+from grid.results.definitions import FILES, GROUPS, METRICS
 from tests.test_documentation import module
 
 PLAIN = {"", " ", "VO", "metric", "grid", "meaning", "value", "key of manifest.json"}
@@ -102,7 +101,7 @@ def definition_of(label: str, names: Set[str]) -> str | None:
     for term in TERMS:
         if label in (term, f"{term} (s)") or bare == term:
             return f"{term}\n: "
-    for key in (*MANIFEST_KEYS, *JOB_COLUMNS, *SERIES_COLUMNS):
+    for key in (*FILES["manifest"].columns, *FILES["jobs"].columns, *FILES["series"].columns):
         if fnmatchcase(label, key):
             return f"`{key}`"
     return None
@@ -146,7 +145,14 @@ def test_the_reports_that_are_read_have_all_that_reports_can_show(
 ) -> None:
     """Or the test above would not see what they lack."""
     shown = set().union(*map(labels_of, texts_of(reports).values()))
-    metrics = {one.label for one in (*OF_JOBS, *OF_MACHINES, *OF_DECISIONS)}
+    metrics = {
+        one.label
+        for one in (
+            *GROUPS["jobs"].metrics,
+            *GROUPS["machines"].metrics,
+            *GROUPS["decisions"].metrics,
+        )
+    }
     assert metrics - shown == set()
     assert set(SERIES_LABELS.values()) - shown == set()
     bare = {re.sub(r" \([^()]*\)$", "", label) for label in shown} | shown
