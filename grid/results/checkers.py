@@ -135,7 +135,7 @@ def _resources(results: JobResults, directory: Directory) -> Iterator[Rule]:
     other_machine = (outcome.machine < 0) | (outcome.machine >= machines[known])
     yield "ran on no machine of their cluster", did_run & ~outside & other_machine
     other_vo = placement.executed_vo != vo_of_cluster[known]
-    yield "ran in a cluster of another VO than their row says", did_run & ~outside & other_vo
+    yield "ran in another VO than their row says", did_run & ~outside & other_vo
     remote = did_run & (placement.hops == 0) & (placement.executed_vo != results.vo)
     yield "ran in another VO and were never forwarded", remote
     positions = (placement.executed_vo, placement.cluster, outcome.machine)

@@ -65,7 +65,7 @@ def test_a_true_table_breaks_no_rule() -> None:
         (FIRST, {"cluster": -1}, "ran in no cluster"),
         (FIRST, {"machine": 1}, "ran on no machine of their cluster"),
         (FIRST, {"machine": -1}, "ran on no machine of their cluster"),
-        (FIRST, {"hops": 1, "executed_vo": 1}, "ran in a cluster of another VO than their row says"),
+        (FIRST, {"hops": 1, "executed_vo": 1}, "ran in another VO than their row says"),
         (4, {"hops": 0}, "ran in another VO and were never forwarded"),
         (REFUSED, {"machine": 0}, "did not run and have a resource"),
     ],
