@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from grid.model.event import Event
     from grid.model.job import JobKey
     from grid.results.event_reading import EventFile
-    from grid.results.history import ClusterLog
 
 
 def job(
@@ -77,31 +76,14 @@ def _line(time_us: int, text: str) -> str:
     return f"{time_us / 1_000_000:>14,.6f} s  {text}"
 
 
-def _log(entity: str, events: EventFile) -> ClusterLog | None:
-    from grid.results.history import ClusterLog
-
-    for facts in events.clusters:
-        if facts.entity == entity:
-            return ClusterLog(facts, events.of_cluster(facts))
-    return None
-
-
 def _at(key: JobKey, mine: list[Event], events: EventFile, at: float) -> list[str]:
     """What the job waits for then."""
     from grid.model.time import from_seconds
-    from grid.results.history import NOT_KEPT, whereabouts, why_waiting
 
     try:
-        time_us = from_seconds(at)
+        return events.explain(key, mine, from_seconds(at))
     except ValueError:
         wrong([f"--at: found {at!r}, expected a time in seconds below 4e12"])
-    where = whereabouts(key, mine, time_us) or "It is not submitted yet."
-    if events.cut_short:
-        return [where, NOT_KEPT]
-    came = [one.entity for one in mine if "/cluster/" in one.entity and one.time_us <= time_us]
-    log = _log(came[-1], events) if came else None
-    why = why_waiting(key, log.at(time_us)) if log is not None else None
-    return [where, *(why.sentences() if why is not None else [])]
 
 
 def _waits(key: JobKey, mine: list[Event], events: EventFile) -> list[str]:
@@ -111,7 +93,7 @@ def _waits(key: JobKey, mine: list[Event], events: EventFile) -> list[str]:
 
     lines: list[str] = []
     for entity in dict.fromkeys(one.entity for one in mine if "/cluster/" in one.entity):
-        log = _log(entity, events)
+        log = events.cluster_log(entity)
         stay = log.stays.get(key) if log is not None else None
         if log is None or stay is None or not stay.came_us < min(stay.start_us, stay.end_us):
             continue

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from grid.integrations.watch.beside import PageBeside
+    from grid.integrations.watch.page_process import LivePage
 
 
-def page_that_says() -> AbstractContextManager[PageBeside]:
+def page_that_says() -> AbstractContextManager[LivePage]:
     """A page whose address is printed when what it shows begins."""
-    from grid.integrations.watch.beside import page_beside
+    from grid.integrations.watch.page_process import live_page
 
-    return page_beside(lambda address: typer.echo(f"watch it at {address}"))
+    return live_page(lambda address: typer.echo(f"watch it at {address}"))

@@ -38,8 +38,8 @@ def watch(
     with endings(folder=folder):
         with display_on(sys.stderr, quiet=quiet) as display:
             display.stage("reading the run")
-            from grid.integrations.watch.replay import Replay
             from grid.integrations.watch.server import Page
+            from grid.integrations.watch.views import Replay
 
             source = Replay(folder)
             try:

@@ -16,6 +16,7 @@ from grid.model.event import Event
 from grid.model.job import JobKey
 from grid.results.event_file import PLATFORM
 from grid.results.event_table import EVENT_SCHEMA
+from grid.results.history import NOT_KEPT, ClusterLog, whereabouts, why_waiting
 from grid.results.run_folder import EVENTS_FILE, earlier_run
 
 EXPECTED = "the events of a run (grid run --events)"
@@ -27,6 +28,7 @@ class EventFile:
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / EVENTS_FILE
+        self._logs: dict[str, ClusterLog] = {}
         live = (earlier_run(folder) or {}).get("live")
         self.cut_short = isinstance(live, dict) and bool(live.get("unfinished"))
         """Whether jobs had not ended when the run did: no event tells of those that had started."""
@@ -63,6 +65,25 @@ class EventFile:
         kinds = pa.array(_OF_CLUSTERS, pa.string())
         own = (field("entity") == facts.entity) & field("event").isin(kinds)
         return self._read(own | (field("event") == "move_gang") & (field("peer") == facts.entity))
+
+    def cluster_log(self, entity: str) -> ClusterLog | None:
+        """The log of the cluster with that entity; None if there is no such cluster."""
+        for facts in self.clusters:
+            if facts.entity == entity:
+                if entity not in self._logs:
+                    self._logs[entity] = ClusterLog(facts, self.of_cluster(facts))
+                return self._logs[entity]
+        return None
+
+    def explain(self, key: JobKey, mine: list[Event], time_us: int) -> list[str]:
+        """What a job does at that time and why it waits; `mine` are its events."""
+        where = whereabouts(key, mine, time_us) or "It is not submitted yet."
+        if self.cut_short:
+            return [where, NOT_KEPT]
+        seen = [one.entity for one in mine if "/cluster/" in one.entity and one.time_us <= time_us]
+        log = self.cluster_log(seen[-1]) if seen else None
+        why = why_waiting(key, log.at(time_us)) if log is not None else None
+        return [where, *(why.sentences() if why is not None else [])]
 
     def _read(self, wanted: pyarrow.dataset.Expression) -> list[Event]:
         table = self._table(wanted, EVENT_SCHEMA.names)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from grid.cli.app import app
 from grid.results.run_folder import SWEEP_FILE
-from tests.integrations.watch.small_runs import get, write_run
+from tests.integrations.watch.pages import get, write_run
 
 COMMAND = (sys.executable, "-c", "from grid.cli.app import main; main()")
 ROOT = Path(__file__).parents[2]

@@ -3,12 +3,12 @@ import { make, unitOf } from "./words.js";
 
 const FIGURES = [
   { name: "utilization", title: "utilization", time: "level_time" },
-  { name: "queued", title: "jobs in queues", time: "level_time" },
-  { name: "wait", title: "mean wait of jobs that start (s)", time: "time", sparse: true },
-  { name: "utility", title: "mean utility of jobs that start", time: "time", sparse: true },
-  { name: "age", title: "age of what was believed of other VOs (s)", time: "time", sparse: true },
+  { name: "queued", title: "queued jobs", time: "level_time" },
+  { name: "wait", title: "mean wait of starting jobs (s)", time: "time", sparse: true },
+  { name: "utility", title: "mean utility of starting jobs", time: "time", sparse: true },
+  { name: "age", title: "age of the known states of other VOs (s)", time: "time", sparse: true },
 ];
-// Never with an exponent; so many digits as in reports.
+// Without an exponent, with as many digits as in reports.
 const FIGURE = ",.6~r";
 const OPTIONS = { actions: false, renderer: "svg", ast: true, logLevel: 1, tooltip: { theme: "custom" } };
 
@@ -18,20 +18,20 @@ const configOf = (about, width) => ({
   legend: { ...about.vega.legend, columns: 2, labelLimit: Math.max(100, width / 2 - 50) },
 });
 
-// Few VOs have a colour each, the same in all charts.
+// Up to FEW VOs have a colour each, the same in all charts.
 const FEW = 6;
 const colourOf = (vos, name) => `var(--c${vos.length > FEW ? 0 : vos.indexOf(name)})`;
 
-// Whole pixels that fit: a chart of half a pixel more would have to be scrolled.
+// Whole pixels: half a pixel more would add a scroll bar.
 const roomIn = (holder) => Math.floor(holder.getBoundingClientRect().width);
 
-// One chart after the other, so that a page answers meanwhile.
+// Charts are drawn one by one, so that the page stays responsive.
 export class Courses {
   constructor(holder, about) {
     this.about = about;
     this.series = {};
     this.unit = unitOf(about.to - about.from);
-    // A run without events does not tell how old its information was.
+    // The age of information is known from the events of a run.
     const figures = FIGURES.filter(({ name }) => name !== "age" || about.has_ages);
     this.charts = figures.map((figure) => {
       const chart = make("div", { class: "chart", role: "img", "aria-label": figure.title });
@@ -42,7 +42,7 @@ export class Courses {
 
   // The grid's figures, and those of a VO or null.
   async show(grid, vo, name, now) {
-    this.lines = [["the grid", grid], ...(vo ? [[name, vo]] : [])];
+    this.lines = [["grid", grid], ...(vo ? [[name, vo]] : [])];
     await this.draw(now);
   }
 
@@ -76,7 +76,7 @@ export class Courses {
       axis: { format: FIGURE, tickCount: 5 },
     };
     const rows = this.rows(figure);
-    // Zeros alone would be drawn in the middle.
+    // Zeros alone would be drawn at half height.
     const scale = rows.some(({ value }) => value) ? {} : { domain: [0, 1] };
     const axis = { format: FIGURE, tickCount: 4 };
     const y = { field: "value", type: "quantitative", title: null, axis, scale };
@@ -88,7 +88,7 @@ export class Courses {
     const told = [{ field: "of", title: " " }, { field: "time", title: `time (${unit})`, format: FIGURE },
       { field: "value", title: figure.title, format: FIGURE }];
     const step = figure.sparse ? {} : { interpolate: "step-after" };
-    // A line over a stretch without figures is seen to be one by the points at its ends.
+    // Points mark the ends of a line over a gap.
     const point = figure.sparse ? { size: 14, filled: true, opacity: 1 } : { size: 60, opacity: 0 };
     return {
       width: wide, height: 150, autosize: { type: "fit-x", contains: "padding" },
@@ -120,7 +120,7 @@ export class Gantt {
     if (!answer.chart) {
       this.view?.finalize();
       this.view = null;
-      this.holder.replaceChildren(make("p", { class: "note" }, `${answer.cluster}: no job that ran in this time has ended. Those that run are drawn when they end.`));
+      this.holder.replaceChildren(make("p", { class: "note" }, `${answer.cluster}: no job has ended in this time. Running jobs are drawn when they end.`));
       return;
     }
     const seconds = answer.unit_s;

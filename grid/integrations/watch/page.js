@@ -1,7 +1,7 @@
 // The page: its clock, what it asks the server, and what it does with the answers.
 import { Courses, Gantt } from "./charts.js";
 import { Matrix, Picture } from "./picture.js";
-import { setUpWishes, showDone, showLasting } from "./wishes.js";
+import { setUpInterventions, showDone, showLasting } from "./interventions.js";
 import { clock, counted, level, make, shown } from "./words.js";
 
 const find = (id) => document.getElementById(id);
@@ -11,7 +11,7 @@ const goesOn = about.kind === "run";
 let span = about.to - about.from || 1;
 // `following`: the page shows the present of a run that goes on; `betweenLooks`: seconds.
 const state = { time: about.from, playing: false, following: goesOn, over: false, vo: null,
-  cluster: 0, tellFlows: [], betweenLooks: 0 };
+  cluster: 0, flows: [], betweenLooks: 0 };
 
 async function ask(question) {
   const answer = await fetch(question);
@@ -19,7 +19,7 @@ async function ask(question) {
   return answer.json();
 }
 
-const troubles = { page: "", wish: "" };
+const troubles = { page: "", intervention: "" };
 function trouble(words, of = "page") {
   troubles[of] = words;
   const said = Object.values(troubles).filter(Boolean).join(" ");
@@ -27,11 +27,11 @@ function trouble(words, of = "page") {
   find("trouble").textContent = said;
 }
 
-// What is shown, in which section (null: in several), from which question, and how often at most.
-// A question that has not changed is not asked again, and none is asked while the last one waits: a
-// slow page misses frames only. The run needs the same machine: of its present, nothing is drawn
-// again that nobody sees, and what takes long to draw is drawn seldom. What is `costly` to answer is
-// not drawn at all before somebody comes near it.
+// A panel: its section (null: several), its query, and the least time between two queries.
+// An unchanged query is not repeated, and a panel has one query at a time: a slow page only misses
+// frames. The run uses the same machine: panels of its present are not redrawn while they are out of
+// view, and those that draw slowly are redrawn seldom. A `costly` panel waits until it is near the
+// viewport.
 const panels = [];
 const SHARE = 0.1, LONGEST_REST = 10000;
 function panel(every, id, question, show, { needed = () => true, costly = false } = {}) {
@@ -47,7 +47,7 @@ async function refresh(one, moment) {
   const wait = isPresent() ? Math.max(one.every, one.rest) : one.every;
   if (one.busy || moment - one.at < wait || !one.needed()) return;
   if (!one.seen && ((isPresent() && one.asked !== null) || (goesOn && one.costly))) return;
-  // As long as others are not drawn, the page is short, and it may seem near.
+  // While other panels are empty, the page is short, and this one seems near.
   if (goesOn && one.costly && !panels.every((other) => other === one || other.drawn || !other.needed())) {
     one.at = moment;
     return;
@@ -65,7 +65,7 @@ async function refresh(one, moment) {
     one.asked = null;
     one.at = performance.now() + 2000;
     trouble(error instanceof TypeError
-      ? "The server of this page has ended, or cannot be reached." : error.message);
+      ? "The server of this page has ended or is not reachable." : error.message);
   } finally {
     one.busy = false;
     document.body.dataset.answers = 1 + Number(document.body.dataset.answers ?? 0);
@@ -77,9 +77,9 @@ async function refresh(one, moment) {
 const speeds = [0.1, 1, 10, 60, 600, 3600, 21600, 86400, 604800];
 const durations = [[300, "5 minutes"], [60, "1 minute"], [20, "20 seconds"], [5, "5 seconds"]];
 for (const [seconds, words] of durations)
-  find("speed").append(make("option", { value: span / seconds }, `all in ${words}`));
+  find("speed").append(make("option", { value: span / seconds }, `whole run in ${words}`));
 for (const speed of speeds)
-  find("speed").append(make("option", { value: speed }, `${shown(speed)} s a second`));
+  find("speed").append(make("option", { value: speed }, `${shown(speed)} s per second`));
 find("speed").selectedIndex = 1;
 
 function go(time) {
@@ -93,14 +93,14 @@ function go(time) {
   find("line").setAttribute("aria-valuetext", clock(state.time - about.from, span));
 }
 
-// The run has gone on.
+// The run has progressed.
 function extend(to, over) {
-  const words = over ? "This run is over. To look at it again: grid watch, and the folder of its results."
-    : to <= about.from ? "This run is being set up, which takes longer the first time."
-    : state.following ? "This run goes on; shown is its present." : "This run goes on; End shows its present.";
+  const words = over ? "This run has ended. To see it again: grid watch FOLDER"
+    : to <= about.from ? "This run is being set up; the first run takes longer."
+    : state.following ? "This run is in progress; the page follows it." : "This run is in progress; press End to follow it.";
   find("what").textContent = words;
   Object.assign(state, { over });
-  if (over) trouble("", "wish");
+  if (over) trouble("", "intervention");
   if (to === about.to) return;
   about.to = to;
   span = about.to - about.from || 1;
@@ -116,7 +116,7 @@ function play(wanted) {
   find("play").setAttribute("aria-pressed", String(wanted));
 }
 
-// Where no clock moves, the page looks after its questions so often (milliseconds).
+// Milliseconds between two checks of the panels while the clock stands still.
 const RESTING = 50;
 let last = performance.now();
 function tick(moment) {
@@ -132,7 +132,7 @@ find("play").addEventListener("click", () => play(!state.playing));
 find("line").addEventListener("input", (event) =>
   seek(about.from + (span * Number(event.target.value)) / STEPS));
 
-// A moment that somebody chose.
+// A moment chosen by the user.
 function seek(time) {
   go(time);
   state.following = goesOn && state.time === about.to;
@@ -163,13 +163,13 @@ function chooseVo(vo) {
   picture.choose(state.vo);
   const own = about.clusters.findIndex((cluster) => cluster.vo === state.vo);
   if (own >= 0) chooseCluster(own);
-  sayFlows();
+  describeFlows();
 }
 function chooseCluster(cluster) {
   state.cluster = cluster;
   find("cluster").value = cluster;
 }
-find("vo").append(make("option", { value: "" }, "none: the grid"),
+find("vo").append(make("option", { value: "" }, "all"),
   ...about.vos.map((name, vo) => make("option", { value: vo }, name)));
 find("vo").addEventListener("change", (event) => {
   state.vo = null;
@@ -183,51 +183,51 @@ find("view").addEventListener("change", () => {
   find("picture").hidden = showsMatrix();
   find("matrix").hidden = !showsMatrix();
   if (showsMatrix()) matrix.begin();
-  sayFlows();
+  describeFlows();
 });
 
-// What stands on the page.
+// The content of the page.
 
 const picture = new Picture(find("picture"), about, chooseVo);
 const matrix = new Matrix(find("matrix"), about, (words) => { find("pointed").textContent = words; });
 const courses = new Courses(find("courses"), about);
 const gantt = new Gantt(find("gantt"), about);
 find("name").textContent = about.name;
-find("what").textContent = `${goesOn ? "A run that goes on" : "A run that is over"}: ` +
+find("what").textContent = `${goesOn ? "A run in progress" : "A finished run"}: ` +
   `${counted(about.vos.length, "VO")}, ${counted(about.clusters.length, "cluster")}.`;
 find("span").textContent = `of ${clock(span, span)}`;
 document.title = `${about.name} – watch`;
 
-const tellDone = (done) =>
+const listDone = (done) =>
   showDone(done, (time) => clock(time - about.from, span), state.over || !goesOn);
-// Nothing came of a wish that was taken; one of before this page is not told again.
+// An accepted intervention had no effect. Those from before this page was opened are not shown.
 let undone = null;
-function tellUndone(reasons) {
+function listUndone(reasons) {
   if (undone !== null && reasons.length > undone) {
-    trouble(reasons.at(-1), "wish");
-    find("wished").textContent = "";
+    trouble(reasons.at(-1), "intervention");
+    find("requested").textContent = "";
   }
   undone = reasons.length;
 }
-// The next answer clears the page's own trouble; why a wish was refused stays until the next wish.
-if (about.live) setUpWishes(about, (words) => trouble(words, "wish"));
-if (about.done) tellDone(about.done);
+// The next answer clears the page's own error; a refusal stays until the next intervention.
+if (about.live) setUpInterventions(about, (words) => trouble(words, "intervention"));
+if (about.done) listDone(about.done);
 
-function sayFlows() {
+function describeFlows() {
   if (showsMatrix()) return;
-  const flows = state.tellFlows, words = find("pointed");
+  const flows = state.flows, words = find("pointed");
   if (state.vo === null) {
     const jobs = flows.reduce((sum, flow) => sum + flow[2], 0);
     const hint = about.vos.length > 12
-      ? " A box: the share of the VO's CPUs that are busy, and + jobs in its queues. Choose a VO for its flows."
-      : " Orange lines: jobs went there lately.";
-    words.textContent = `${counted(jobs, "job")} so far went to another VO.${hint}`;
+      ? " A box shows the share of busy CPUs, and + queued jobs. Select a VO to see its flows."
+      : " Orange lines: recently forwarded jobs.";
+    words.textContent = `${counted(jobs, "job")} forwarded to another VO so far.${hint}`;
     return;
   }
   const sum = (place) => flows.reduce((all, flow) => all + (flow[place] === state.vo ? flow[2] : 0), 0);
   const line = (colour, style) => make("span", { class: "legend", style: `border-top-color: var(--${colour}); border-top-style: ${style}` });
-  words.replaceChildren(`${about.vos[state.vo]}:`, line("c1", "solid"), `${shown(sum(0))} of its jobs ran elsewhere`,
-    line("c2", "dashed"), `${shown(sum(1))} jobs of others ran there`);
+  words.replaceChildren(`${about.vos[state.vo]}:`, line("c1", "solid"), `${shown(sum(0))} of its jobs ran in other VOs`,
+    line("c2", "dashed"), `${shown(sum(1))} jobs of other VOs ran there`);
 }
 
 const SIGNS = { "in the grid": 0, waiting: 0, running: 1, completed: 2, failed: 3, rejected: 4 };
@@ -257,14 +257,14 @@ const beginningOf = (text) => (text.length > 24 ? `${text.slice(0, 24)}…` : te
 function showFigures(frame) {
   const busy = frame.busy.reduce((sum, cpus) => sum + cpus, 0);
   const cpus = about.clusters.reduce((sum, cluster) => sum + (cluster.cpus ?? 0), 0);
-  // A folder has means over intervals, and who runs jobs at this moment is told beside.
+  // A finished run has means over intervals.
   const over = about.mean_over ? ` (mean over ${shown(about.mean_over)} s)` : "";
   const given = Object.entries({ ...about.figures, ...frame.figures })
     .filter(([, value]) => value !== null && value !== undefined);
   const rows = [
     ["CPUs busy", `${level(busy)} of ${shown(cpus)}${over}`],
     ...(frame.running ? [["jobs running", level(sumOf(frame.running))]] : []),
-    ["jobs in queues", `${level(sumOf(frame.queued))}${over}`],
+    ["queued jobs", `${level(sumOf(frame.queued))}${over}`],
     ...given.map(([key, value]) =>
       [key, typeof value === "number" ? shown(value) : beginningOf(String(value))]),
     ...(frame.actors ?? []).map((share, place) =>
@@ -277,8 +277,8 @@ function showFigures(frame) {
   find("figures").replaceChildren(...rows.flatMap(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]));
 }
 
-// The same question has another answer while the run goes on: once it has been looked at again, and
-// how it ended is to be seen before its server ends.
+// While the run is in progress, a query is repeated after each look at it, and often enough to show
+// how the run ended before its server ends.
 const LONGEST_PAUSE = 500;
 function fresh(every) {
   if (!goesOn || state.over) return "";
@@ -288,22 +288,22 @@ function fresh(every) {
 panel(80, null, () => `frame?time=${state.time}&vo=${state.vo ?? ""}${fresh(250)}`, (frame) => {
   if (goesOn) extend(frame.to, frame.over);
   state.betweenLooks = frame.between_looks ?? 0;
-  if (frame.done) tellDone(frame.done);
+  if (frame.done) listDone(frame.done);
   if (frame.lasting) showLasting(frame.lasting);
-  if (frame.undone) tellUndone(frame.undone);
+  if (frame.undone) listUndone(frame.undone);
   picture.show(frame);
   showStates(frame);
   showFigures(frame);
-  // The present is where the charts end.
+  // The charts end at the present.
   if (!isPresent()) courses.now(frame.time);
 });
 panel(500, "picture", () => `flows?time=${state.time}${fresh(1000)}`, ({ flows }) => {
-  state.tellFlows = [];
+  state.flows = [];
   for (let place = 0; place < flows.length; place += 4)
-    state.tellFlows.push(flows.slice(place, place + 4));
-  picture.showFlows(state.tellFlows);
-  matrix.show(state.tellFlows);
-  sayFlows();
+    state.flows.push(flows.slice(place, place + 4));
+  picture.showFlows(state.flows);
+  matrix.show(state.flows);
+  describeFlows();
 });
 let gridCourse = null;
 panel(200, "courses", () => `course?vo=${state.vo ?? ""}${fresh(2000)}`, async (course) => {
@@ -319,7 +319,7 @@ panel(1000, "events", () => `events?time=${state.time}&${whose()}`, ({ events })
   const before = eventLines(), place = before.indexOf(document.activeElement);
   const key = before[place]?.dataset.key;
   find("events").replaceChildren(...events.map(([time, words, vo, number]) => {
-    const one = make("button", { type: "button", title: "Tell the story of this job" }, words);
+    const one = make("button", { type: "button", title: "Show the history of this job" }, words);
     one.dataset.key = `${time} ${words}`;
     one.addEventListener("click", () => {
       find("job-vo").value = vo;
@@ -327,13 +327,13 @@ panel(1000, "events", () => `events?time=${state.time}&${whose()}`, ({ events })
     });
     return make("li", {}, make("time", {}, clock(time - about.from, span)), one);
   }));
-  // Who reads an event goes on reading it, or what stands in its place.
+  // The focus stays on the event, or on its successor at that place.
   const lines = eventLines(), same = lines.findIndex((one) => one.dataset.key === key);
   const chosen = chooseEvent(lines, place < 0 ? 0 : same >= 0 ? same : place);
-  // The page stays where somebody has scrolled it meanwhile.
+  // The scroll position is kept.
   if (place >= 0) chosen?.focus({ preventScroll: true });
 });
-// One of the lines is reached by the tabulator, the others from it.
+// The tab key reaches one of the lines, the arrow keys the others.
 const eventLines = () => [...find("events").querySelectorAll("button")];
 function chooseEvent(lines, place) {
   const chosen = lines[Math.max(0, Math.min(lines.length - 1, place))];
@@ -348,20 +348,20 @@ find("events").addEventListener("keydown", (event) => {
   chooseEvent(lines, places[event.key]).focus();
 });
 const jobNumber = () => find("job-number").value;
-panel(500, "job-lines", () => `job?vo=${find("job-vo").value}&number=${jobNumber()}&time=${state.time}`, (told) => {
-  find("job-now").replaceChildren(...told.now.map((words) => make("li", {}, words)));
-  find("job-lines").replaceChildren(...told.lines.map(([time, words]) =>
+panel(500, "job-lines", () => `job?vo=${find("job-vo").value}&number=${jobNumber()}&time=${state.time}`, (history) => {
+  find("job-now").replaceChildren(...history.now.map((words) => make("li", {}, words)));
+  find("job-lines").replaceChildren(...history.lines.map(([time, words]) =>
     make("li", {}, make("time", {}, clock(time - about.from, span)), make("span", {}, words))));
-  find("job-note").textContent = told.has_events !== false ? ""
-    : goesOn ? "A job is told of when it has ended."
-      : "A run with --events tells what was believed, who refused it, and why it waits.";
+  find("job-note").textContent = history.has_events !== false ? ""
+    : goesOn ? "The history of a job is available when it has ended."
+      : "Run with --events to see known states, refusals and why it waits.";
 }, { needed: () => /^\d{1,9}$/.test(jobNumber()) });
 panel(1000, "gantt", () => {
   const since = Math.max(about.from, state.time - span * Number(find("window").value));
   return `gantt?cluster=${state.cluster}&since=${since}&until=${state.time}`;
 }, async (answer) => {
   await gantt.show(answer);
-  const cut = answer.drawn < answer.jobs ? ` Of ${shown(answer.jobs)} jobs the last ${shown(answer.drawn)} are drawn.` : "";
+  const cut = answer.drawn < answer.jobs ? ` The last ${shown(answer.drawn)} of ${shown(answer.jobs)} jobs are drawn.` : "";
   find("bars").textContent = answer.chart ? `${counted(answer.jobs, "job")} in this time.${cut}` : "";
 }, { costly: true });
 

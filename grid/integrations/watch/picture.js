@@ -207,7 +207,7 @@ export class Matrix {
     if (row < 0 || column < 0 || row > last || column > last) return;
     this.at = [row, column];
     const found = this.flows.find(([from, to]) => from === row && to === column);
-    this.say(row === column ? `${this.vos[row]}: jobs that stayed in their VO are not in this picture`
+    this.say(row === column ? `${this.vos[row]}: jobs that stayed in their VO are not shown`
       : `${counted(found ? found[2] : 0, "job")} of ${this.vos[row]} ran in ${this.vos[column]}`);
     this.draw();
   }
@@ -249,7 +249,7 @@ export class Matrix {
     }
     pen.globalAlpha = 1;
     this.told.textContent =
-      "Rows: whose jobs. Columns: where they ran. Jobs that stayed in their VO are not in this picture. "
+      "Rows: whose jobs. Columns: where they ran. Jobs that stayed in their VO are not shown. "
       + `The fullest colour: ${counted(most, "job")}.`;
     this.write(pen, colour);
     if (!this.at) return;

@@ -1,4 +1,4 @@
-// The page of a sweep that goes on: it asks how the sweep stands, and shows that.
+// The page of a sweep in progress: it polls the state of the sweep and shows it.
 import { clock, make, shown } from "./words.js";
 
 const EVERY = 500;
@@ -29,8 +29,8 @@ function show(sweep) {
   const ended = sweep.kept + sweep.done + sweep.failed;
   find("bar").max = Math.max(1, sweep.runs);
   find("bar").value = ended;
-  const before = sweep.kept ? ` (${shown(sweep.kept)} before)` : "";
-  find("what").textContent = `${sweep.over ? "This sweep is over: " : ""}` +
+  const before = sweep.kept ? ` (${shown(sweep.kept)} from before)` : "";
+  find("what").textContent = `${sweep.over ? "This sweep has ended: " : ""}` +
     `${shown(sweep.kept + sweep.done)} of ${shown(sweep.runs)} runs done${before}, ` +
     `${shown(sweep.running)} running, ${shown(sweep.failed)} failed.`;
   const left = sweep.left_s === null ? "" : `, ${clock(sweep.left_s, 1e5)} left`;
@@ -54,7 +54,7 @@ async function look() {
   } catch (error) {
     find("trouble").hidden = false;
     find("trouble").textContent = error instanceof TypeError
-      ? "The server of this page has ended, or cannot be reached." : error.message;
+      ? "The server of this page has ended or is not reachable." : error.message;
   }
   if (!isOver) setTimeout(look, EVERY);
 }

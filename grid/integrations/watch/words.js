@@ -1,4 +1,4 @@
-// How figures and times are written.
+// How numbers and times are written.
 
 const DIGITS = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 });
 const WHOLE = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -7,12 +7,12 @@ export const shown = (value) =>
   value === null || value === undefined ? "–"
     : Math.abs(value) >= 1000 ? WHOLE.format(value) : DIGITS.format(value);
 
-// A count over some time, on average: a hundredth of a job is not worth being told.
+// A mean count over an interval, to a hundredth.
 const LEVEL = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
 export const level = (value) =>
   value > 0 && value < 0.01 ? "less than 0.01" : value < 10 ? LEVEL.format(value) : shown(value);
 
-// Seconds as days and a clock; with so many decimals as a short run needs.
+// Seconds as days and a clock; short runs have decimals.
 export function clock(seconds, span) {
   const decimals = span < 20 ? 3 : span < 2000 ? 1 : 0;
   const sign = seconds < 0 ? "−" : "";
@@ -26,7 +26,7 @@ export function clock(seconds, span) {
   return `${sign}${days ? `${days} d ` : ""}${rest}${fraction}`;
 }
 
-// The seconds and the name of the unit in which people speak of so long a time.
+// Seconds and name of the unit for a time of that length.
 export const unitOf = (span) =>
   [[86400, "days"], [3600, "hours"], [60, "minutes"]].find(([seconds]) => span >= 3 * seconds) ?? [1, "s"];
 
@@ -40,5 +40,5 @@ export function make(name, attributes = {}, ...inner) {
   return one;
 }
 
-// A long name by its ends: those of many VOs differ at theirs, and begin alike.
+// A long name by its ends: names of many VOs share their beginning.
 export const ends = (name) => (name.length > 9 ? `${name.slice(0, 3)}…${name.slice(-5)}` : name);

@@ -1,6 +1,4 @@
-"""A live run on Ray actors, on whose page somebody presses: every job ends once, and it is written
-down what was pressed.
-"""
+"""Faults that are injected on the page of a live run: every job ends once, and the run records them."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ import numpy as np
 import pytest
 
 from grid.config.load import load_scenario
-from grid.integrations.watch.beside import page_beside
-from grid.integrations.watch.replay import Replay
+from grid.integrations.watch.page_process import live_page
+from grid.integrations.watch.views import Replay
 from grid.model.job import JobState
 from grid.model.time import SECOND_US
 from grid.results.checkers import check
@@ -25,18 +23,16 @@ from grid.results.history import ClusterLog, job_story
 from grid.results.interventions import read_interventions
 from grid.runtime.pace import Pace
 from grid.runtime.run import Live, Run, execute, save
-from tests.integrations.watch.pressing import press
-from tests.integrations.watch.small_runs import get, wish
-from tests.lab.report import chromium
+from tests.integrations.watch.pages import get, intervene
 
 SCENARIO = Path(__file__).parents[2] / "runtime" / "fault_scenarios" / "two.yaml"
 SPEEDUP = 4.0
 MOST_SECONDS = 400
-"""Ten actors take long to start where others use the machine, too."""
+"""Ten actors start slowly on a busy machine."""
 
 
 class Script:
-    """Presses on a page while its run goes on, in a thread of its own."""
+    """Injects faults from a thread while the run is in progress."""
 
     def __init__(self, presses: Callable[[Script], None]) -> None:
         self._presses = presses
@@ -59,10 +55,10 @@ class Script:
             threading.Event().wait(0.1)
         return frame
 
-    def wish(self, what: str, **fields: Any) -> float:
-        """Wish, and wait until it takes effect; when that was, in seconds of virtual time."""
+    def inject(self, what: str, **fields: Any) -> float:
+        """Intervene, and wait for the effect; returns its virtual time in seconds."""
         before = len(self.frame()["done"])
-        status, text = wish(self.address, {"what": what, **fields})
+        status, text = intervene(self.address, {"what": what, **fields})
         assert status == 200, text
         frame = self.wait_for(lambda frame: len(frame["done"]) > before)
         return float(frame["done"][before][0])
@@ -74,14 +70,14 @@ class Script:
             self.error = error
 
 
-def played(folder: Path, placement: str, presses: Callable[[Script], None]) -> Run:
+def run_with(folder: Path, presses: Callable[[Script], None]) -> Run:
     script = Script(presses)
-    with page_beside(script.start) as page:
+    with live_page(script.start) as page:
         run = execute(
             load_scenario(SCENARIO),
             str(SCENARIO),
             live=Live(Pace(SPEEDUP), folder / "journals"),
-            placement=placement,
+            placement="vo",
             watcher=page,
             events=True,
         )
@@ -91,8 +87,8 @@ def played(folder: Path, placement: str, presses: Callable[[Script], None]) -> R
     return run
 
 
-def check_what_was_written(folder: Path) -> None:
-    """All presses of the run below are in its folder, and on the page of `grid watch`."""
+def check_recorded(folder: Path) -> None:
+    """All interventions are in the run's folder, and on the page of `grid watch`."""
     done, refused = read_interventions(folder)
     assert [(one.wish.vo, one.wish.entity) for one in refused] == [("south", ""), ("", "nowhere")]
     assert [one.why.split(" ")[0] for one in refused] == ["south", "entity:"]
@@ -108,41 +104,41 @@ def check_what_was_written(folder: Path) -> None:
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
-def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
+def test_every_job_ends_once_under_injected_faults(tmp_path: Path) -> None:
     at: dict[str, float] = {}
 
     def presses(script: Script) -> None:
         script.wait_for(lambda frame: frame["to"] > 1)
-        at["machine"] = script.wish("take_machine_down", vo="north", cluster="cluster", machine=0)
-        at["cut"] = script.wish("cut_off", vo="north", other="south")
-        at["vo"] = script.wish("take_vo_down", vo="south")
-        script.wish("kill", entity="south/scheduler")
-        script.wish("kill", entity="north/cluster/cluster")
+        at["machine"] = script.inject("take_machine_down", vo="north", cluster="cluster", machine=0)
+        at["cut"] = script.inject("cut_off", vo="north", other="south")
+        at["vo"] = script.inject("take_vo_down", vo="south")
+        script.inject("kill", entity="south/scheduler")
+        script.inject("kill", entity="north/cluster/cluster")
         assert len(script.frame()["lasting"]) == 3
         script.wait_for(lambda frame: frame["figures"]["actors started again"] >= 2)
         asked = {"what": "take_vo_down", "vo": "south"}, {"what": "kill", "entity": "nowhere"}
-        assert [wish(script.address, one)[0] for one in asked] == [400, 400]
-        script.wish("pause")
+        assert [intervene(script.address, one)[0] for one in asked] == [400, 400]
+        script.inject("pause")
         stands = script.wait_for(lambda frame: frame["done"][-1][1] == "the clock was stopped")
         script.wait_for(lambda frame: frame["to"] == script.frame()["to"] > stands["to"])
         still = script.frame()
         assert script.frame()["to"] == still["to"]
         assert not still["over"]
-        script.wish("go_on")
+        script.inject("go_on")
         script.wait_for(lambda frame: frame["to"] > max(still["to"], at["vo"] + 10))
-        at["heal"] = script.wish("heal")
+        at["heal"] = script.inject("heal")
         last = script.wait_for(lambda frame: frame["over"])
         assert sum(last["states"][0]) == 0 and last["lasting"] == []
         assert sum(last["states"][1]) == 5
 
-    run = played(tmp_path, "vo", presses)
+    run = run_with(tmp_path, presses)
     results = run.results
     assert check(results, run.directory, len(results)) == []
     assert set(results.outcome.state.tolist()) == {JobState.COMPLETED}
     live = run.manifest["live"]
     assert (live["unfinished"], live["kills"], live["interventions"]) == (0, 2, 8)
-    check_what_was_written(tmp_path / "run")
-    # Each job ends once by its events, too, and the machine was down when they say so.
+    check_recorded(tmp_path / "run")
+    # Each job ends once by its events, too, and the machine was down at the recorded times.
     events = EventFile(tmp_path / "run")
     for vo, number in zip(results.vo.tolist(), results.number.tolist(), strict=True):
         key = (run.directory.vos[vo], number)
@@ -152,8 +148,8 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
     ((machine, down_us, up_us),) = ClusterLog(north, events.of_cluster(north)).facts.outages
     assert machine == 0
     assert at["machine"] <= down_us / SECOND_US < at["heal"] <= up_us / SECOND_US
-    # Nothing crosses while the VOs are cut off, nothing starts where all is down. An actor that was
-    # killed, or is late, takes its machine down later than was wished.
+    # No job crosses while the VOs are cut off, and none starts on a machine that is down. A killed
+    # or late actor takes its machine down later than requested.
     start_s = results.outcome.start_us / SECOND_US
     host = results.placement.executed_vo
     moved = (host != results.vo) & (results.submit_us / SECOND_US > at["cut"])
@@ -161,37 +157,3 @@ def test_every_job_ends_once_whatever_is_wished(tmp_path: Path) -> None:
     on_north = (host == 0) & (results.outcome.start_us > down_us)
     assert (start_s[on_north] >= at["heal"]).all()
     assert np.count_nonzero(start_s >= at["heal"]) > 0
-
-
-@pytest.mark.ray
-@pytest.mark.thorough
-@pytest.mark.usefixtures("ray_session")
-def test_every_job_ends_once_whatever_is_pressed_in_a_browser(
-    browser: chromium.Browser, tmp_path: Path
-) -> None:
-    def presses(script: Script) -> None:
-        # The run is not to end while the page is loaded.
-        script.wish("pause")
-        browser.show(script.address, 1280)
-        browser.wait_for("document.querySelectorAll('#figures dt').length > 8")
-        lines = "document.querySelectorAll('#done-lines li').length"
-        browser.wait_for(f"{lines} === 1")
-        buttons = ("vo", "kill", "machine", "pause", "pause", "pause", "heal")
-        for count, id in enumerate(buttons, start=1):
-            press(browser, id, "No")
-            assert browser.value(lines) == count
-            press(browser, id, "Yes")
-            browser.wait_for(f"{lines} === {count + 1}", 60)
-        browser.wait_for("document.getElementById('what').textContent.includes('is over')", 100)
-        assert "healed" in browser.value("document.getElementById('done-lines').textContent")
-        assert browser.complaints == []
-        assert all(url.startswith((script.address, "data:")) for url in browser.requests)
-
-    run = played(tmp_path, "vo", presses)
-    assert check(run.results, run.directory, 5) == []
-    assert run.manifest["live"]["unfinished"] == 0
-    done = [one.wish for one in read_interventions(tmp_path / "run").done]
-    assert [one.what for one in done] == [
-        "pause", "take_vo_down", "kill", "take_machine_down", "go_on", "pause", "go_on", "heal"
-    ]  # fmt: skip
-    assert (done[1].vo, done[3].cluster) == ("north", "cluster")

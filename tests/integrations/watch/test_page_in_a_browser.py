@@ -1,25 +1,15 @@
-"""The page in a browser: all of it is drawn, its keys and its time line do what they say."""
+"""The page of a run in a browser: layout, keys, selection, following a run, injecting faults."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-import grid
-from grid.config.load import load_scenario
-from grid.integrations.watch.replay import Replay
-from grid.integrations.watch.running import Running
+from grid.integrations.watch.views import Replay, Running
 from grid.model.interventions import Asked, Intervention, LiveFacts, Wish
-from grid.results.look import Look
-from grid.runtime.run import execute
-from tests.integrations.watch.looking import Watching
-from tests.integrations.watch.pressing import press
-from tests.integrations.watch.small_runs import served, write_run
+from tests.integrations.watch.pages import Watching, served, watched, write_run, write_scenario
 from tests.lab.report import chromium
-from tests.lab.report.small_reports import SCENARIO
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
 
@@ -27,6 +17,12 @@ GANTT = "document.getElementById('gantt')"
 DRAWN = """document.querySelectorAll('#courses svg').length === 4
   && document.querySelector('#gantt svg, #gantt p') && document.querySelector('#states td')"""
 TIME = "Number(document.getElementById('line').value)"
+SCROLLED = """[document.documentElement, ...document.querySelectorAll('.chart')]
+  .filter(one => { const inner = one.querySelector('svg, canvas');
+    return one.scrollWidth > one.clientWidth || (one.classList.contains('chart') && inner
+      && inner.getBoundingClientRect().width > one.getBoundingClientRect().width); }).length"""
+OUTSIDE = """[...document.querySelectorAll('.node')].filter(node => { const a = node.
+  getBoundingClientRect(); return a.left < 0 || a.right > innerWidth; }).length"""
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +37,9 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(params=["few", "many"])
-def watched(request: pytest.FixtureRequest) -> str:
-    """The address of a page with so many VOs."""
-    address: str = request.getfixturevalue(request.param)
-    return address
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Watching:
+    return watched(write_scenario(tmp_path_factory.mktemp("live")), in_process=True)[0]
 
 
 def set_screen(browser: chromium.Browser, width: int, scheme: str) -> None:
@@ -60,31 +54,39 @@ def set_screen(browser: chromium.Browser, width: int, scheme: str) -> None:
 def show(browser: chromium.Browser, address: str, width: int, scheme: str = "light") -> None:
     set_screen(browser, width, scheme)
     browser.show(address, width)
-    # The chart of a cluster is drawn when somebody comes near it, who has to stay there.
+    # The Gantt chart is drawn when it is near the viewport.
     browser.wait_for("document.querySelectorAll('#courses svg').length === 4")
     browser.value(f"{GANTT}.scrollIntoView()")
     browser.wait_for(DRAWN)
     browser.value("scrollTo(0, 0)")
 
 
-SCROLLED = """[document.documentElement, ...document.querySelectorAll('.chart')]
-  .filter(one => { const inner = one.querySelector('svg, canvas');
-    return one.scrollWidth > one.clientWidth || (one.classList.contains('chart') && inner
-      && inner.getBoundingClientRect().width > one.getBoundingClientRect().width); }).length"""
+def wait_for_text(browser: chromium.Browser, id: str, text: str) -> None:
+    browser.wait_for(f"document.getElementById('{id}').textContent.includes('{text}')")
 
 
-OUTSIDE = """[...document.querySelectorAll('.node')].filter(node => { const a = node.
-  getBoundingClientRect(); return a.left < 0 || a.right > innerWidth; }).length"""
+def press(browser: chromium.Browser, id: str, answer: str) -> None:
+    """Press a button that injects a fault, and answer the dialog."""
+    answered = "Number(document.getElementById('sure').dataset.answered ?? 0)"
+    before = browser.value(answered)
+    browser.value(f"document.getElementById('inject-{id}').click()")
+    browser.wait_for("document.getElementById('sure').open")
+    chosen = "#sure-yes" if answer == "Yes" else "#sure button"
+    browser.value(f"document.querySelector('{chosen}').click()")
+    browser.wait_for(f"{answered} > {before}")
 
 
-def test_it_is_whole_on_small_and_large_screens(browser: chromium.Browser, watched: str) -> None:
-    """Also on a screen whose size changes while the page is there."""
-    show(browser, watched, 1920)
+@pytest.mark.parametrize("name", ["few", "many"])
+def test_it_fits_small_and_large_screens(
+    browser: chromium.Browser, name: str, request: pytest.FixtureRequest
+) -> None:
+    address = request.getfixturevalue(name)
+    show(browser, address, 1920)
     browser.press("End")
     browser.wait_for("document.querySelectorAll('#events li').length > 20")
     for width, scheme in ((1920, "light"), (1280, "dark"), (400, "light")):
         set_screen(browser, width, scheme)
-        # The charts are drawn anew, and a scroll bar may come.
+        # The charts are redrawn, and a scroll bar may appear.
         browser.wait_for(f"innerWidth === {width} && {DRAWN} && {SCROLLED} === 0")
         browser.wait_for(f"{OUTSIDE} === 0")
         size = "parseFloat(getComputedStyle(one).fontSize)"
@@ -92,27 +94,15 @@ def test_it_is_whole_on_small_and_large_screens(browser: chromium.Browser, watch
         assert min(browser.value(sizes)) >= 10
     assert browser.value("document.getElementById('trouble').hidden")
     assert browser.complaints == []
-    assert all(url.startswith((watched, "data:")) for url in browser.requests)
-
-
-def test_a_hundredth_of_a_job_is_told_as_nearly_nothing(
-    browser: chromium.Browser, few: str
-) -> None:
-    show(browser, few, 1280)
-    browser.value("import('./words.js').then(words => { window.level = words.level; })")
-    browser.wait_for("window.level !== undefined")
-    told = browser.value("[0, 0.00008831, 0.256, 3.14159, 31.415, 12345.6].map(window.level)")
-    assert told == ["0", "less than 0.01", "0.26", "3.14", "31.42", "12,346"]
+    assert all(url.startswith((address, "data:")) for url in browser.requests)
 
 
 def test_keys_move_in_time_and_play(browser: chromium.Browser, few: str) -> None:
     show(browser, few, 1280)
     assert browser.value(TIME) == 0
-    browser.press("End")
-    assert browser.value(TIME) == 10_000
-    browser.press("ArrowLeft")
-    assert browser.value(TIME) == 9900
-    browser.press("Home")
+    for key, time in (("End", 10_000), ("ArrowLeft", 9900), ("Home", 0)):
+        browser.press(key)
+        assert browser.value(TIME) == time
     browser.press(" ")
     browser.wait_for(f"{TIME} > 20")
     browser.press(" ")
@@ -123,75 +113,30 @@ def test_keys_move_in_time_and_play(browser: chromium.Browser, few: str) -> None
     assert browser.complaints == []
 
 
-def test_a_chosen_vo_is_shown_beside_the_grid(browser: chromium.Browser, watched: str) -> None:
-    show(browser, watched, 1280)
-    browser.press("End")
-    browser.wait_for("document.querySelectorAll('#events li').length > 20")
-    browser.value("document.querySelectorAll('.node')[1].click()")
-    browser.wait_for("document.querySelector('#courses').textContent.includes('vo2')")
-    assert browser.value("document.getElementById('vo').selectedOptions[0].text") == "vo2"
-    browser.wait_for("document.querySelector('#states th:nth-child(3)')?.textContent === 'vo2'")
-    browser.wait_for("document.getElementById('pointed').textContent.includes('of its jobs ran')")
-    assert browser.value("document.getElementById('cluster').selectedOptions[0].text") == "vo2"
-    assert browser.complaints == []
-
-
-def test_the_job_of_an_event_is_told_up_to_the_moment(browser: chromium.Browser, few: str) -> None:
+def test_a_vo_and_a_job_can_be_selected(browser: chromium.Browser, few: str) -> None:
     show(browser, few, 1280)
     browser.press("End")
     browser.wait_for("document.querySelectorAll('#events li').length > 20")
-    browser.value("document.querySelector('#events button').click()")
+    browser.value("document.querySelectorAll('.node')[1].click()")
+    wait_for_text(browser, "courses", "vo2")
+    assert browser.value("document.getElementById('vo').selectedOptions[0].text") == "vo2"
+    browser.wait_for("document.querySelector('#states th:nth-child(3)')?.textContent === 'vo2'")
+    assert browser.value("document.getElementById('cluster').selectedOptions[0].text") == "vo2"
+    assert browser.value("document.querySelectorAll('#events [tabindex=\"0\"]').length") == 1
+    browser.value("document.querySelector('#events button').focus()")
+    browser.press("ArrowDown")
+    places = "[...document.querySelectorAll('#events button')]"
+    assert browser.value(f"{places}.indexOf(document.activeElement)") == 1
+    browser.value("document.activeElement.click()")
     lines = "document.querySelectorAll('#job-lines li').length"
     browser.wait_for(f"{lines} === 4")
+    browser.value("document.activeElement.blur()")
     browser.press("Home")
     browser.wait_for(f"{lines} < 2")
     assert browser.complaints == []
 
 
-def test_events_are_one_stop_and_arrows_go_through_them(
-    browser: chromium.Browser, few: str
-) -> None:
-    """Who reads one goes on reading it when others come."""
-    show(browser, few, 1280)
-    browser.press("End")
-    browser.wait_for("document.querySelectorAll('#events li').length > 20")
-    assert browser.value("document.querySelectorAll('#events [tabindex=\"0\"]').length") == 1
-    browser.value("document.querySelector('#events [tabindex=\"0\"]').focus()")
-    for key in ("ArrowUp", "ArrowDown", "ArrowDown", "End", "ArrowDown", "Home", "ArrowDown"):
-        browser.press(key)
-    line = "document.activeElement.textContent"
-    places = "[...document.querySelectorAll('#events button')]"
-    assert browser.value(f"{places}.indexOf(document.activeElement)") == 1
-    read = browser.value(line)
-    latest = f"{places}[0].textContent"
-    before = browser.value(latest)
-    browser.value(
-        "{ const line = document.getElementById('line'); line.value -= 1;"
-        "line.dispatchEvent(new Event('input')); }"
-    )
-    browser.wait_for(f"{latest} !== {json.dumps(before)}")
-    assert browser.value(line) == read
-    assert browser.complaints == []
-
-
-def test_long_names_of_many_vos_differ(browser: chromium.Browser, tmp_path: Path) -> None:
-    """Where names begin alike, a box shows their ends, all of it."""
-    (tmp_path / "scenario.yaml").write_text(
-        SCENARIO.replace("- name: vo", "- name: site-of-the-north-", 1).replace(
-            "count: 3\n    selection", "count: 20\n    selection"
-        )
-    )
-    grid.run(tmp_path / "scenario.yaml", out=tmp_path / "run")
-    with served(Replay(tmp_path / "run")) as address:
-        show(browser, address, 400)
-        titles = browser.value(
-            "[...document.querySelectorAll('.node .title')].map(one =>"
-            " one.scrollWidth > one.clientWidth ? 'cut' : one.textContent)"
-        )
-    assert len(set(titles)) == 20 and "cut" not in titles
-
-
-def test_the_matrix_tells_who_ran_whose_jobs(browser: chromium.Browser, many: str) -> None:
+def test_the_matrix_shows_forwarded_jobs(browser: chromium.Browser, many: str) -> None:
     show(browser, many, 1280)
     browser.press("End")
     choose = (
@@ -203,85 +148,58 @@ def test_the_matrix_tells_who_ran_whose_jobs(browser: chromium.Browser, many: st
     browser.wait_for(
         "/jobs? of vo1 ran in vo2/.test(document.getElementById('pointed').textContent)"
     )
-    # Flows are between VOs, and tell nothing of jobs that stayed.
-    browser.press("ArrowDown")
-    said = browser.value("document.getElementById('pointed').textContent")
-    assert said == "vo2: jobs that stayed in their VO are not in this picture"
     assert browser.complaints == []
 
 
-def test_a_server_that_ends_is_told(browser: chromium.Browser, tmp_path: Path) -> None:
-    with served(Replay(write_run(tmp_path))) as address:
-        show(browser, address, 1280)
-    browser.press("End")
-    browser.wait_for("document.getElementById('trouble').textContent.includes('has ended')")
-
-
-def test_the_page_of_a_run_that_is_set_up_says_so_until_time_passes(
-    browser: chromium.Browser, tmp_path: Path
+def test_a_run_in_progress_is_followed_to_its_end(
+    browser: chromium.Browser, live: Watching
 ) -> None:
-    """Compiling takes half a minute the first time: nothing moves, and nothing is wrong."""
-    (tmp_path / "scenario.yaml").write_text(SCENARIO)
-    file, watching = tmp_path / "scenario.yaml", Watching()
-    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
-    run = Running(watching.beginning)
-    with served(run) as address:
-        show(browser, address, 1280)
-        browser.wait_for("document.getElementById('what').textContent.includes('being set up')")
-        later = next(look for look in watching.looks if look.now_us > 0)
-        run.take(later._replace(is_over=False))
-        browser.wait_for("document.getElementById('what').textContent.includes('goes on; shown')")
-
-
-def test_the_chart_of_a_cluster_is_asked_for_when_somebody_comes_near(
-    browser: chromium.Browser, tmp_path: Path
-) -> None:
-    """Of a run that goes on: the server loads much for it."""
-    (tmp_path / "scenario.yaml").write_text(SCENARIO)
-    file, watching = tmp_path / "scenario.yaml", Watching()
-    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
-    run = Running(watching.beginning)
-    run.take(watching.looks[0]._replace(is_over=False))
-
-    def is_asked() -> bool:
-        return any("/gantt?" in url for url in browser.requests)
-
+    run = Running(live.beginning)
+    first, last = live.looks[0], live.looks[-1]
     with served(run) as address:
         set_screen(browser, 400, "light")
         browser.show(address, 400)
+        wait_for_text(browser, "what", "being set up")
+        run.take(first._replace(is_over=False, now_us=first.now_us // 2 + 1))
+        wait_for_text(browser, "what", "follows it")
         browser.wait_for("document.querySelectorAll('#courses svg').length === 4")
-        assert not is_asked()
+        # The server loads much for a Gantt chart, which is requested when it is near.
+        assert not any("/gantt?" in url for url in browser.requests)
         browser.value(f"{GANTT}.scrollIntoView()")
         browser.wait_for(DRAWN)
-        assert is_asked()
+        assert any("/gantt?" in url for url in browser.requests)
+        browser.wait_for("document.querySelectorAll('#messages dt').length > 3")
+        browser.press("Home")
+        wait_for_text(browser, "what", "press End")
+        browser.press("End")
+        run.take(last)
+        wait_for_text(browser, "what", "has ended")
+        browser.wait_for(f"{TIME} === 10000")
+        assert browser.complaints == []
+    wait_for_text(browser, "trouble", "has ended")
 
 
-def test_each_button_asks_once_more_and_wishes_what_it_says(
-    browser: chromium.Browser, tmp_path: Path
+def test_buttons_inject_faults_after_confirmation(
+    browser: chromium.Browser, live: Watching
 ) -> None:
-    """On the page of a live run whose looks are those of a run in virtual time."""
-    (tmp_path / "scenario.yaml").write_text(SCENARIO)
-    file, watching, wishes = tmp_path / "scenario.yaml", Watching(), list[Asked]()
-    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
-    entities = ("vo1/cluster/cluster", "vo2/scheduler")
+    entities, requested = ("vo1/cluster/cluster", "vo2/scheduler"), list[Asked]()
     facts = LiveFacts(1.0, entities, (3, 0, 3))
-    run = Running(watching.beginning._replace(live=facts), wishes.append)
-    look = watching.looks[0]._replace(is_over=False, more={"messages late, p50 (ms)": 1.5})
+    run = Running(live.beginning._replace(live=facts), requested.append)
+    look = live.looks[0]._replace(is_over=False, more={"messages late, p50 (ms)": 1.5})
     run.take(look)
+    buttons = ("pause", "heal", "kill", "vo", "machine", "cut")
     with served(run) as address:
         show(browser, address, 1280)
-        browser.wait_for("document.getElementById('figures').textContent.includes('late, p50')")
-        clusters = "document.querySelectorAll('#wish-cluster option').length"
-        assert browser.value(clusters) == 2
-        for id in ("pause", "heal", "kill", "vo", "machine", "cut"):
+        wait_for_text(browser, "figures", "late, p50")
+        assert browser.value("document.querySelectorAll('#inject-cluster option').length") == 2
+        for id in buttons:
             press(browser, id, "No")
-        press(browser, "vo", "Escape")
-        assert wishes == []
-        for id in ("pause", "heal", "kill", "vo", "machine", "cut"):
+        assert requested == []
+        for id in buttons:
             press(browser, id, "Yes")
-        browser.wait_for("document.getElementById('wished').textContent.includes('Cut vo1 off')")
-        assert [one.refused for one in wishes] == [""] * 6
-        assert [one.wish for one in wishes] == [
+        wait_for_text(browser, "requested", "Cut vo1 off")
+        assert [one.refused for one in requested] == [""] * 6
+        assert [one.wish for one in requested] == [
             Wish("pause"),
             Wish("heal"),
             Wish("kill", entity=entities[0]),
@@ -289,67 +207,37 @@ def test_each_button_asks_once_more_and_wishes_what_it_says(
             Wish("take_machine_down", vo="vo1", cluster="cluster", machine=0),
             Wish("cut_off", vo="vo1", other="vo2"),
         ]
-        done = [
-            Intervention(1, 2_000_000, 2.0, wishes[0].wish),
-            Intervention(2, 2_000_000, 3.0, wishes[3].wish),
-        ]
-        run.take(look._replace(done=tuple(done)))
+        done = tuple(
+            Intervention(number, 2_000_000, float(number), requested[place].wish)
+            for number, place in ((1, 0), (2, 3))
+        )
+        run.take(look._replace(done=done))
         browser.wait_for("document.querySelectorAll('#done-lines li').length === 2")
-        browser.wait_for("document.getElementById('lasting').textContent.includes('vo1 was taken')")
-        assert "go on" in browser.value("document.getElementById('wish-pause').textContent")
-        browser.value("document.getElementById('wish-number').value = 77")
+        wait_for_text(browser, "lasting", "vo1 was taken")
+        wait_for_text(browser, "inject-pause", "Resume")
+        browser.value("document.getElementById('inject-number').value = 77")
         press(browser, "machine", "Yes")
-        browser.wait_for("document.getElementById('trouble').textContent.includes('machine')")
-        # The answers that come all the time do not take it away.
+        wait_for_text(browser, "trouble", "machine")
+        # Later answers do not remove it.
         answers = "Number(document.body.dataset.answers)"
         browser.wait_for(f"{answers} > {browser.value(answers) + 5}")
-        assert "machine" in browser.value("document.getElementById('trouble').textContent")
-        browser.value(
-            "{ const one = document.getElementById('wish-other'); one.value = 'vo1';"
-            "one.dispatchEvent(new Event('change')); }"
-        )
-        assert browser.value("document.getElementById('wish-cut').disabled")
-        number = "{{ const one = document.getElementById('wish-number'); one.value = '{}';"
+        wait_for_text(browser, "trouble", "machine")
+        number = "{{ const one = document.getElementById('inject-number'); one.value = '{}';"
         number += "one.dispatchEvent(new Event('input')); }}"
-        for text, is_disabled in (("", True), ("-1", True), ("1.5", True), ("2", False)):
+        for text, is_disabled in (("", True), ("-1", True), ("2", False)):
             browser.value(number.format(text))
-            assert browser.value("document.getElementById('wish-machine').disabled") is is_disabled
+            disabled = browser.value("document.getElementById('inject-machine').disabled")
+            assert disabled is is_disabled
         press(browser, "vo", "Yes")
-        browser.wait_for("document.getElementById('trouble').textContent.includes('down already')")
-        # The run hears of what was refused, too, to write it down.
-        assert [(one.wish.what, one.wish.machine) for one in wishes[6:]] == [
-            ("take_machine_down", 77), ("take_vo_down", -1),
-        ]  # fmt: skip
-        assert all(one.refused for one in wishes[6:])
-        why = "the actor of vo1/cluster/cluster was not killed: it is being started again"
-        run.take(look._replace(done=tuple(done), undone=(why,)))
-        browser.wait_for(f"document.getElementById('trouble').textContent.includes('{why}')")
-        assert browser.value("document.getElementById('wished').textContent") == ""
+        wait_for_text(browser, "trouble", "down already")
+        # The run records refused interventions, too.
+        assert all(one.refused for one in requested[6:]) and len(requested) == 8
+        reason = "the actor of vo1/cluster/cluster was not killed: it is being restarted"
+        run.take(look._replace(done=done, undone=(reason,)))
+        wait_for_text(browser, "trouble", reason)
+        assert browser.value("document.getElementById('requested').textContent") == ""
         run.take(look._replace(is_over=True))
-        browser.wait_for("document.getElementById('wishes').hidden")
+        browser.wait_for("document.getElementById('interventions').hidden")
         browser.wait_for("document.getElementById('trouble').hidden")
-        # The browser itself tells of the wishes that were refused.
+        # The browser itself reports the refused requests.
         assert len(browser.complaints) == 2
-
-
-def test_a_run_that_goes_on_is_followed(browser: chromium.Browser, tmp_path: Path) -> None:
-    """From nothing known at all, over its present, to its end; and back in time meanwhile."""
-    (tmp_path / "scenario.yaml").write_text(SCENARIO)
-    looks: list[Look] = []
-    watching = Watching()
-    watching.look = looks.append  # type: ignore[method-assign]
-    file = tmp_path / "scenario.yaml"
-    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
-    first, last = looks[0], looks[-1]
-    with served(watching.run) as address:
-        show(browser, address, 1280)
-        watching.run.take(first._replace(now_us=first.now_us // 2))
-        browser.wait_for("document.getElementById('figures').textContent.includes('30 of 30')")
-        browser.wait_for("document.querySelectorAll('#messages dt').length > 3")
-        browser.press("Home")
-        browser.wait_for("document.getElementById('what').textContent.includes('End shows')")
-        browser.press("End")
-        watching.run.take(last)
-        browser.wait_for("document.getElementById('what').textContent.includes('is over')")
-        browser.wait_for(f"{TIME} === 10000")
-        assert browser.complaints == []

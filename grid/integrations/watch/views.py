@@ -1,0 +1,564 @@
+"""What the page of a run can ask: answers from the state of one in progress, or from a folder.
+
+Answers are JSON objects. Times are seconds of virtual time; lists are in the order of the run's VOs
+or clusters.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from grid.integrations.watch.jobs import (
+    COMPLETED,
+    STATES,
+    EndedJobs,
+    JobTable,
+    flows,
+    last_events,
+)
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.interventions import (
+    FIELDS,
+    Asked,
+    Intervention,
+    Refusal,
+    lasting,
+    why_idle,
+    wish_of,
+)
+from grid.model.time import SECOND_US, from_seconds
+from grid.results.look import Beginning, Look
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from grid.lab.report.run_data import RunData
+    from grid.results.belief_ages import BeliefAges
+
+Answer = dict[str, Any]
+MAX_BARS = 1500
+"""Jobs of a Gantt chart: the last ones of the time that is asked for."""
+INTERVALS = 200
+"""Of the charts over time."""
+MAX_SAMPLES = 2000
+"""Moments of a run in progress that are kept; every second one is dropped when there are more."""
+
+
+class NotThere(Exception):
+    """The run has no such VO, cluster or job, or cannot be changed."""
+
+
+class RunView:
+    """What a run in progress and a finished run answer alike. Methods may be called by any thread.
+
+    `clusters` are (VO, name), `cpus` the CPUs of each (None: unknown).
+    """
+
+    vos: Sequence[str]
+    clusters: Sequence[tuple[str, str]]
+    cpus: Sequence[int | None]
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """From when to when the run goes, in seconds; never empty."""
+        raise NotImplementedError
+
+    def tables(self) -> Sequence[JobTable]:
+        """The jobs, each in one of the tables."""
+        raise NotImplementedError
+
+    def about(self) -> Answer:
+        """What does not change: names of VOs and clusters, start and end."""
+        raise NotImplementedError
+
+    def frame(self, time_s: float) -> Answer:
+        """The grid at that time: jobs by state of each VO, load of each cluster."""
+        raise NotImplementedError
+
+    def levels(self, of: Bools) -> Answer:
+        """`level_time`, `busy` CPUs and `queued` jobs over time, summed over clusters."""
+        raise NotImplementedError
+
+    def gantt_data(self, cluster: int, since_s: float, until_s: float) -> tuple[RunData, Ints, int]:
+        """A run, the rows of the jobs to draw in its table, and how many ran in that time."""
+        raise NotImplementedError
+
+    def intervene(self, row: Mapping[str, Any]) -> Answer:
+        """Pass an intervention to a live run. Raises NotThere and ValueError."""
+        raise NotThere("nothing can be changed in a run that is over")
+
+    def flows(self, time_s: float) -> Answer:
+        """Jobs that were forwarded from one VO to another by then."""
+        first, last = self.span
+        found = flows(self.tables(), time_s, last - first)
+        return {"time": time_s, "flows": found.ravel().tolist()}
+
+    def course(self, vo: int | None) -> Answer:
+        """Metrics over time, of one VO or of the grid."""
+        self._check(vo, self.vos)
+        mine = np.array([vo in (None, self.vos.index(name)) for name, _ in self.clusters])
+        levels = self.levels(mine)
+        cpus = sum(count or 0 for count, own in zip(self.cpus, mine, strict=True) if own)
+        edges = np.linspace(*self.span, INTERVALS + 1)
+        sums = np.zeros((3, INTERVALS))
+        for table in self.tables():
+            sums += table.sums_at_start(vo, edges)
+        with np.errstate(invalid="ignore"):
+            wait, utility = sums[1:] / sums[0]
+        return {
+            "level_time": plain(levels["level_time"]),
+            "utilization": plain(levels["busy"] / max(1, cpus)),
+            "queued": plain(levels["queued"]),
+            "time": plain(edges[:-1]),
+            "wait": plain(wait),
+            "utility": plain(utility),
+        }
+
+    def gantt(self, cluster: int, since_s: float, until_s: float) -> Answer:
+        """What ran on a cluster in that time: a chart, and its rows."""
+        self._check(cluster, self.clusters)
+        # Loaded when a chart is shown: pyarrow and the charts take longer than all other answers.
+        from grid.lab.report.gantt import cluster_chart
+
+        run, rows, count = self.gantt_data(cluster, since_s, until_s)
+        title = run.cluster_titles[cluster]
+        answer = {"cluster": title, "since": since_s, "until": until_s, "jobs": count}
+        if not len(rows):
+            return answer | {"chart": None}
+        picture = cluster_chart(run, title, rows, MAX_BARS)
+        (columns,) = picture.tables.values()
+        packed = {
+            name: [float(f"{one:.9g}") if isinstance(one, float) else one for one in values]
+            for name, values in columns.items()
+        }
+        unit_s = run.time_unit[0]
+        chart = picture.specification
+        return answer | {"drawn": len(rows), "unit_s": unit_s, "chart": chart, "rows": packed}
+
+    def job(self, vo: int, number: int, time_s: float) -> Answer:
+        """The history of a job up to that time, and what it does or waits for then."""
+        self._check(vo, self.vos)
+        found = self._last(lambda table: (table.vo == vo) & (table.number == number), time_s)
+        lines = [[one.time_s, one.text] for one in reversed(found)]
+        return {"lines": lines, "now": [], "has_events": False}
+
+    def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
+        """The last events of the jobs of a VO or a cluster."""
+        self._check(vo, self.vos)
+        self._check(cluster, self.clusters)
+
+        def of(table: JobTable) -> Bools:
+            marked: Bools = np.ones(len(table.number), np.bool_)
+            if cluster is not None:
+                marked &= table.cluster == cluster
+            if vo is not None:
+                marked &= (table.vo == vo) | (table.host == vo)
+            return marked
+
+        found = self._last(of, until_s)
+        return {"events": [[one.time_s, one.text, one.vo, one.number] for one in found]}
+
+    def _last(self, of: Callable[[JobTable], Bools], until_s: float) -> list[Any]:
+        is_one_each = len({vo for vo, _ in self.clusters}) == len(self.clusters)
+        names = [vo if is_one_each else f"{name} of {vo}" for vo, name in self.clusters]
+        return last_events(self.tables(), of, until_s, self.vos, names)
+
+    def _clusters(self) -> list[Answer]:
+        is_one_each = len({vo for vo, _ in self.clusters}) == len(self.clusters)
+        return [
+            {"vo": self.vos.index(vo), "name": vo if is_one_each else f"{vo}/{name}", "cpus": cpus}
+            for (vo, name), cpus in zip(self.clusters, self.cpus, strict=True)
+        ]
+
+    @staticmethod
+    def _check(position: int | None, of: Sequence[Any]) -> None:
+        """Raises NotThere if there is no such VO or cluster."""
+        if position is not None and not 0 <= position < len(of):
+            raise NotThere(f"number {position} of {len(of)}")
+
+
+class Sample(NamedTuple):
+    """The clusters at a moment: CPUs that jobs hold, jobs that run, jobs that wait.
+
+    Those of `down` clusters, which cannot be queried, are as last observed.
+    """
+
+    time_s: float
+    clusters: Ints
+    down: Ints
+
+
+class Running(RunView):
+    """A run in progress, as its looks report it.
+
+    What a job did is known when it has ended. Until then it is "in the grid", and counts in its
+    cluster's jobs that run or wait. `pass_on` hands interventions to a live run.
+    """
+
+    def __init__(
+        self, beginning: Beginning, pass_on: Callable[[Asked], None] | None = None
+    ) -> None:
+        self._beginning, self._pass_on = beginning, pass_on
+        directory = beginning.directory
+        self.vos = directory.vos
+        self.clusters = [(directory.vos[one.vo], one.name) for one in directory.clusters]
+        self.cpus = [sum(one.cpus) for one in directory.clusters]
+        firsts = [int(times[0]) for times in beginning.submit_us if len(times)]
+        self._first = min(firsts, default=0) / SECOND_US
+        none = np.empty(0, np.int64)
+        self._samples = [Sample(self._first, np.zeros((len(self.cpus), 3), np.int64), none)]
+        self._is_known = np.zeros(len(self.cpus), np.bool_)
+        """Clusters that a look has reported."""
+        self._every = self._skipped = 1
+        self._look: Look | None = None
+        self._before: Look | None = None
+        self._ended = EndedJobs(len(self.vos))
+        self._lock = threading.Lock()
+
+    def take(self, look: Look) -> None:
+        """Update the state with the next look."""
+        with self._lock:
+            self._before, self._look = self._look, look
+            if look.began_again:
+                self._ended.go_back()
+            self._ended.take(chunk for process in look.processes for chunk in process.ended)
+            if look.is_saved:
+                self._ended.keep()
+            # The past is thinned out; the present is always there.
+            if self._skipped < self._every:
+                self._samples[-1] = self._sample(look)
+                self._skipped += 1
+            else:
+                self._samples.append(self._sample(look))
+                self._skipped = 1
+            if len(self._samples) > MAX_SAMPLES:
+                del self._samples[1:-1:2]
+                self._every *= 2
+
+    def _sample(self, look: Look) -> Sample:
+        clusters, is_down = self._samples[-1].clusters.copy(), self._is_known.copy()
+        for process in look.processes:
+            positions = process.clusters[:, 0]
+            clusters[positions] = process.clusters[:, 1:]
+            self._is_known[positions], is_down[positions] = True, False
+        if look.is_over:
+            clusters[is_down] = 0
+        return Sample(look.now_us / SECOND_US, clusters, np.flatnonzero(is_down))
+
+    @property
+    def span(self) -> tuple[float, float]:
+        return self._first, max(self._samples[-1].time_s, self._first + 1e-6)
+
+    def tables(self) -> Sequence[JobTable]:
+        return self._ended.tables()
+
+    def about(self) -> Answer:
+        beginning, live = self._beginning, self._beginning.live
+        answer = {
+            "kind": "run",
+            "name": beginning.name,
+            "from": self._first,
+            "to": self._samples[-1].time_s,
+            "vos": list(self.vos),
+            "clusters": self._clusters(),
+            "states": ("in the grid", *STATES[COMPLETED:]),
+            "figures": {"runtime": beginning.runtime, "seed": beginning.seed},
+        }
+        if live is None or self._pass_on is None:
+            return answer
+        counts = zip(self.clusters, live.machines, strict=True)
+        machines = [[*pair, count] for pair, count in counts]
+        return answer | {"live": {"entities": live.entities, "clusters": machines}}
+
+    def frame(self, time_s: float) -> Answer:
+        with self._lock:
+            samples, look, before = self._samples, self._look, self._before
+            place = max(0, bisect_right(samples, time_s, key=lambda one: one.time_s) - 1)
+            sample, latest = samples[place], samples[-1].time_s
+        shown_s = min(time_s, latest)
+        ended = np.zeros((len(STATES) - COMPLETED, len(self.vos)), np.int64)
+        for table in self.tables():
+            ended += table.states(shown_s)[COMPLETED:]
+        moment = round(shown_s * SECOND_US)
+        submitted = [np.searchsorted(one, moment, "right") for one in self._beginning.submit_us]
+        in_the_grid = np.maximum(0, np.array(submitted) - ended.sum(axis=0))
+        both = (look, before) if look is not None and before is not None else None
+        return {
+            "time": shown_s,
+            "to": latest,
+            "over": look is not None and look.is_over,
+            "between_looks": round(both[0].real_s - both[1].real_s, 3) if both else 0.0,
+            "states": [in_the_grid.tolist(), *ended.tolist()],
+            "busy": sample.clusters[:, 0].tolist(),
+            "running": sample.clusters[:, 1].tolist(),
+            "queued": sample.clusters[:, 2].tolist(),
+            "down": sample.down.tolist(),
+            "figures": self._figures(look, before),
+            "messages": _messages(look),
+            "actors": _cpu_shares(*both) if both else [],
+            "done": in_words(look.done) if look is not None else [],
+            "undone": list(look.undone) if look is not None else [],
+            "lasting": in_words(lasting(look.done)) if look is not None else [],
+        }
+
+    def _figures(self, look: Look | None, before: Look | None) -> Answer:
+        if look is None:
+            return {}
+        total = sum(map(len, self._beginning.submit_us))
+        figures: Answer = {"jobs ended": f"{self._ended.jobs:,} of {total:,}"}
+        if before is not None and look.real_s > before.real_s:
+            virtual_s = (look.now_us - before.now_us) / SECOND_US
+            figures["virtual seconds per second"] = virtual_s / (look.real_s - before.real_s)
+        figures["real seconds"] = round(look.real_s, 1)
+        figures |= look.more or {"rounds": look.rounds}
+        figures["messages"] = sum(_messages(look).values())
+        return figures
+
+    def levels(self, of: Bools) -> Answer:
+        with self._lock:
+            samples = self._samples[:: max(1, -(-len(self._samples) // INTERVALS))]
+        return {
+            "level_time": np.array([one.time_s for one in samples]),
+            "busy": np.array([one.clusters[of, 0].sum() for one in samples], np.float64),
+            "queued": np.array([one.clusters[of, 2].sum() for one in samples], np.float64),
+        }
+
+    def gantt_data(self, cluster: int, since_s: float, until_s: float) -> tuple[RunData, Ints, int]:
+        import pyarrow as pa
+
+        from grid.lab.report.run_data import RunData
+        from grid.results.files import CPUS
+        from grid.results.job_columns import batch_of, cpu_numbers, job_columns
+        from grid.results.machines import assign_cpus
+
+        count = sum(len(one.rows_on(cluster, since_s, until_s)) for one in self.tables())
+        last = self._ended.some(lambda one: one.rows_on(cluster, since_s, until_s)[-MAX_BARS:])
+        table = JobTable.of_results(last, len(self.vos))
+        results = last.take(np.sort(table.rows_on(cluster, since_s, until_s)[-MAX_BARS:]))
+        directory, rows = self._beginning.directory, slice(0, len(results))
+        numbers = cpu_numbers(assign_cpus(results, directory), rows)
+        jobs = pa.Table.from_batches([batch_of(job_columns(results, directory, "", numbers))])
+        pairs = [pair for pair in self.clusters for _ in range(2)]
+        series = {"time_s": list(self.span) * len(self.clusters)}
+        names = {"vo": [vo for vo, _ in pairs], "cluster": [name for _, name in pairs]}
+        table_of_series = pa.table(series | names)
+        cpus = table_of_series.replace_schema_metadata({CPUS: json.dumps(self.cpus)})
+        metrics: Answer = {"vos": {vo: {} for vo in self.vos}}
+        return RunData({}, metrics, "", jobs, cpus), np.arange(len(results)), count
+
+    def intervene(self, row: Mapping[str, Any]) -> Answer:
+        live, wish = self._beginning.live, wish_of(row)
+        if live is None or self._pass_on is None:
+            raise NotThere("nothing can be changed in a run in virtual time")
+        if self._look is not None and self._look.is_over:
+            raise NotThere("nothing can be changed in a run that is over")
+        machines = dict(zip(self.clusters, live.machines, strict=True))
+        count = machines.get((wish.vo, wish.cluster), 0)
+        exists = {
+            "vo": wish.vo in self.vos,
+            "other": wish.other in self.vos and wish.other != wish.vo,
+            "cluster": (wish.vo, wish.cluster) in machines,
+            "machine": 0 <= wish.machine < count,
+            "entity": wish.entity in live.entities,
+        }
+        unknown = next((name for name in FIELDS[wish.what] if not exists[name]), "")
+        refused = ""
+        if unknown == "machine" and count:
+            refused = f"machine: found {wish.machine}, expected 0 to {count - 1}"
+        elif unknown:
+            refused = f"{unknown}: the run has no such one, or it cannot be taken down"
+        elif self._look is not None:
+            refused = why_idle(self._look.done, wish)
+        # The run records refused interventions, too.
+        self._pass_on(Asked(wish, refused))
+        if refused:
+            raise NotThere(refused)
+        return {"requested": wish.as_asked()}
+
+
+class Replay(RunView):
+    """The finished run in a folder. Raises InputError if the folder has none, or a broken one."""
+
+    def __init__(self, folder: Path) -> None:
+        from grid.lab.report.run_data import read_run
+        from grid.results.event_reading import EventFile
+        from grid.results.interventions import read_interventions
+        from grid.results.run_folder import EVENTS_FILE
+
+        self._run = run = read_run(folder)
+        self.vos, self.clusters, self.cpus = run.vos, run.clusters, run.cluster_cpus
+        self._jobs = _table_of(run)
+        self._interventions = read_interventions(folder).in_order()
+        self._events = EventFile(folder) if (folder / EVENTS_FILE).is_file() else None
+        if self._events is not None:
+            # A job that is shown is asked for repeatedly, as time goes on.
+            self._events_of = lru_cache(32)(self._events.of_job)
+
+    @cached_property
+    def span(self) -> tuple[float, float]:
+        first, last = self._jobs.span
+        return first, max(last, first + 1e-6)
+
+    def tables(self) -> Sequence[JobTable]:
+        return [self._jobs]
+
+    def about(self) -> Answer:
+        manifest = self._run.manifest
+        shown = {key: key for key in ("actors", "runtime", "seed", "digest")}
+        shown |= {key: f"{key} in all" for key in ("messages", "snapshots", "rounds")}
+        if "live" in manifest:
+            # No two live runs have the same digest.
+            del shown["digest"]
+        first, last = self.span
+        times = self._times
+        return {
+            "kind": "replay",
+            "name": str(manifest.get("scenario", "")),
+            "from": first,
+            "to": last,
+            "vos": self.vos,
+            "clusters": self._clusters(),
+            "states": STATES,
+            "figures": {name: manifest[key] for key, name in shown.items() if key in manifest},
+            "done": in_words(self._interventions),
+            "mean_over": float(times[1] - times[0]) if len(times) > 1 else None,
+            "has_ages": self._ages is not None and len(self._ages.vo) > 0,
+        }
+
+    def frame(self, time_s: float) -> Answer:
+        place = int(np.searchsorted(self._times, time_s, side="right")) - 1
+        busy, queued = (levels[:, place] for levels in self._levels)
+        if time_s > self.span[1] or place < 0:
+            busy = queued = np.zeros(len(self.clusters))
+        states = self._jobs.states(time_s).tolist()
+        return {"time": time_s, "states": states, "busy": plain(busy), "queued": plain(queued)}
+
+    def course(self, vo: int | None) -> Answer:
+        answer, ages = super().course(vo), self._ages
+        if ages is None:
+            return answer
+        mine = slice(None) if vo is None else ages.vo == vo
+        times, seconds = ages.time_us[mine] / SECOND_US, ages.age_us[mine] / SECOND_US
+        edges = np.linspace(*self.span, INTERVALS + 1)
+        count, total = np.histogram(times, edges)[0], np.histogram(times, edges, weights=seconds)[0]
+        with np.errstate(invalid="ignore"):
+            return answer | {"age": plain(total / count)}
+
+    def levels(self, of: Bools) -> Answer:
+        width = max(1, -(-len(self._times) // INTERVALS))
+        starts = np.arange(0, len(self._times), width)
+        counts = np.diff(np.append(starts, len(self._times)))
+        busy, queued = (
+            np.add.reduceat(levels[of].sum(axis=0), starts) / counts if len(starts) else counts
+            for levels in self._levels
+        )
+        return {"level_time": self._times[::width], "busy": busy, "queued": queued}
+
+    def gantt_data(self, cluster: int, since_s: float, until_s: float) -> tuple[RunData, Ints, int]:
+        rows = self._jobs.rows_on(cluster, since_s, until_s)
+        return self._run, np.sort(rows[-MAX_BARS:]), len(rows)
+
+    def job(self, vo: int, number: int, time_s: float) -> Answer:
+        self._check(vo, self.vos)
+        if not ((self._jobs.vo == vo) & (self._jobs.number == number)).any():
+            missing = f"There is no job {number} of {self.vos[vo]} in this run."
+            return {"lines": [], "now": [missing]}
+        if self._events is None:
+            return super().job(vo, number, time_s)
+        from grid.results.history import job_story
+
+        key, time_us = (self.vos[vo], number), from_seconds(time_s)
+        mine = self._events_of(key)
+        lines = [
+            [line.time_us / SECOND_US, line.text]
+            for line in job_story(key, mine)
+            if line.time_us <= time_us
+        ]
+        return {
+            "lines": lines, "now": self._events.explain(key, mine, time_us), "has_events": True,
+        }  # fmt: skip
+
+    @cached_property
+    def _ages(self) -> BeliefAges | None:
+        from grid.results.belief_ages import belief_ages
+
+        return None if self._events is None else belief_ages(self._events, self.vos)
+
+    @cached_property
+    def _times(self) -> Floats:
+        """The beginnings of the intervals of the series, which all clusters share."""
+        times: Floats = self._run.series["time_s"].to_numpy()
+        return times[: len(times) // len(self.clusters)]
+
+    @cached_property
+    def _levels(self) -> tuple[Floats, Floats]:
+        """Busy CPUs and queued jobs. Shapes (clusters, intervals)."""
+        shape = len(self.clusters), len(self._times)
+        busy, queued = (
+            np.nan_to_num(self._run.series[name].to_numpy(zero_copy_only=False)).reshape(shape)
+            for name in ("busy_cpus", "queued")
+        )
+        return busy, queued
+
+
+def _table_of(run: RunData) -> JobTable:
+    names = list(dict.fromkeys(name for _, name in run.clusters))
+    host, name = run.positions("executed_vo", run.vos), run.positions("cluster", names)
+    cluster_of = np.full((len(run.vos) + 1, len(names) + 1), -1, np.int64)
+    for place, (vo, cluster) in enumerate(run.clusters):
+        cluster_of[run.vos.index(vo), names.index(cluster)] = place
+    final: Ints = np.maximum(run.positions("state", list(STATES)), COMPLETED)
+    return JobTable(
+        vos=len(run.vos),
+        vo=run.positions("vo", run.vos),
+        host=host,
+        cluster=cluster_of[host, name],
+        final=final,
+        number=run.column("job_id").astype(np.int64),
+        processors=run.column("requested_number_of_resources").astype(np.int64),
+        hops=run.column("hops").astype(np.int64),
+        submitted=run.column("submission_time"),
+        assigned=run.column("assigned_time"),
+        started=run.column("starting_time"),
+        ended=run.column("finish_time"),
+        estimate=run.column("requested_time"),
+        utility=run.column("utility"),
+    )
+
+
+def _messages(look: Look | None) -> dict[str, int]:
+    """Messages handled so far by kind, the most frequent first."""
+    counted: Counter[str] = Counter()
+    for process in look.processes if look is not None else ():
+        counted.update(process.messages)
+    return dict(counted.most_common())
+
+
+def _cpu_shares(look: Look, before: Look) -> list[float]:
+    """The share of the time since the look before in which each process used a CPU."""
+    real_s = look.real_s - before.real_s
+    if real_s <= 0 or len(look.processes) != len(before.processes):
+        return []
+    used = [
+        one.cpu_s - old.cpu_s for one, old in zip(look.processes, before.processes, strict=True)
+    ]
+    return [round(max(0.0, min(1.0, seconds / real_s)), 3) for seconds in used]
+
+
+def in_words(interventions: Sequence[Intervention | Refusal]) -> list[list[Any]]:
+    """Interventions in a live run, refused ones included: rows of (time, text)."""
+    return [[one.time_us / SECOND_US, one.in_words()] for one in interventions]
+
+
+def plain(values: Floats) -> list[float | None]:
+    """Numbers for JSON, None for what is not known."""
+    return [float(f"{one:.9g}") if math.isfinite(one) else None for one in values.tolist()]

@@ -1,0 +1,168 @@
+"""The page of a sweep: its numbers are those of the sweep's folder, and the sweep is the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from grid.integrations.watch.page_process import live_page
+from grid.integrations.watch.sweep_view import MAX_ROWS, SweepView
+from grid.lab.experiment import load_experiment
+from grid.lab.sweep import Place, Sweep, run_sweep
+from grid.results.sweep_look import Cell, SweepBeginning, SweepNews
+from tests.integrations.watch.pages import get, served, write_scenario
+from tests.lab.report import chromium
+from tests.lab.report.small_reports import EXPERIMENT, SCENARIO
+
+HERE = Place(in_process=True)
+WITH_METRICS = EXPERIMENT + "metrics: [response_time_mean, hops_mean]\n"
+
+
+class Reports:
+    """Keeps what a sweep reports."""
+
+    def __init__(self) -> None:
+        self.reports: list[SweepNews] = []
+
+    def __call__(self, report: SweepBeginning | SweepNews) -> None:
+        if isinstance(report, SweepBeginning):
+            self.beginning, self.view = report, SweepView(report)
+        else:
+            self.reports.append(report)
+            self.view.take(report)
+
+
+def swept(
+    folder: Path, text: str = WITH_METRICS, scenario: str = SCENARIO, place: Place = HERE
+) -> tuple[Sweep, Reports]:
+    write_scenario(folder, scenario)
+    file, reports = folder / "experiment.yaml", Reports()
+    file.write_text(text)
+    return run_sweep(load_experiment(file), file, folder / "sweep", place, tell=reports), reports
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Reports]:
+    return swept(tmp_path_factory.mktemp("swept"))
+
+
+def test_the_table_has_the_means_of_the_runs(sweep: tuple[Sweep, Reports]) -> None:
+    done, reports = sweep
+    answer = reports.view.answer()
+    assert answer["metrics"] == ["response time, mean (s)", "hops, mean"]
+    assert (answer["runs"], answer["done"], answer["failed"], answer["over"]) == (12, 12, 0, True)
+    expected: dict[tuple[str, ...], list[float]] = {}
+    for case in json.loads((done.folder / "sweep.json").read_text())["cases"]:
+        record = json.loads((done.folder / "runs" / f"{case['key']}.json").read_text())
+        point = tuple(map(str, case["point"].values()))
+        expected.setdefault(point, []).append(record["metrics"]["grid"]["response_time_mean"])
+    for point, runs, spreads in answer["rows"]:
+        values = expected.pop(tuple(map(str, point)))
+        assert runs == 3 == answer["seeds"]
+        assert spreads[0] == pytest.approx([fmean(values), min(values), max(values)])
+    assert not expected
+
+
+def test_results_arrive_one_by_one_with_the_time_left(sweep: tuple[Sweep, Reports]) -> None:
+    _, reports = sweep
+    view, counts = SweepView(reports.beginning), []
+    for one in reports.reports[:-1]:
+        view.take(one)
+        answer = view.answer()
+        counts.append(sum(runs for _, runs, _ in answer["rows"]))
+        assert counts[-1] == answer["done"]
+        assert (answer["left_s"] is None) == (answer["done"] == 0)
+    assert counts == sorted(counts) and set(counts) == set(range(13))
+
+
+def test_earlier_runs_are_reported_at_once(sweep: tuple[Sweep, Reports]) -> None:
+    done, first = sweep
+    file, reports = done.folder.parent / "experiment.yaml", Reports()
+    again = run_sweep(load_experiment(file), file, done.folder, HERE, tell=reports)
+    assert again.kept == 12 == len(reports.reports[0].cells)
+    rows = zip(reports.view.answer()["rows"], first.view.answer()["rows"], strict=True)
+    assert all(one[:2] == other[:2] for one, other in rows)
+
+
+def test_failed_runs_are_reported(tmp_path: Path) -> None:
+    good = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
+    (tmp_path / "good.swf").write_text(good)
+    (tmp_path / "bad.swf").write_text(good + "2 0 x\n")
+    scenario = "parameters: {trace: good.swf}\nvos: [{name: a, clusters: [{processors: 2}], "
+    scenario += 'workload: {trace: "${trace}", enters: cluster}}]\n'
+    text = "name: f\nscenario: scenario.yaml\naxes: {trace: [good.swf, bad.swf]}\nseeds: 2\n"
+    done, reports = swept(tmp_path, text, scenario)
+    answer = reports.view.answer()
+    assert answer["failed"] == len(done.failures) == len(answer["failures"]) > 0
+    assert "seed 1" in answer["failures"][0] and answer["over"]
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("ray_session")
+def test_a_sweep_on_ray_reports_the_same(tmp_path: Path, sweep: tuple[Sweep, Reports]) -> None:
+    _, reports = swept(tmp_path, place=Place())
+    answer, expected = reports.view.answer(), sweep[1].view.answer()
+    assert (answer["done"], answer["failed"], answer["over"]) == (12, 0, True)
+    for row, right in zip(answer["rows"], expected["rows"], strict=True):
+        assert row[:2] == right[:2]
+        for one, other in zip(row[2], right[2], strict=True):
+            assert one == pytest.approx(other)
+
+
+def test_the_time_left_excludes_the_start_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = [0.0]
+    name = "grid.integrations.watch.sweep_view.time.monotonic"
+    monkeypatch.setattr(name, lambda: clock[0])
+    view = SweepView(SweepBeginning("s", ("n",), ((1,),), 4, ("wait_mean",)))
+    for at, done, running in ((0.0, 0, 0), (30.0, 0, 2), (31.0, 0, 2), (32.0, 1, 2)):
+        clock[0] = at
+        view.take(SweepNews(4, 0, done, 0, running))
+    assert view.answer()["left_s"] == 6.0
+
+
+def test_the_page_shows_the_sweep_until_it_ends(tmp_path: Path) -> None:
+    write_scenario(tmp_path)
+    file, addresses = tmp_path / "experiment.yaml", list[str]()
+    file.write_text(EXPERIMENT.replace("seeds: 3", "seeds: 1"))
+    with live_page(addresses.append) as page:
+        run_sweep(load_experiment(file), file, tmp_path / "sweep", HERE, tell=page.tell)
+        while not (answer := json.loads(get(addresses[0], "sweep")[1]))["over"]:
+            pass
+        assert answer["done"] == 4
+        assert get(addresses[0])[0] == 200
+        assert get(addresses[0], "intervene")[0] == 404
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1920, "light")])
+def test_its_page_in_a_browser(
+    browser: chromium.Browser, sweep: tuple[Sweep, Reports], width: int, scheme: str
+) -> None:
+    _, reports = sweep
+    view = SweepView(reports.beginning)
+    with served(view) as address:
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        browser.ask("Emulation.setEmulatedMedia", features=features)
+        browser.show(address, width)
+        browser.wait_for("document.querySelectorAll('#table tbody tr').length === 4")
+        for one in reports.reports[:6]:
+            view.take(one)
+        browser.wait_for("document.getElementById('what').textContent.includes('5 of 12')")
+        view.take(reports.reports[-1]._replace(failures=("ttl=1, seed 2: no",), failed=1, done=11))
+        browser.wait_for("document.getElementById('what').textContent.includes('has ended')")
+        browser.wait_for("!document.getElementById('failed').hidden")
+        assert browser.value("document.documentElement.scrollWidth") <= width
+        assert browser.complaints == []
+        assert all(url.startswith((address, "data:")) for url in browser.requests)
+
+
+def test_a_long_table_is_cut() -> None:
+    points = tuple((number,) for number in range(MAX_ROWS + 7))
+    view = SweepView(SweepBeginning("long", ("n",), points, 1, ("wait_mean",)))
+    cell = Cell(MAX_ROWS + 6, {"wait_mean": float("nan")})
+    view.take(SweepNews(len(points), 0, 1, 0, 2, (cell, Cell(0, {}))))
+    answer = view.answer()
+    assert (len(answer["rows"]), answer["more"]) == (MAX_ROWS, 7)
+    assert answer["rows"][0] == [[0], 1, [None]]
