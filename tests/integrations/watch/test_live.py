@@ -1,4 +1,4 @@
-"""Faults that are injected on the page of a live run: every job ends once, and the run records them."""
+"""Faults injected on the page of a live run: every job ends once, and the run records them."""
 
 from __future__ import annotations
 

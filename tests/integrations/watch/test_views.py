@@ -1,4 +1,4 @@
-"""What the page of a run shows, against the tables of the run's folder; in progress and finished."""
+"""What the page of a run shows, in progress and finished, against the tables of its folder."""
 
 from __future__ import annotations
 
