@@ -35,7 +35,7 @@ _OF_JOBS = {
     "vo": "Name of the VO of its user.",
     "user": "Number of the user within the VO; -1: no user is named.",
     "submit_us": "When the user submitted it.",
-    "processors": "CPUs that it holds from start to end.",
+    "cpus": "CPUs that it holds from start to end.",
     "estimate_us": "How long the user says that it runs, on a CPU of `reference_mips`. A local "
     "policy sees what `estimates` of its cluster tells it.",
     "run_us": "How long it truly runs there. A fair rule or selection does not look at it.",
@@ -117,7 +117,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
     Request: {
         "job": "The job of another VO that shall be assigned a resource of this one, a `Job`.",
         "jobs": "How many jobs of that VO are here: running, waiting, or with a place held.",
-        "processors": "How many CPUs these have or ask for.",
+        "cpus": "How many CPUs these have or ask for.",
         "assigned": "How many CPUs of this VO are promised to jobs of any VO.",
         "cpus": "How many CPUs this VO has.",
         "now": "Virtual time, in microseconds.",

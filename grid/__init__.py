@@ -9,8 +9,8 @@ Scenarios and experiments are files in YAML, or mappings with the same keys and 
 >>> run = grid.run(scenario)
 >>> run.metrics["grid"]["jobs_completed"], len(run.jobs())
 (5, 6)
->>> pool = {"name": "pool", "policy": "easy", "processors": 4}
->>> jobs = [{"submit_s": 10 * n, "run_s": 60, "processors": 1 + n % 4} for n in range(8)]
+>>> pool = {"name": "pool", "policy": "easy", "cpus": 4}
+>>> jobs = [{"submit_s": 10 * n, "run_s": 60, "cpus": 1 + n % 4} for n in range(8)]
 >>> described = {"vos": [{"name": "lab", "clusters": [pool], "workload": {"jobs": jobs}}]}
 >>> grid.run(described, set={"seed": 7}).metrics["vos"]["lab"]["jobs_completed"]
 8

@@ -63,7 +63,7 @@ def _asked_for(file: str, settings: list[str], count: int) -> tuple[JobTable, in
     (vo,) = grid.vos
     (table,) = grid.direct
     if table is None:
-        raise SystemExit(f"{file}: its jobs do not enter the cluster itself (enters: cluster)")
+        raise SystemExit(f"{file}: its jobs do not enter the cluster itself (entry_point: cluster)")
     return table.take(slice(count)), vo.clusters[0].machines[0].cpus
 
 

@@ -41,7 +41,7 @@ def command(words: list[str], hidden: list[str], folder: Path) -> tuple[int, lis
 
 
 def scenario(policy: object) -> str:
-    pool = {"name": "pool", "processors": 4, "policy": policy}
+    pool = {"name": "pool", "cpus": 4, "policy": policy}
     listed = {"jobs": [{"submit_s": 0, "run_s": 5}]}
     lab = {"name": "lab", "clusters": [pool], "workload": listed}
     return yaml.safe_dump({"name": "small", "vos": [lab]})

@@ -31,7 +31,7 @@ def trace(
         Path, typer.Argument(help="A log: .gwf, .parquet, else SWF.", show_default=False)
     ],
     to: Target = None,
-    processors: Processors = None,
+    cpus: Processors = None,
     from_s: Annotated[
         float | None, typer.Option(min=0, help="Only jobs submitted then or later.")
     ] = None,
@@ -43,10 +43,10 @@ def trace(
         list[int] | None, typer.Option(help="No jobs of these users.", show_default=False)
     ] = None,
     status: Annotated[list[int] | None, typer.Option(help="Only jobs of these statuses.")] = None,
-    min_processors: Annotated[
+    min_cpus: Annotated[
         int | None, typer.Option(min=1, help="Only jobs of so many processors or more.")
     ] = None,
-    max_processors: Annotated[
+    max_cpus: Annotated[
         int | None, typer.Option(min=1, help="Only jobs of so many processors or fewer.")
     ] = None,
     shift_s: Annotated[
@@ -66,9 +66,9 @@ def trace(
 
     if from_s is not None and before_s is not None and from_s >= before_s:
         wrong([f"--from-s: found {from_s:g}, expected less than --before-s, {before_s:g}"])
-    if min_processors is not None and min_processors > (max_processors or min_processors):
-        found = f"found {min_processors}"
-        wrong([f"--min-processors: {found}, expected at most --max-processors, {max_processors}"])
+    if min_cpus is not None and min_cpus > (max_cpus or min_cpus):
+        found = f"found {min_cpus}"
+        wrong([f"--min-cpus: {found}, expected at most --max-cpus, {max_cpus}"])
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
         if to is not None:
             _check_target(to, log)
@@ -81,14 +81,14 @@ def trace(
             users=user or None,
             without_users=without_user or (),
             statuses=status or None,
-            min_processors=min_processors,
-            max_processors=max_processors,
+            min_processors=min_cpus,
+            max_processors=max_cpus,
         )
         chosen = _moved(chosen, shift_s, interarrival_factor)
         if to is not None:
             display.stage("writing the log")
             write_log(chosen, to)
-    said = describe(chosen, max_processors=processors)
+    said = describe(chosen, max_processors=cpus)
     said["left_out"] = {"filtered": len(read) - len(chosen), **said["left_out"]}
     _print(chosen, said, as_json=json)
     if to is not None:

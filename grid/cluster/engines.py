@@ -60,7 +60,9 @@ FEATURES = {
     "machine outages": Feature("machines", lambda wanted: wanted.outages and "outages of machines"),
     "memory": Feature("machines", _memory),
     "licenses": Feature("licenses", lambda wanted: wanted.platform.licenses and "licenses"),
-    "binding to machines": Feature("bind", lambda wanted: wanted.platform.by_machine and "machine"),
+    "binding to machines": Feature(
+        "resource", lambda wanted: wanted.platform.by_machine and "machine"
+    ),
     "one job a machine": Feature(
         "one_job_a_machine", lambda wanted: wanted.platform.one_job_a_machine and "true"
     ),

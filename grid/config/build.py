@@ -359,9 +359,9 @@ class Grid:
     def rule_of(self, vo: VirtualOrganization) -> Any:
         """How jobs of the VO are forwarded."""
         protocol = self.settings.protocol
-        name, settings = name_and_settings(protocol.when_busy)
-        if vo.when_busy is not None:
-            name, settings = vo.when_busy, vo.when_busy_settings
+        name, settings = name_and_settings(protocol.forwarding)
+        if vo.forwarding is not None:
+            name, settings = vo.forwarding, vo.forwarding_settings
         return self.plugins.make(FORWARDING, name, dict(settings))
 
     def _distances(self, position: int) -> Distances:

@@ -83,8 +83,8 @@ def _sizes(scenario: Scenario) -> Iterator[Problem]:
 
 def _machine_sizes(cluster: ClusterSection) -> Iterator[tuple[int, int]]:
     """Pairs of (number of machines, CPUs of each); of generated machines, one CPU each."""
-    if cluster.processors is not None:
-        yield 1, cluster.processors
+    if cluster.cpus is not None:
+        yield 1, cluster.cpus
     elif isinstance(cluster.machines, GeneratedMachinesSection):
         yield cluster.machines.count, 1
     else:
@@ -152,7 +152,7 @@ def _machine_count(cluster: ClusterSection) -> int:
 
 def _entities(vo: VoSection, scenario: Scenario) -> Iterator[str]:
     """The entities of the VOs of one section."""
-    is_direct = vo.workload is not None and vo.workload.enters == "cluster"
+    is_direct = vo.workload is not None and vo.workload.entry_point == "cluster"
     shares = scenario.workload is not None
     for name in vo.names:
         clusters = [cluster.name for cluster in vo.clusters]
@@ -181,9 +181,9 @@ def _grid_workload(scenario: Scenario) -> Iterator[Problem]:
     if workload.jobs is not None:
         expected = "a trace or a generator: a list of jobs does not say whose they are"
         yield ("workload", "jobs"), "a list of jobs", expected
-    if workload.enters == "cluster":
+    if workload.entry_point == "cluster":
         expected = "scheduler: the jobs of a whole grid come to the Local Schedulers"
-        yield ("workload", "enters"), "'cluster'", expected
+        yield ("workload", "entry_point"), "'cluster'", expected
 
 
 def _vo_workloads(scenario: Scenario) -> Iterator[Problem]:
@@ -193,32 +193,32 @@ def _vo_workloads(scenario: Scenario) -> Iterator[Problem]:
         if vo.workload is None:
             continue
         limit = widest
-        if vo.workload.enters == "cluster":
+        if vo.workload.entry_point == "cluster":
             limit = _widest(vo.clusters, scenario.plugins)
             if len(vo.clusters) != 1:
                 found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
-                yield ("vos", v, "workload", "enters"), found, "a VO with one cluster"
+                yield ("vos", v, "workload", "entry_point"), found, "a VO with one cluster"
         yield from _jobs(vo.workload, limit, ("vos", v, "workload", "jobs"))
         yield from _annotations(vo.workload, ("vos", v, "workload"))
 
 
 def _annotations(workload: WorkloadSection, path: Path) -> Iterator[Problem]:
-    if workload.annotate is not None:
-        yield from _requirements(workload.annotate, (*path, "annotate", "requirements"))
+    if workload.attributes is not None:
+        yield from _requirements(workload.attributes, (*path, "attributes", "requirements"))
 
 
 def _end_of_time(scenario: Scenario) -> Iterator[Problem]:
     """Written jobs that cannot end before virtual time does, even if no CPU ever idles."""
     vos = scenario.vos or ()
     busy = [v for v, vo in enumerate(vos) if vo.workload is not None and vo.workload.jobs]
-    if not busy or scenario.faults is not None or scenario.protocol.when_busy == "reject":
+    if not busy or scenario.faults is not None or scenario.protocol.forwarding == "reject":
         return
     everywhere = [cluster for vo in vos for cluster in vo.clusters for _ in vo.names]
     work = sum(_certain_work(vos[v].workload, everywhere) * len(vos[v].names) for v in busy)
     yield from _too_late(work, everywhere, ("vos", busy[0], "workload", "jobs"))
     for v in busy:
         workload = vos[v].workload
-        if workload is not None and workload.enters == "cluster":
+        if workload is not None and workload.entry_point == "cluster":
             own = _certain_work(workload, vos[v].clusters)
             yield from _too_late(own, vos[v].clusters, ("vos", v, "workload", "jobs"))
 
@@ -227,10 +227,10 @@ def _certain_work(workload: WorkloadSection | None, clusters: Sequence[ClusterSe
     """Million instructions of the jobs that will run, whatever happens."""
     factor = min(1.0, *(cluster.estimate_factor for cluster in clusters))
     jobs = (workload.jobs if workload is not None else None) or ()
-    if workload is not None and workload.annotate is not None:
+    if workload is not None and workload.attributes is not None:
         jobs = ()
     each = [
-        min(job.run_s, (job.estimate_s or job.run_s) * factor) * job.processors
+        min(job.run_s, (job.estimate_s or job.run_s) * factor) * job.cpus
         for job in jobs
         if not job.requirements
     ]
@@ -244,7 +244,7 @@ def _too_late(work: float, clusters: Sequence[ClusterSection], path: Path) -> It
             return
         machines = cluster.machines or ()
         capacity += sum(machine.count * machine.cpus * machine.mips for machine in machines)
-        capacity += (cluster.processors or 0) * cluster.mips
+        capacity += (cluster.cpus or 0) * cluster.mips
     if work >= END_S * capacity:
         found = f"work for {work / capacity:.3g} s on all CPUs together"
         yield path, found, f"less than {END_S:.3g} s, the end of virtual time"
@@ -271,9 +271,9 @@ def _jobs(workload: WorkloadSection, widest: int | None, path: Path) -> Iterator
         if numbers.setdefault(number, index) != index:
             expected = "a number of its own for each job (default: its place, from 1)"
             yield (*path, index, "number"), f"{number} again", expected
-        if widest is not None and job.processors > widest:
+        if widest is not None and job.cpus > widest:
             expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
-            yield (*path, index, "processors"), str(job.processors), expected
+            yield (*path, index, "cpus"), str(job.cpus), expected
         yield from _requirements(job, (*path, index, "requirements"))
 
 

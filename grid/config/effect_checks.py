@@ -36,7 +36,7 @@ PAST_SCHEDULER = (
 ANY_MACHINE = "cluster, for the VO's jobs enter it directly, and no selection binds them"
 NONE_TO_CUT_OFF = "a VO that sends messages, for this one's jobs enter its cluster directly"
 OF_THE_SCHEDULER = (
-    "selection", "cluster_choice", "when_busy", "admission", "priority", "joins_s", "leaves_s",
+    "selection", "cluster_choice", "forwarding", "admission", "priority", "joins_s", "leaves_s",
 )  # fmt: skip
 """Keys of a VO that say what becomes of jobs that come by Local Schedulers."""
 
@@ -65,22 +65,22 @@ def direct_problems(scenario: Scenario) -> Iterator[Problem]:
 
 
 def _is_direct(vo: VoSection) -> bool:
-    return vo.workload is not None and vo.workload.enters == "cluster"
+    return vo.workload is not None and vo.workload.entry_point == "cluster"
 
 
 def _of_vo(vo: VoSection, path: Path) -> Iterator[Problem]:
     yield from _given(vo, path, PAST_SCHEDULER, OF_THE_SCHEDULER)
     for c, cluster in enumerate(vo.clusters):
-        if cluster.bind == "machine":
-            yield (*path, "clusters", c, "bind"), AS_WRITTEN, ANY_MACHINE
+        if cluster.resource == "machine":
+            yield (*path, "clusters", c, "resource"), AS_WRITTEN, ANY_MACHINE
     workload, wanted = vo.workload, ("requirements",)
     if workload is None:
         return
     for j, job in enumerate(workload.jobs or ()):
         yield from _given(job, (*path, "workload", "jobs", j), PAST_SCHEDULER, wanted)
-    if workload.annotate is not None:
-        annotate = (*path, "workload", "annotate")
-        yield from _given(workload.annotate, annotate, PAST_SCHEDULER, wanted)
+    if workload.attributes is not None:
+        attributes = (*path, "workload", "attributes")
+        yield from _given(workload.attributes, attributes, PAST_SCHEDULER, wanted)
 
 
 def _partitions(faults: FaultsSection, direct: set[str]) -> Iterator[Problem]:
@@ -108,7 +108,7 @@ SAMPLE = 100
 
 NEVER_ASKED = (
     "no choice of clusters, for there is never one: it takes several clusters whose jobs the "
-    "selection does not bind to a machine (`bind: cluster`, gangs)"
+    "selection does not bind to a machine (`resource: cluster`, gangs)"
 )
 
 
@@ -139,7 +139,7 @@ def _of_sites(scenario: Scenario, faults: FaultsSection | None) -> Iterator[Prob
         return
     pool = ClusterSection(
         name="pool",
-        processors=1,
+        cpus=1,
         policy=section.policy,
         overrun=section.overrun,
         estimates=section.estimates,
@@ -215,10 +215,10 @@ class _Wait(NamedTuple):
 
 
 def message_time_problems(scenario: Scenario) -> Iterator[Problem]:
-    rules: list[tuple[Path, Given]] = [(("protocol", "when_busy"), scenario.protocol.when_busy)]
+    rules: list[tuple[Path, Given]] = [(("protocol", "forwarding"), scenario.protocol.forwarding)]
     for v, vo in enumerate(scenario.vos or ()):
-        if vo.when_busy is not None:
-            rules.append((("vos", v, "when_busy"), vo.when_busy))
+        if vo.forwarding is not None:
+            rules.append((("vos", v, "forwarding"), vo.forwarding))
     local_us = from_seconds(scenario.network.local_latency_s)
     for path, rule in rules:
         yield from _lease(path, rule, to_seconds(local_us))

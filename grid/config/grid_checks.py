@@ -49,7 +49,7 @@ END_S = to_seconds(NEVER)
 NO_MEMORY = "none, for no machine of the grid gives its ram_mb"
 
 _PLUGINS_OF_A_VO = {
-    "selection": SELECTIONS, "cluster_choice": CLUSTER_CHOICES, "when_busy": FORWARDING,
+    "selection": SELECTIONS, "cluster_choice": CLUSTER_CHOICES, "forwarding": FORWARDING,
     "admission": ADMISSION,
 }  # fmt: skip
 _PLUGINS_OF_A_CLUSTER = {"policy": POLICIES, "processor_choice": PROCESSOR_CHOICES}
@@ -297,7 +297,7 @@ def past_the_end(
     for position, (vo, table) in enumerate(zip(vos, direct, strict=True)):
         if table is not None:
             yield from _too_much_work(("direct", position), [table], vo.clusters)
-    if settings.protocol.when_busy != "reject":
+    if settings.protocol.forwarding != "reject":
         tables = [table for table in submitted if table is not None]
         yield from _too_much_work(("submitted",), tables, everywhere)
 

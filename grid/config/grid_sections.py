@@ -53,7 +53,7 @@ class ProtocolSection(Section):
     ttl: Annotated[int, Field(ge=0, le=1000, strict=True)] = Field(
         default=3, description="How many times a job may be forwarded from VO to VO."
     )
-    when_busy: PluginSection | PluginName = Field(
+    forwarding: PluginSection | PluginName = Field(
         default="queue",
         description="The rule of forwarding: whether a job leaves its VO or stays, above all where "
         "no suitable resource is free. `queue`: it queues at the best one. `forward`: it goes to "

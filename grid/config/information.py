@@ -100,8 +100,8 @@ class GridInformation:
         protocol, find = self._settings.protocol, self._parts.find
         wanting: list[Any] = list(self._selections.values())
         wanting.append(find(DISCOUNTS, name_and_settings(protocol.discount)[0]).target)
-        when_busy, _ = name_and_settings(protocol.when_busy)
-        rules = [when_busy, *(vo.when_busy for vo in self._vos if vo.when_busy)]
+        forwarding, _ = name_and_settings(protocol.forwarding)
+        rules = [forwarding, *(vo.forwarding for vo in self._vos if vo.forwarding)]
         wanting += [find(FORWARDING, rule).target for rule in dict.fromkeys(rules)]
         return any(getattr(one, "needs_work", False) for one in wanting)
 
@@ -130,7 +130,7 @@ class GridInformation:
 
     def _decides_by_class(self, vo: VirtualOrganization) -> bool:
         protocol, find = self._settings.protocol, self._parts.find
-        rule = find(FORWARDING, vo.when_busy or name_and_settings(protocol.when_busy)[0]).target
+        rule = find(FORWARDING, vo.forwarding or name_and_settings(protocol.forwarding)[0]).target
         admits = find(ADMISSION, vo.admission).target
         return (
             any(rule is one for one in BY_CLASS)

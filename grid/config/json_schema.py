@@ -26,8 +26,8 @@ _NAMED = (
     ("VoSection", "selection", SELECTIONS),
     ("VoSection", "cluster_choice", CLUSTER_CHOICES),
     ("ClusterSection", "processor_choice", PROCESSOR_CHOICES),
-    ("ProtocolSection", "when_busy", FORWARDING),
-    ("VoSection", "when_busy", FORWARDING),
+    ("ProtocolSection", "forwarding", FORWARDING),
+    ("VoSection", "forwarding", FORWARDING),
     ("VoSection", "admission", ADMISSION),
     ("VosFromTraceSection", "admission", ADMISSION),
 )

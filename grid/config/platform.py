@@ -61,7 +61,7 @@ def _membership(section: VoSection) -> Membership:
 
 
 def _own_rule(section: VoSection) -> tuple[str | None, tuple[tuple[str, Any], ...]]:
-    return (None, ()) if section.when_busy is None else name_and_settings(section.when_busy)
+    return (None, ()) if section.forwarding is None else name_and_settings(section.forwarding)
 
 
 def vos_from_sites(
@@ -74,9 +74,9 @@ def vos_from_sites(
     """
     weights = np.array([_weight(section.sizing, table) for _, table in sites])
     widest = np.array([int(table.processors.max(initial=1)) for _, table in sites])
-    if section.total_processors < widest.sum():
+    if section.total_cpus < widest.sum():
         raise ValueError(f"at least {widest.sum()}, for the widest job of each site")
-    sizes = share_out(section.total_processors, weights, widest)
+    sizes = share_out(section.total_cpus, weights, widest)
     policy, settings = name_and_settings(section.policy)
     gangs = _is_for_gangs(policy, settings, parts)
     admission, admission_settings = name_and_settings(section.admission)
@@ -160,7 +160,7 @@ def cluster_of(section: ClusterSection, vo: str, scenario: Scenario) -> Cluster:
         machines,
         policy,
         settings,
-        by_machine=(section.bind or ("cluster" if gangs else "machine")) == "machine",
+        by_machine=(section.resource or ("cluster" if gangs else "machine")) == "machine",
         licenses=written or generated,
         overrun=section.overrun,
         estimates=section.estimates,
@@ -201,8 +201,8 @@ def _machines(
     section: ClusterSection, where: str, scenario: Scenario
 ) -> tuple[tuple[Machine, ...], tuple[License, ...]]:
     """The machines, and the licenses that a generator made with them."""
-    if section.processors is not None:
-        pool = Machine("pool", section.processors, section.mips)
+    if section.cpus is not None:
+        pool = Machine("pool", section.cpus, section.mips)
         return _with_power((pool,), section), ()
     if isinstance(section.machines, GeneratedMachinesSection):
         from grid.workload.generators import generate_machines

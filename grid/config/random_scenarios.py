@@ -64,7 +64,7 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "probes": {"count": (1, 2), "timeout_s": (0.1, 5.0), "keep": (False, True)},
     "by_age": {"horizon_s": (1.0, 60.0)},
     "limited": {
-        "jobs": (None, 0, 1, 3), "processors": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
+        "jobs": (None, 0, 1, 3), "cpus": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
     },
 }  # fmt: skip
 """What settings of parts are drawn from; others have none, or keep their defaults."""
@@ -74,7 +74,7 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
     """The scenario with another rule of forwarding, another TTL and so on, drawn with `seed`."""
     stream = random_stream(seed, "decisions")
     changes: dict[str, Any] = {
-        "when_busy": _part(FORWARDING, stream),
+        "forwarding": _part(FORWARDING, stream),
         "information": _one_of(("all", _part(INFORMATION, stream)), stream),
         "discount": _one_of(("as_told", _part(DISCOUNTS, stream)), stream),
         "ttl": _one_of((0, 1, 2, 3, 6), stream),
@@ -97,7 +97,7 @@ def _between(overlay: PluginSection, scenario: Scenario) -> PluginSection:
 
 def _drawn(vo: VoSection, stream: np.random.Generator) -> VoSection:
     changes: dict[str, Any] = {
-        "when_busy": _one_of((None, None, _part(FORWARDING, stream)), stream),
+        "forwarding": _one_of((None, None, _part(FORWARDING, stream)), stream),
         "selection": _part(SELECTIONS, stream),
         "admission": _one_of(("everyone", _part(ADMISSION, stream)), stream),
         "priority": _one_of(("none", "home", "afar"), stream),

@@ -70,7 +70,7 @@ VoPriority = Annotated[
         "CPUs are left over. Default: none, all wait in the cluster."
     ),
 ]
-VoWhenBusy = Annotated[
+VoForwarding = Annotated[
     PluginSection | PluginName | None,
     Field(description="The VO's own rule of forwarding. Default: that of the protocol."),
 ]
@@ -160,8 +160,8 @@ class ClusterSection(Section):
 
     name: Name = Field(default="cluster", description="Its name within the VO.")
     policy: LocalPolicy = "fcfs"
-    processors: Count | None = Field(
-        default=None, description="One pool of so many `linux` processors, instead of `machines`."
+    cpus: Count | None = Field(
+        default=None, description="One pool of this number of `linux` CPUs, instead of `machines`."
     )
     mips: Mips = Field(
         default=1000.0,
@@ -176,7 +176,7 @@ class ClusterSection(Section):
     licenses: tuple[LicenseSection, ...] = Field(
         default=(), description="Licenses that float among the machines of the cluster."
     )
-    bind: Literal["machine", "cluster"] | None = Field(
+    resource: Literal["machine", "cluster"] | None = Field(
         default=None,
         description="`machine`: a selected job runs on the machine that the selection chose. "
         "`cluster`: the local policy may take any machine of the cluster. Default: machine, but "
@@ -199,8 +199,8 @@ class ClusterSection(Section):
 
     @model_validator(mode="after")
     def _one_kind_of_resource(self) -> ClusterSection:
-        if (self.processors is None) == (self.machines is None):
-            raise ValueError("exactly one of `processors` and `machines`")
+        if (self.cpus is None) == (self.machines is None):
+            raise ValueError("exactly one of `cpus` and `machines`")
         if self.machines is not None and self.mips != type(self).model_fields["mips"].default:
             raise ValueError("`mips` in each entry of `machines`: here they are those of a pool")
         if self.machines is not None and (self.watts_idle or self.watts_busy):
@@ -222,9 +222,9 @@ class VoSection(Section):
     cluster_choice: PluginSection | PluginName = Field(
         default="least_load",
         description="How the Grid Dispatcher chooses among the clusters, in a VO of several, for "
-        "jobs that are bound to no machine (`bind: cluster`, gangs).",
+        "jobs that are bound to no machine (`resource: cluster`, gangs).",
     )
-    when_busy: VoWhenBusy = None
+    forwarding: VoForwarding = None
     admission: VoAdmission = "everyone"
     priority: VoPriority = "none"
     joins_s: Joins = 0.0
@@ -247,7 +247,7 @@ class VoSection(Section):
 class VosFromTraceSection(Section):
     """A VO of one pool for each value that the workload's `route` field takes in its trace."""
 
-    total_processors: Count = Field(
+    total_cpus: Count = Field(
         description="Processors of all these VOs together. A VO has at least as many as its widest "
         "job, and the others share the rest."
     )

@@ -23,8 +23,8 @@ def stall_span_us(grid: Grid) -> Time | None:
         return from_seconds(protocol.stall_after_s)
     if not any(table is not None for table in grid.submitted):
         return None
-    policies = [name_and_settings(protocol.when_busy)]
-    policies += [(vo.when_busy, vo.when_busy_settings) for vo in grid.vos if vo.when_busy]
+    policies = [name_and_settings(protocol.forwarding)]
+    policies += [(vo.forwarding, vo.forwarding_settings) for vo in grid.vos if vo.forwarding]
     plugins = [(FORWARDING, *policy) for policy in policies]
     plugins.append((INFORMATION, *name_and_settings(protocol.information)))
     waits_s = to_seconds(network.longest_us) + network.local_latency_s

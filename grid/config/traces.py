@@ -93,7 +93,7 @@ class Traces:
 
         Raises InputError, with mistakes against the log or the keys of the workload.
         """
-        key = f"{max_processors} {workload.model_dump_json(exclude={'enters', 'annotate'})}"
+        key = f"{max_processors} {workload.model_dump_json(exclude={'entry_point', 'attributes'})}"
         if key not in self._read:
             self._read[key] = _jobs(workload, max_processors, _WorkloadField(self.file, where))
         read, path = self._read[key], str(workload.trace)
@@ -210,8 +210,8 @@ def _filtered(
         before_us=None if wanted.before_s is None else from_seconds(wanted.before_s),
         users=wanted.users,
         without_users=wanted.without_users,
-        min_processors=wanted.min_processors,
-        max_processors=wanted.max_processors,
+        min_processors=wanted.min_cpus,
+        max_processors=wanted.max_cpus,
         statuses=wanted.statuses,
     )
     if len(filtered) == 0:

@@ -42,6 +42,18 @@ _OTHER_KIND = (
     *("bool_type", "int_type", "float_type", "string_type", "model_type", "dict_type"),
     *("tuple_type", "literal_error"),
 )
+RENAMED_KEYS = {
+    "when_busy": "forwarding",
+    "enters": "entry_point",
+    "bind": "resource",
+    "annotate": "attributes",
+    "law": "distribution",
+    "processors": "cpus",
+    "total_processors": "total_cpus",
+    "min_processors": "min_cpus",
+    "max_processors": "max_cpus",
+}
+"""The new names of keys that have been renamed."""
 
 
 def validate(root: Node, model: type[Model], where: Path = ()) -> Model | list[ErrorLine]:
@@ -123,6 +135,8 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
     if len(path) == 1 and model is Scenario:
         known.append(SECTION)
     key = str(path[-1])
+    if RENAMED_KEYS.get(key) in known:
+        return f"{RENAMED_KEYS[key]}, its new name"
     elsewhere = list(dict.fromkeys(_places(key, model)))
     is_misplaced = 0 < len(elsewhere) <= PLACES_NAMED
     likely = get_close_matches(key, known, 1, ALIKE if is_misplaced else NEARLY_ALIKE)

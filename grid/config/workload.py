@@ -48,12 +48,12 @@ def _drawn(
         try:
             vos = vos_from_sites(scenario.vos_from_trace, sites, scenario.plugins)
         except ValueError as error:
-            found = str(scenario.vos_from_trace.total_processors)
-            key = "vos_from_trace.total_processors"
+            found = str(scenario.vos_from_trace.total_cpus)
+            key = "vos_from_trace.total_cpus"
             raise InputError([ErrorLine(file, None, key, found, str(error))]) from None
-        annotate, seed = scenario.workload.annotate, scenario.seed
+        attributes, seed = scenario.workload.attributes, scenario.seed
         tables: list[JobTable | None] = [
-            annotated(jobs, annotate, seed, name) for name, jobs in sites
+            annotated(jobs, attributes, seed, name) for name, jobs in sites
         ]
         return vos, tables, [None] * len(vos)
     vos = written_vos(scenario)
@@ -71,10 +71,10 @@ def _drawn(
         to_cluster: JobTable | None = None
         if workload is not None:
             jobs = _jobs(workload, scenario, name, vo, widest, traces, where, file)
-            jobs = annotated(jobs, workload.annotate, scenario.seed, name)
+            jobs = annotated(jobs, workload.attributes, scenario.seed, name)
             if parts:
                 _check_numbers([*parts, jobs], where, file)
-            if workload.enters == "cluster":
+            if workload.entry_point == "cluster":
                 to_cluster = jobs
             else:
                 parts.append(jobs)
@@ -176,7 +176,7 @@ def _shared_jobs(
         return {}
     tables = _shared_tables(workload, scenario, vos, file, traces)
     return {
-        name: annotated(jobs, workload.annotate, scenario.seed, name)
+        name: annotated(jobs, workload.attributes, scenario.seed, name)
         for name, jobs in tables.items()
     }
 
@@ -227,7 +227,9 @@ def _jobs(
         return _generated(workload, [name], (vo,), stream, scenario, where, file)[name]
     if workload.jobs is not None:
         return _in_order([_written_jobs(workload.jobs)])
-    return traces.jobs(workload, _widest([vo]) if workload.enters == "cluster" else widest, where)
+    return traces.jobs(
+        workload, _widest([vo]) if workload.entry_point == "cluster" else widest, where
+    )
 
 
 def _generated(
@@ -262,6 +264,7 @@ def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
     }
     return JobTable.of(
         **as_written,
+        processors=[section.cpus for section in sections],
         number=[
             index if section.number is None else section.number
             for index, section in enumerate(sections, start=1)

@@ -84,7 +84,7 @@ class JobSection(Section):
         default=0, description="Number of the user; -1: no user is named."
     )
     submit_s: Seconds = Field(default=0.0, description="When the user submits it.")
-    processors: Count = Field(default=1, description="CPUs that it holds from start to end.")
+    cpus: Count = Field(default=1, description="CPUs that it holds from start to end.")
     run_s: PositiveSeconds = Field(
         description="How long it runs on a CPU of 1000 MIPS. On m MIPS it takes 1000 / m of that."
     )
@@ -132,10 +132,10 @@ class TraceFilterSection(Section):
         description="No jobs of the users of these numbers: those whose bursts of jobs would "
         "decide all results, say.",
     )
-    min_processors: Count | None = Field(
+    min_cpus: Count | None = Field(
         default=None, description="Only jobs of so many processors or more."
     )
-    max_processors: Count | None = Field(
+    max_cpus: Count | None = Field(
         default=None, description="Only jobs of so many processors or fewer."
     )
     statuses: tuple[Whole, ...] | None = Field(
@@ -157,8 +157,8 @@ class TraceFilterSection(Section):
             raise ValueError("`from_s` less than `before_s`")
         if self.users and set(self.users) <= set(self.without_users):
             raise ValueError("some of the `users` not in `without_users`")
-        if (self.min_processors or 0) > (self.max_processors or math.inf):
-            raise ValueError("`min_processors` no more than `max_processors`")
+        if (self.min_cpus or 0) > (self.max_cpus or math.inf):
+            raise ValueError("`min_cpus` no more than `max_cpus`")
         return self
 
 
@@ -211,7 +211,8 @@ class AnnotatedInputSection(Section):
 class AnnotateSection(Section):
     """What jobs get beside what their log or generator has, by lot from the seed.
 
-    What is drawn for one of these does not change what is drawn for another. With `enters: cluster`
+    What is drawn for one of these does not change what is drawn for another. With
+    `entry_point: cluster`
     requirements are a mistake, for no selection looks at them, and input stays where it is.
     """
 
@@ -297,10 +298,10 @@ class WorkloadSection(Section):
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
     seed: OwnSeed = None
     jobs: tuple[JobSection, ...] | None = Field(default=None, description="Jobs written by hand.")
-    annotate: AnnotateSection | None = Field(
+    attributes: AnnotateSection | None = Field(
         default=None, description="What jobs get beside what they have: requirements and others."
     )
-    enters: Literal["scheduler", "cluster"] = Field(
+    entry_point: Literal["scheduler", "cluster"] = Field(
         default="scheduler",
         description="Where jobs enter: at the VO's Local Scheduler, or straight at its only "
         "cluster. There nobody selects, forwards or admits them, and no entity sends a message: "
@@ -326,6 +327,6 @@ class WorkloadSection(Section):
             raise ValueError("`cpus` and `memory` only with `trace`")
         if not self.cut_at_estimate and self.trace is None:
             raise ValueError("`cut_at_estimate` only with `trace`")
-        if self.waits_for_predecessors and self.enters == "cluster":
-            raise ValueError("`waits_for_predecessors` only with `enters: scheduler`")
+        if self.waits_for_predecessors and self.entry_point == "cluster":
+            raise ValueError("`waits_for_predecessors` only with `entry_point: scheduler`")
         return self

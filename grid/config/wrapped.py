@@ -155,9 +155,9 @@ def virtual_rules(grid: Grid) -> ResendRules:
 def _quota(vo: VirtualOrganization) -> dict[str, Any]:
     """The limits of jobs and processors of any other VO, where our own rule has them for all."""
     settings = dict(vo.admission_settings)
-    if vo.admission != "limited" or settings.get("processors_of"):
+    if vo.admission != "limited" or settings.get("cpus_of"):
         return {}
-    return {name: settings.get(name) for name in ("jobs", "processors")}
+    return {"jobs": settings.get("jobs"), "processors": settings.get("cpus")}
 
 
 def _checker(grid: Grid, name: str, entity: Entity) -> Checker | None:

@@ -237,9 +237,9 @@ class VirtualOrganization:
     selection_settings: PluginSettings = ()
     cluster_choice: str = "least_load"
     cluster_choice_settings: PluginSettings = ()
-    when_busy: str | None = None
+    forwarding: str | None = None
     """Its own rule of forwarding; None: that of the protocol."""
-    when_busy_settings: PluginSettings = ()
+    forwarding_settings: PluginSettings = ()
     admission: str = "everyone"
     admission_settings: PluginSettings = ()
     priority: PriorityRule = "none"

@@ -50,10 +50,10 @@ def limited(
     jobs: Annotated[
         Limit | None, Field(description="jobs of one other VO at once, running and waiting")
     ] = None,
-    processors: Annotated[
+    cpus: Annotated[
         Limit | None, Field(description="CPUs that they hold and wait for, of one other VO")
     ] = None,
-    processors_of: Annotated[
+    cpus_of: Annotated[
         dict[str, Limit], Field(description="the same for single VOs, by name")
     ] = {},  # noqa: B006
     load: Annotated[
@@ -67,7 +67,7 @@ def limited(
     (2004).
     """
     job = request.job
-    quota = processors_of.get(job.vo, processors)
+    quota = cpus_of.get(job.vo, cpus)
     return (
         (from_vos is None or job.vo in from_vos)
         and (jobs is None or request.jobs + 1 <= jobs)
@@ -81,5 +81,5 @@ def unknown_vos(
 ) -> Iterator[tuple[str, str]]:
     """The settings of `limited` that name VOs which are not there, and those names."""
     for setting, value in settings if rule == "limited" else ():
-        if setting in ("from_vos", "processors_of") and isinstance(value, list | tuple | dict):
+        if setting in ("from_vos", "cpus_of") and isinstance(value, list | tuple | dict):
             yield from ((setting, name) for name in value if name not in known)

@@ -10,7 +10,7 @@ one free at hand. Here a spent TTL means that other VOs are out of reach: the be
 resources is taken, and `SubmissionFail` says that it has none.
 
 And the paper does not say what happens where no resource in reach that would do is free: that is
-for the forwarding policy that the scenario names (`when_busy`; see
+for the forwarding policy that the scenario names (`forwarding`; see
 `grid.protocol.forwarding`).
 """
 

@@ -428,7 +428,7 @@ FORWARDING = Kind(
     ),
     _guarded_policy,
     given=("question",),
-    place="protocol.when_busy",
+    place="protocol.forwarding",
 )  # fmt: skip
 SELECTIONS = Kind(
     "selections",

@@ -87,7 +87,7 @@ class ConvergentJobs(_Settings):
         "percent of it, counted from the submission; or seconds after its end",
     )
     without_deadline: _Probability = Field(default=0.3, description="share of the jobs")
-    processors: _CountRange = Field(default=(1, 8), description="least and most of a job")
+    cpus: _CountRange = Field(default=(1, 8), description="least and most of a job")
     reference_mips: _CountRange = Field(
         default=(200, 600), description="least and most, that estimates are given for"
     )
@@ -199,12 +199,12 @@ def _requirements(
         if len(missing) == 0:
             return processors, licenses
         size = len(missing)
-        processors[missing] = rng.integers(*settings.processors, size=size, endpoint=True)
+        processors[missing] = rng.integers(*settings.cpus, size=size, endpoint=True)
         licenses[missing] = (rng.random((size, len(bits))) < settings.license_needs) @ bits
         fits = cpus >= processors[missing, None]
         fits &= licenses[missing, None] & ~usable == 0
         missing = missing[~fits.any(axis=1)]
-    raise ValueError(f"no machine of {vo.name} can run jobs of {settings.processors} processors")
+    raise ValueError(f"no machine of {vo.name} can run jobs of {settings.cpus} processors")
 
 
 def _usable(cluster: Cluster) -> tuple[Ints, Ints]:

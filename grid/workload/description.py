@@ -79,7 +79,7 @@ def _facts(said: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tuple
 
 def _load(said: Mapping[str, Any]) -> str:
     if said["offered_load"] is None:
-        return "unknown, as the processors of the machine are, or the time (--processors N)"
+        return "unknown, as the processors of the machine are, or the time (--cpus N)"
     return f"{said['offered_load']:.1%} of {said['max_processors']:,} processors"
 
 

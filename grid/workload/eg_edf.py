@@ -65,7 +65,7 @@ class EgEdfJobs(_Settings):
     run_s: _Range = Field(
         default=(500.0, 3000.0), description="least and most, on the reference machine"
     )
-    processors: _Counts = Field(default=(1, 8), description="least and most of a job")
+    cpus: _Counts = Field(default=(1, 8), description="least and most of a job")
     with_deadline: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.7, description="share of the jobs"
     )
@@ -113,7 +113,7 @@ def eg_edf_jobs(
     tables = {}
     for position, (name, vo) in enumerate(zip(names, vos, strict=True)):
         rows = np.flatnonzero(owner == position)
-        least, most = settings.processors
+        least, most = settings.cpus
         most = min(most, max(m.cpus for cluster in vo.clusters for m in cluster.machines))
         if least > most:
             raise ValueError(f"no machine of {name} has {least} CPUs")

@@ -75,7 +75,7 @@ class LublinJobs(BaseModel):
     kinds: Literal["all", "batch", "interactive", "both"] = Field(
         default="all", description="all as one kind; or batch jobs, interactive ones, or both mixed"
     )
-    processors: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | None = Field(
+    cpus: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | None = Field(
         default=None,
         description="the most that a job may ask for; default: all CPUs of the VO's largest "
         "cluster. Where it has several machines, give what one of them has: a job runs on one",
@@ -107,14 +107,14 @@ def lublin_jobs(
     characteristics of rigid jobs", Journal of Parallel and Distributed Computing 63 (11), 2003. The
     numbers of its laws are those of the authors' program, lublin99. Tests hold sizes, run times and
     times between submissions against these laws; the program itself was not run beside it. Where
-    `processors` are few, the sizes are those of the model for a machine of so many. Jobs come in
+    `cpus` are few, the sizes are those of the model for a machine of so many. Jobs come in
     order of submission and are numbered from 0.
     """
     kinds = ("batch", "interactive") if settings.kinds == "both" else (settings.kinds,)
     tables = {}
     for place, (name, vo) in enumerate(zip(names, vos, strict=True)):
         (stream,) = rng.spawn(1)
-        most = settings.processors or max(cluster.processors for cluster in vo.clusters)
+        most = settings.cpus or max(cluster.processors for cluster in vo.clusters)
         drawn = [_draw(KINDS[kind], settings.jobs, most, one) for kind, one in
                  zip(kinds, stream.spawn(len(kinds)), strict=True)]  # fmt: skip
         reached, processors, run_s = _first(drawn, settings.jobs)

@@ -37,17 +37,17 @@ class SessionJobs(BaseModel):
         default=5.0, description="on average; their number is geometric, at least 1"
     )
     between_sessions: Times = Field(
-        default=Exponential(law="exponential", mean_s=86_400.0),
-        description="law of the time from the begin of a user's session to the begin of the next, "
+        default=Exponential(distribution="exponential", mean_s=86_400.0),
+        description="distribution of the time between the starts of two sessions of a user, "
         "at the mean rate of the day",
     )
     think: Times = Field(
-        default=Lognormal(law="lognormal", mean_s=300.0, cv=1.5),
-        description="law of the time between the end of a job, if it starts at once, and the next",
+        default=Lognormal(distribution="lognormal", mean_s=300.0, cv=1.5),
+        description="distribution of the time from the end of a job to the next submission",
     )
-    work: Times = Field(description="law of the run times, at 1000 MIPS")
+    work: Times = Field(description="distribution of the run times, at 1000 MIPS")
     sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
-        default=(Size(processors=1, share=1.0),),
+        default=(Size(cpus=1, share=1.0),),
         description="processors of a job; shares are relative to each other",
     )
     day_from_hour: _Hour = Field(default=8.0, description="when the working day begins")

@@ -44,7 +44,7 @@ class _Law(_Settings):
 class Exponential(_Law):
     """Exponential times."""
 
-    law: Literal["exponential"]
+    distribution: Literal["exponential"]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """`count` times in seconds."""
@@ -54,7 +54,7 @@ class Exponential(_Law):
 class Fixed(_Law):
     """Equal times."""
 
-    law: Literal["fixed"]
+    distribution: Literal["fixed"]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """`count` times in seconds."""
@@ -62,9 +62,9 @@ class Fixed(_Law):
 
 
 class Weibull(_Law):
-    """Weibull's law with scale mean / Γ(1 + 1 / shape)."""
+    """Weibull distribution with scale mean / Γ(1 + 1 / shape)."""
 
-    law: Literal["weibull"]
+    distribution: Literal["weibull"]
     shape: Annotated[float, Field(ge=0.1, le=100, description="1 is exponential")]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
@@ -75,7 +75,7 @@ class Weibull(_Law):
 class Lognormal(_Law):
     """The logarithm is normal with variance ln(1 + cv²)."""
 
-    law: Literal["lognormal"]
+    distribution: Literal["lognormal"]
     cv: _Variation
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
@@ -91,7 +91,7 @@ class Hyperexponential(_Law):
     p = (1 + √((cv² - 1) / (cv² + 1))) / 2, so that both phases give half of all the time.
     """
 
-    law: Literal["hyperexponential"]
+    distribution: Literal["hyperexponential"]
     cv: Annotated[float, Field(ge=1, le=100, description="standard deviation / mean")]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
@@ -105,7 +105,7 @@ class Hyperexponential(_Law):
 class Bursts(_Law):
     """Rate 1 / `mean_s` in the long run; in a burst `rate_ratio` times the rate between bursts."""
 
-    law: Literal["bursts"]
+    distribution: Literal["bursts"]
     rate_ratio: Annotated[float, Field(ge=1, le=1e6, description="in bursts / between them")]
     burst_share: Annotated[float, Field(gt=0, lt=1, description="of time")]
     burst_s: Annotated[float, Field(ge=1e-3, le=1e9, description="length of a burst, on average")]
@@ -131,18 +131,19 @@ class Bursts(_Law):
 
 
 Times = Annotated[
-    Exponential | Fixed | Weibull | Lognormal | Hyperexponential, Field(discriminator="law")
+    Exponential | Fixed | Weibull | Lognormal | Hyperexponential,
+    Field(discriminator="distribution"),
 ]
 Arrivals = Annotated[
     Exponential | Fixed | Weibull | Lognormal | Hyperexponential | Bursts,
-    Field(discriminator="law"),
+    Field(discriminator="distribution"),
 ]
 
 
 class Size(_Settings):
     """Jobs of one width."""
 
-    processors: Annotated[int, Field(ge=1, le=1_000_000, strict=True, description="of each job")]
+    cpus: Annotated[int, Field(ge=1, le=1_000_000, strict=True, description="of each job")]
     share: Annotated[float, Field(gt=0, le=1e6, description="relative to the other sizes'")]
 
 
@@ -150,14 +151,14 @@ class StochasticJobs(_Settings):
     """Settings of the jobs of each VO."""
 
     jobs: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] = Field(description="of each VO")
-    arrivals: Arrivals = Field(description="law of the times between a VO's submissions")
+    arrivals: Arrivals = Field(description="distribution of the times between a VO's submissions")
     load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
         default=None,
         description="share of its own VO's CPU time that jobs ask for; sets the mean of `arrivals`",
     )
-    work: Times = Field(description="law of the run times, at 1000 MIPS")
+    work: Times = Field(description="distribution of the run times, at 1000 MIPS")
     sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
-        default=(Size(processors=1, share=1.0),),
+        default=(Size(cpus=1, share=1.0),),
         description="processors of a job; shares are relative to each other",
     )
 
@@ -174,7 +175,7 @@ def stochastic_jobs(
     rng: np.random.Generator,
     settings: StochasticJobs,
 ) -> dict[str, JobTable]:
-    """Jobs by the laws of queueing theory: each VO has arrivals, work and sizes of its own.
+    """Jobs with the distributions of queueing theory: each VO has its own.
 
     They come in order of submission and are numbered from 0. Estimates are exact. The times
     between submissions, the work and the size of a job are drawn apart: none depends on another.
@@ -202,7 +203,7 @@ def _mean_gap_s(settings: StochasticJobs, vo: VirtualOrganization) -> float:
     machines = (machine for cluster in vo.clusters for machine in cluster.machines)
     capacity = sum(machine.cpus * machine.mips for machine in machines) / REFERENCE_MIPS
     shares = sum(size.share for size in settings.sizes)
-    processors = sum(size.processors * size.share for size in settings.sizes) / shares
+    processors = sum(size.cpus * size.share for size in settings.sizes) / shares
     assert settings.load is not None
     return settings.work.mean_s * processors / (capacity * settings.load)
 
@@ -214,7 +215,7 @@ def _microseconds(seconds: Floats) -> Ints:
 def drawn_processors(sizes: tuple[Size, ...], count: int, rng: np.random.Generator) -> Ints:
     """Processors of so many jobs, each size in its share."""
     if len(sizes) == 1:
-        return np.full(count, sizes[0].processors)
+        return np.full(count, sizes[0].cpus)
     shares = np.array([size.share for size in sizes])
     of = rng.choice(len(sizes), count, p=shares / shares.sum())
-    return np.array([size.processors for size in sizes])[of]
+    return np.array([size.cpus for size in sizes])[of]

@@ -22,9 +22,9 @@ def users(load: float, **more: Any) -> dict[str, Any]:
     settings = {
         "jobs": JOBS,
         "load": load,
-        "arrivals": {"law": "exponential"},
-        "work": {"law": "lognormal", "mean_s": 600, "cv": 2},
-        "sizes": [{"processors": size, "share": share} for size, share in SIZES.items()],
+        "arrivals": {"distribution": "exponential"},
+        "work": {"distribution": "lognormal", "mean_s": 600, "cv": 2},
+        "sizes": [{"cpus": size, "share": share} for size, share in SIZES.items()],
     }
     return {"generator": "stochastic", "settings": settings, **more}
 
@@ -45,7 +45,7 @@ def three_vos() -> dict[str, Any]:
         "name": "three",
         "seed": 1,
         "network": {"latency_s": 5, "local_latency_s": 0.1},
-        "protocol": {"when_busy": "queue", "snapshot_period_s": 120},
+        "protocol": {"forwarding": "queue", "snapshot_period_s": 120},
         "vos": [
             {"name": name, "clusters": [pool], "workload": users(0.95)}
             for name, pool in pools.items()
@@ -88,10 +88,10 @@ def measure() -> dict[str, float]:
     """Decisions a CPU second, all in all and, where the grid alone is known, of the environment."""
     two = {"machines": [{"cpus": 8, "count": 2}]}
     pool, routed = (
-        one_cluster({"processors": 16}, enters="cluster"),
-        one_cluster({"processors": 16}),
+        one_cluster({"cpus": 16}, entry_point="cluster"),
+        one_cluster({"cpus": 16}),
     )
-    grid, farm = three_vos(), one_cluster(two, enters="cluster")
+    grid, farm = three_vos(), one_cluster(two, entry_point="cluster")
     figures = {}
     episodes: tuple[tuple[str, dict[str, Any], Any, Any, bool], ...] = (
         ("one pool", pool, ClusterEnv(pool), decide_for_cluster, True),

@@ -99,14 +99,14 @@ def test_check_of_many_wrong_files_says_a_few_lines(tmp_path: Path) -> None:
 
 def test_what_one_line_does_at_several_places_is_told_once(tmp_path: Path) -> None:
     path = tmp_path / "wrong.yaml"
-    laws = "arrivals: {law: fixed, mean_s: 1}, work: {law: fixed, mean_s: 1}"
+    laws = "arrivals: {distribution: fixed, mean_s: 1}, work: {distribution: fixed, mean_s: 1}"
     settings = f"settings: {{jobs: JOBS, {laws}}}}}"
     path.write_text(
         "vos:\n"
-        "  - {name: a, clusters: [{processors: 1}], workload: &w {generator: stochastic,\n"
+        "  - {name: a, clusters: [{cpus: 1}], workload: &w {generator: stochastic,\n"
         f"     {settings.replace('JOBS', 'many')}}}\n"
-        "  - {name: b, clusters: [{processors: 1}], workload: *w}\n"
-        "  - {name: c, clusters: [{processors: 1}], workload: {generator: stochastic,\n"
+        "  - {name: b, clusters: [{cpus: 1}], workload: *w}\n"
+        "  - {name: c, clusters: [{cpus: 1}], workload: {generator: stochastic,\n"
         f"     {settings.replace('JOBS', '0')}}}\n"
     )
     result = CliRunner().invoke(app, ["check", str(path)])

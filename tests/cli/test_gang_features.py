@@ -21,7 +21,7 @@ FEATURES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "one job a machine": ({"one_job_a_machine": True}, {}),
     "memory": ({"machines": [{"cpus": 1, "count": 4, "ram_mb": 100}]}, {"ram_mb": 1e9}),
     "memory that no machine tells of": ({}, {"ram_mb": 1e9}),
-    "binding": ({"bind": "machine"}, {}),
+    "binding": ({"resource": "machine"}, {}),
     "exact estimates": ({"estimates": "exact"}, {}),
     "predicted estimates": ({"estimates": "average"}, {}),
     "longer estimates": ({"estimate_factor": 2.0}, {}),
@@ -42,7 +42,7 @@ def test_it_takes_effect_or_is_refused(policy: str, feature: str, tmp_path: Path
     def invoke(name: str, cluster: dict[str, Any], job: dict[str, Any]) -> Any:
         gangs = {"name": "gangs", "policy": policy, "machines": [{"cpus": 1, "count": 4}]}
         jobs = [
-            {"submit_s": n, "run_s": 20, "estimate_s": 15, "processors": 1 + n % 3, **job}
+            {"submit_s": n, "run_s": 20, "estimate_s": 15, "cpus": 1 + n % 3, **job}
             for n in range(9)
         ]
         vo = {"name": "only", "clusters": [gangs | cluster], "workload": {"jobs": jobs}}
@@ -68,7 +68,7 @@ def test_without_any_of_them_gangs_run(tmp_path: Path) -> None:
     vo = {
         "name": "only",
         "clusters": [{"policy": "afcfs", "machines": [{"cpus": 1, "count": 4}]}],
-        "workload": {"jobs": [{"run_s": 20, "estimate_s": 15, "processors": 3}]},
+        "workload": {"jobs": [{"run_s": 20, "estimate_s": 15, "cpus": 3}]},
     }
     path = tmp_path / "plain.yaml"
     path.write_text(yaml.safe_dump({"name": "gangs", "vos": [vo]}))

@@ -13,7 +13,7 @@ WRONG = [
     (("run",), "grid run: Missing argument 'SCENARIO'. See grid run --help"),
     (("rnu",), "grid: No such command 'rnu'. Did you mean 'run'? See grid --help"),
     (("run", "a", "--seed", "-1"), "'--seed': found '-1', expected greater than or equal to 0"),
-    (("trace", "a", "--processors=x\\1"), "found 'x\\\\1', expected a valid integer. See"),
+    (("trace", "a", "--cpus=x\\1"), "found 'x\\\\1', expected a valid integer. See"),
     (("run", "two-vos", "--seeds", "0"), "--seeds: found '0', expected 1 to 10000 seeds"),
     (("run", "not/here/two-vos.yaml"), "a scenario in a file, or the name two-vos"),
     (("run", "a", "--foo"), "grid run: No such option: --foo"),

@@ -16,7 +16,7 @@ from grid.model.job_table import JobTable
 from grid.runtime.run import Run
 
 JOBS = "[{number: 1, run_s: 5}, {number: 2, submit_s: 1, run_s: 5}]"
-SCENARIO = f"vos: [{{name: a, clusters: [{{processors: 1}}], workload: {{jobs: {JOBS}}}}}]\n"
+SCENARIO = f"vos: [{{name: a, clusters: [{{cpus: 1}}], workload: {{jobs: {JOBS}}}}}]\n"
 ON_TIME = {"count": 3, "p50_s": 0.0, "p99_s": 0.0, "max_s": 0.0}
 LIVE = {
     "speedup": 1.0, "actors": 3, "kills": 0, "restarts": 0, "unfinished": 0,
@@ -96,7 +96,7 @@ def test_costs_of_preemption_that_nobody_paid_are_told(
         {"submit_s": 1, "run_s": 2, "deadline_s": 5},
     ]
     cluster = {
-        "processors": 1,
+        "cpus": 1,
         "policy": {"name": "edf", "settings": {"preemptive": preemptive}},
         "preemption": {"suspend_s": 1.0},
     }

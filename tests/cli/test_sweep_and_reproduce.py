@@ -94,7 +94,7 @@ def test_a_sweep_may_ask_for_a_metric_of_the_scenario_s_own(tmp_path: Path) -> N
     (tmp_path / "my_metric.py").write_text("def one(results, directory):\n    return 1.0\n")
     scenario = (
         'metrics: {vo: ["my_metric.py:one"]}\n'
-        "vos: [{name: a, clusters: [{processors: 2}], workload: {jobs: [{run_s: 1}]}}]\n"
+        "vos: [{name: a, clusters: [{cpus: 2}], workload: {jobs: [{run_s: 1}]}}]\n"
     )
     path = write(tmp_path, "name: m\nscenario: scenario.yaml\nseeds: 1\nmetrics: [one]\n", scenario)
     done = CliRunner().invoke(app, ["check", str(path)])
@@ -131,7 +131,7 @@ def test_a_failing_run_is_told_with_its_settings_and_seed(tmp_path: Path) -> Non
     (tmp_path / "good.swf").write_text("1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n")
     scenario = """\
 parameters: {trace: good.swf}
-vos: [{name: a, clusters: [{processors: 2}], workload: {trace: "${trace}", enters: cluster}}]
+vos: [{name: a, clusters: [{cpus: 2}], workload: {trace: "${trace}", entry_point: cluster}}]
 """
     text = "name: f\nscenario: scenario.yaml\naxes: {trace: [bad.swf, good.swf]}\nseeds: 1\n"
     path = write(tmp_path, text, scenario)

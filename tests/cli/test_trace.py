@@ -64,8 +64,8 @@ def test_parts_of_a_log(tmp_path: Path) -> None:
         (["--user", 7], 2),
         (["--status", 0, "--status", 5], 2),
         (["--from-s", 50, "--before-s", 100], 1),
-        (["--min-processors", 2], 2),
-        (["--max-processors", 1], 1),
+        (["--min-cpus", 2], 2),
+        (["--max-cpus", 1], 1),
         (["--user", 99], 0),
     ):
         result = trace(log, "--json", *options)
@@ -90,8 +90,8 @@ def test_parts_of_a_log(tmp_path: Path) -> None:
         (("--from-s", 100, "--before-s", 10), "--from-s: found 100, expected less than --before-s"),
         (("--from-s", 10, "--before-s", 10), "--from-s: found 10, expected less than --before-s"),
         (
-            ("--min-processors", 8, "--max-processors", 2),
-            "--min-processors: found 8, expected at most --max-processors, 2",
+            ("--min-cpus", 8, "--max-cpus", 2),
+            "--min-cpus: found 8, expected at most --max-cpus, 2",
         ),
     ],
 )

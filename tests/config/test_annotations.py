@@ -78,10 +78,10 @@ def test_a_share_of_the_jobs_keeps_what_it_has_done() -> None:
     machines = [{"cpus": 1, "count": 1}]
     failing = {"heal_s": 1000, "machine_outages": [
         {"vo": "a", "cluster": "cluster", "machine": 0, "at_s": 60, "for_s": 20}]}  # fmt: skip
-    work = {"jobs": [{"run_s": 100}], "annotate": {"checkpointable": 1.0}}
+    work = {"jobs": [{"run_s": 100}], "attributes": {"checkpointable": 1.0}}
     vo = {"name": "a", "clusters": [{"machines": machines}], "workload": work}
     (ended_s,) = grid.run({"vos": [vo], "faults": failing}).jobs()["finish_time"]
-    work["annotate"] = {}
+    work["attributes"] = {}
     (begun_again_s,) = grid.run({"vos": [vo], "faults": failing}).jobs()["finish_time"]
     assert ended_s == pytest.approx(120.005) and begun_again_s == pytest.approx(180.0)
 
@@ -105,12 +105,12 @@ def test_one_kind_more_changes_nothing_in_the_others_and_a_seed_gives_the_same_a
     assert annotated(plain_jobs, None, 3, "a") is plain_jobs
 
 
-def scenario(**annotate: Any) -> dict[str, Any]:
-    work = {"law": "fixed", "mean_s": 5}
-    settings = {"jobs": 40, "load": 0.5, "arrivals": {"law": "exponential"}, "work": work}
+def scenario(**attributes: Any) -> dict[str, Any]:
+    work = {"distribution": "fixed", "mean_s": 5}
+    settings = {"jobs": 40, "load": 0.5, "arrivals": {"distribution": "exponential"}, "work": work}
     return {
         "name": "annotated",
-        "workload": {"generator": "stochastic", "settings": settings, "annotate": annotate},
+        "workload": {"generator": "stochastic", "settings": settings, "attributes": attributes},
         "vos": [
             {"name": "a", "clusters": [{"machines": [{"operating_system": "linux"}]}]},
             {"name": "b", "clusters": [{"machines": [{"operating_system": "solaris"}]}]},
@@ -130,7 +130,7 @@ def test_jobs_of_a_run_have_what_they_got() -> None:
 
 def test_what_makes_no_sense_is_one_line() -> None:
     wrong = {"kind": "operating_system", "options": [{"value": "beos"}]}
-    with pytest.raises(InputError, match=r"annotate.requirements.0.options.0.value: found 'beos'"):
+    with pytest.raises(InputError, match=r"requirements.0.options.0.value: found 'beos'"):
         grid.run(scenario(requirements=[wrong]))
     with pytest.raises(InputError, match="least"):
         grid.run(scenario(deadline={"least": 3, "most": 2}))

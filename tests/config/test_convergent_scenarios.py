@@ -75,7 +75,7 @@ def test_under_selection_and_forwarding_beside_other_policies() -> None:
     """Jobs bound to the machine that the selection chose, and jobs that any machine may run."""
     machines = [{"count": 3, "cpus": 2, "mips": 1000}, {"count": 2, "cpus": 4, "mips": 2000}]
     jobs = [
-        {"submit_s": float(n), "run_s": 40.0, "processors": 1 + n % 2, "deadline_s": 90.0}
+        {"submit_s": float(n), "run_s": 40.0, "cpus": 1 + n % 2, "deadline_s": 90.0}
         for n in range(60)
     ]
     names = ["cs2", "cs2_cs_td", "cs_i_p", "easy"]
@@ -84,12 +84,12 @@ def test_under_selection_and_forwarding_beside_other_policies() -> None:
             "name": "mixed",
             "vos": [
                 {
-                    "name": f"{name.replace('_', '-')}-{bind}",
-                    "clusters": [{"policy": name, "bind": bind, "machines": machines}],
+                    "name": f"{name.replace('_', '-')}-{resource}",
+                    "clusters": [{"policy": name, "resource": resource, "machines": machines}],
                     "workload": {"jobs": jobs},
                 }
                 for name in names
-                for bind in ("machine", "cluster")
+                for resource in ("machine", "cluster")
             ],
         }
     )

@@ -25,7 +25,7 @@ OTHER: dict[str, dict[str, Any]] = {
     },
     "protocol": {
         "ttl": 0,
-        "when_busy": {"name": "pull", "settings": {"every_s": 1.0}},
+        "forwarding": {"name": "pull", "settings": {"every_s": 1.0}},
         "avoid_loops": True,
         "when_refused": "reject",
         "information": "ring",
@@ -45,7 +45,7 @@ OTHER: dict[str, dict[str, Any]] = {
     },
     "vos": {
         "selection": "random",
-        "when_busy": "reject",
+        "forwarding": "reject",
         "admission": "nobody",
         "priority": "afar",
         "joins_s": 5.0,
@@ -76,7 +76,7 @@ def scenario() -> dict[str, Any]:
         {
             "name": name,
             "clusters": [{"machines": [{"count": 2}]}],
-            "workload": {"enters": "cluster", "jobs": jobs},
+            "workload": {"entry_point": "cluster", "jobs": jobs},
         }
         for name in "ab"
     ]
@@ -131,7 +131,7 @@ def test_a_run_can_be_run_again_from_its_own_copy(plain: Run) -> None:
 
 def test_the_protocol_may_be_set_where_jobs_of_one_vo_are_routed() -> None:
     mixed = changed("protocol", "ttl", 0)
-    del mixed["vos"][1]["workload"]["enters"]
+    del mixed["vos"][1]["workload"]["entry_point"]
     assert load_scenario(mixed).protocol.ttl == 0
 
 

@@ -177,7 +177,7 @@ def test_a_job_that_is_long_under_way_with_its_input_is_sent_once() -> None:
         "network": {"latency_s": 0.001, "local_latency_s": 1e-6, "bandwidth_mbps": 1},
         "faults": {"heal_s": 1, "between_vos": {"lost": 0.01}},
         "vos": [
-            {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": [asked]}},
+            {"name": "a", "clusters": [{"cpus": 1}], "workload": {"jobs": [asked]}},
             {"name": "b", "clusters": [away]},
         ],
     }

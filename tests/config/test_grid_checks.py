@@ -281,7 +281,7 @@ def test_too_many_are_told_once() -> None:
 def endless(**more: Any) -> dict[str, Any]:
     """Nine jobs of the longest run time on the slowest CPU: twice as long as there is time."""
     jobs = [{"run_s": 1e9, **more} for _ in range(9)]
-    slow = {"processors": 1, "mips": 1}
+    slow = {"cpus": 1, "mips": 1}
     return {
         "name": "endless",
         "vos": [{"name": "a", "clusters": [slow], "workload": {"jobs": jobs}}],
@@ -300,8 +300,8 @@ def test_certain_work_past_the_end_of_time_is_a_mistake() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"processors": 2},
-        {"processors": 1, "mips": 2},
+        {"cpus": 2},
+        {"cpus": 1, "mips": 2},
     ],
 )
 def test_work_that_may_end_in_time_is_none(change: dict[str, Any]) -> None:
@@ -336,8 +336,8 @@ def test_settings_of_a_generator_that_do_not_suit_the_machines_are_a_mistake() -
     gangs = {"jobs": 4, "tasks": 20, "load": 0.5, "mean_run_s": 60}
     vo = {
         "name": "a",
-        "clusters": [{"machines": [{"cpus": 1}], "bind": "cluster", "policy": "fcfs"}],
-        "workload": {"generator": "gang", "settings": gangs, "enters": "cluster"},
+        "clusters": [{"machines": [{"cpus": 1}], "resource": "cluster", "policy": "fcfs"}],
+        "workload": {"generator": "gang", "settings": gangs, "entry_point": "cluster"},
     }
     with pytest.raises(InputError) as caught:
         grid.run({"name": "s", "vos": [vo]})

@@ -41,7 +41,7 @@ def test_it_accepts_parameters_and_a_scenario_without_a_name() -> None:
         ("cpus: 4", "cpus: four"),
         ("cpus: 4", "cpus: -1"),
         ("name: base", "name: a b"),
-        ("ttl: 3", "when_busy: wait"),
+        ("ttl: 3", "forwarding: wait"),
     ],
 )
 def test_it_refuses(old: str, new: str) -> None:
@@ -53,8 +53,8 @@ def test_what_is_nothing_by_default_may_be_said_to_be_nothing() -> None:
 name: nothing
 vos:
   - name: a
-    when_busy: null
-    clusters: [{processors: 1, policy: afcfs, processor_choice: null}]
+    forwarding: null
+    clusters: [{cpus: 1, policy: afcfs, processor_choice: null}]
     workload: {jobs: [{run_s: 1}]}
 """
     assert errors(text) == []

@@ -10,7 +10,7 @@ import grid
 from grid.model.errors import InputError
 
 NETWORK = {"latency_s": 5, "local_latency_s": 0.5}
-RULE = "protocol.when_busy.settings.wait_s"
+RULE = "protocol.forwarding.settings.wait_s"
 PROBES = "protocol.information.settings.timeout_s"
 ASKING = ("auction", "reserve", "delegated")
 
@@ -18,13 +18,13 @@ ASKING = ("auction", "reserve", "delegated")
 def scenario(protocol: dict[str, Any], network: dict[str, Any], vos: int = 2) -> dict[str, Any]:
     """The first VO is full when its second job comes; any other is idle."""
     full = [{"submit_s": 20, "run_s": 1000}, {"submit_s": 50, "run_s": 1000}]
-    first = {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": full}}
-    others = [{"name": name, "clusters": [{"processors": 1}]} for name in "bc"[: vos - 1]]
+    first = {"name": "a", "clusters": [{"cpus": 1}], "workload": {"jobs": full}}
+    others = [{"name": name, "clusters": [{"cpus": 1}]} for name in "bc"[: vos - 1]]
     return {"network": network, "protocol": protocol, "vos": [first, *others]}
 
 
 def rule(name: str, wait_s: float) -> dict[str, Any]:
-    return {"when_busy": {"name": name, "settings": {"wait_s": wait_s}}}
+    return {"forwarding": {"name": name, "settings": {"wait_s": wait_s}}}
 
 
 def probes(timeout_s: float) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def test_probes_that_cannot_be_answered_in_time_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("protocol", "latency_s", "where"),
-    [({"when_busy": "reserve"}, 20, RULE), ({"information": "probes"}, 1, PROBES)],
+    [({"forwarding": "reserve"}, 20, RULE), ({"information": "probes"}, 1, PROBES)],
 )
 def test_so_is_a_default_that_is_too_short(
     protocol: dict[str, Any], latency_s: float, where: str
@@ -68,7 +68,7 @@ def test_so_is_a_default_that_is_too_short(
 def test_a_rule_of_one_vo_is_looked_at_as_well() -> None:
     given = scenario({}, NETWORK)
     given["vos"][1] |= rule("auction", 3)
-    with pytest.raises(InputError, match=r"vos\.1\.when_busy\.settings\.wait_s: found 3"):
+    with pytest.raises(InputError, match=r"vos\.1\.forwarding\.settings\.wait_s: found 3"):
         grid.load_scenario(given)
 
 
@@ -92,5 +92,5 @@ def test_a_setting_of_that_name_of_a_part_of_others_is_theirs() -> None:
     def mine(question: Any, *, wait_s: float = 1.0) -> None:
         """A rule that waits for something else."""
 
-    given = scenario({"when_busy": "mine"}, NETWORK)
+    given = scenario({"forwarding": "mine"}, NETWORK)
     grid.load_scenario(given, forwarding={"mine": mine})

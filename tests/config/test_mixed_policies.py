@@ -17,11 +17,11 @@ from grid.runtime.sequential import run_sequential
 SMALL = Path(__file__).parents[1] / "runtime" / "fault_scenarios" / "policies.yaml"
 
 
-@pytest.mark.parametrize("when_busy", ["queue", "forward", "reject"])
-def test_every_job_runs_where_it_can(when_busy: str) -> None:
+@pytest.mark.parametrize("forwarding", ["queue", "forward", "reject"])
+def test_every_job_runs_where_it_can(forwarding: str) -> None:
     travelled = licensed = gangs_away = 0
     for seed in range(10):
-        overrides = (f"protocol.when_busy={when_busy}", f"seed={seed}")
+        overrides = (f"protocol.forwarding={forwarding}", f"seed={seed}")
         grid, _ = realize(load_scenario(SMALL, overrides), str(SMALL))
         outcome = run_sequential(grid)
         results = in_order(outcome.chunks)

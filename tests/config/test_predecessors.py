@@ -38,7 +38,7 @@ LOG = [
 def scenario(folder: Path, **workload: Any) -> dict[str, Any]:
     log = folder / "log.swf"
     log.write_text("\n".join(LOG) + "\n")
-    vos = [{"name": name, "clusters": [{"processors": 4}]} for name in ("a", "b")]
+    vos = [{"name": name, "clusters": [{"cpus": 4}]} for name in ("a", "b")]
     return {
         "name": "waiting",
         "network": {"local_latency_s": D, "latency_s": BETWEEN},
@@ -74,7 +74,7 @@ def test_without_it_they_come_as_the_log_says(tmp_path: Path) -> None:
 
 
 def test_deadlines_move_with_the_jobs(tmp_path: Path) -> None:
-    run = grid.run(scenario(tmp_path, annotate={"deadline": {"least": 2, "most": 2}}))
+    run = grid.run(scenario(tmp_path, attributes={"deadline": {"least": 2, "most": 2}}))
     slack = run.results.deadline_us - run.results.submit_us
     assert (slack == 2 * run.results.estimate_us).all()
 
@@ -91,7 +91,7 @@ def test_who_waits_hears_of_it_through_faults_and_crashes(tmp_path: Path) -> Non
     ("workload", "says"),
     [
         ({"trace": None, "generator": "stochastic", "route": None}, "only with `trace`"),
-        ({"enters": "cluster"}, "only with `enters: scheduler`"),
+        ({"entry_point": "cluster"}, "only with `entry_point: scheduler`"),
     ],
 )
 def test_only_logs_at_schedulers_have_predecessors(

@@ -106,7 +106,7 @@ def test_a_mapping_needs_no_name_and_is_not_changed() -> None:
 def test_paths_of_traces_may_be_paths(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     log.write_text("1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1\n")
-    given = {"vos": [{"name": "a", "clusters": [{"processors": 1}], "workload": {"trace": log}}]}
+    given = {"vos": [{"name": "a", "clusters": [{"cpus": 1}], "workload": {"trace": log}}]}
     (vo,) = load_scenario(given).vos or ()
     assert vo.workload is not None and vo.workload.trace == str(log)
     given["vos"][0]["workload"] = {"trace": tmp_path / "none.swf"}

@@ -19,12 +19,12 @@ FAILING: dict[str, Any] = {"up_s": DAY_S, "down_s": 3600.0}
 
 
 def scenario(*failing: dict[str, Any], **more: Any) -> dict[str, Any]:
-    machines = {"name": "farm", "policy": "easy", "bind": "cluster", "machines": [{"count": 5}]}
+    machines = {"name": "farm", "policy": "easy", "resource": "cluster", "machines": [{"count": 5}]}
     jobs = [{"submit_s": 600.0 * number, "run_s": 2500} for number in range(300)]
     return {
         "vos": [
             {"name": "a", "clusters": [machines], "workload": {"jobs": jobs}},
-            {"name": "b", "clusters": [{"name": "pool", "policy": "easy", "processors": 4}]},
+            {"name": "b", "clusters": [{"name": "pool", "policy": "easy", "cpus": 4}]},
         ],
         "faults": {"heal_s": 4 * DAY_S, "random_machine_outages": list(failing)},
         **more,
@@ -54,7 +54,7 @@ def test_they_are_the_same_under_other_settings_and_others_under_another_seed() 
     one = outages(grid_of(scenario(FAILING)), 0)
     other = scenario(FAILING, protocol={"ttl": 0})
     other["vos"][0]["clusters"][0]["policy"] = "fcfs"
-    other["vos"].append({"name": "c", "clusters": [{"processors": 1}]})
+    other["vos"].append({"name": "c", "clusters": [{"cpus": 1}]})
     assert outages(grid_of(other), 0) == one
     assert outages(grid_of(scenario(FAILING, seed=2)), 0) != one
     kept = scenario(FAILING, seed=2)

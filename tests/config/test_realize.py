@@ -21,13 +21,13 @@ LOG = "".join(
     f"{number} 0 -1 {run} 2 -1 -1 2 100 -1 1 7 1 -1 1 {partition} -1 -1\n"
     for number, run, partition in ((1, 100, 4), (2, 100, 9))
 )
-SITES = "vos_from_trace: {total_processors: 8}\nworkload: {trace: log.swf, route: partition}\n"
+SITES = "vos_from_trace: {total_cpus: 8}\nworkload: {trace: log.swf, route: partition}\n"
 LISTED = (
-    "vos: [{name: a, clusters: [{processors: 4}]}, {name: b, clusters: [{processors: 4}]}]\n"
+    "vos: [{name: a, clusters: [{cpus: 4}]}, {name: b, clusters: [{cpus: 4}]}]\n"
     "workload: {trace: log.swf%s}\n"
 )
 TWO_SOURCES = (
-    "vos: [{name: a, clusters: [{processors: 4}],\n"
+    "vos: [{name: a, clusters: [{cpus: 4}],\n"
     "  workload: {%sjobs: [{number: 3, run_s: 1}]}}]\n"
     "workload: {generator: partial_utility, settings: {users: 2, jobs_per_user: 2}}\n"
 )
@@ -54,7 +54,7 @@ TWO_SOURCES = (
         (
             SITES.replace("8", "11"),
             LOG.replace(" 2 100 -1 1 7 1 -1 1 9 ", " 10 100 -1 1 7 1 -1 1 9 "),
-            "vos_from_trace.total_processors: found 11, "
+            "vos_from_trace.total_cpus: found 11, "
             "expected at least 12, for the widest job of each site",
         ),
         (LISTED % "", LOG, "workload.route: found nothing, expected a field that jobs of "),
@@ -64,7 +64,7 @@ TWO_SOURCES = (
             "vos.0.workload: found job number 3 again, "
             "expected numbers that the grid's own workload does not use",
         ),
-        (TWO_SOURCES % "enters: cluster, ", LOG, "vos.0.workload: found job number 3 again"),
+        (TWO_SOURCES % "entry_point: cluster, ", LOG, "vos.0.workload: found job number 3 again"),
     ],
     ids=[
         "no job",
@@ -117,14 +117,12 @@ def test_jobs_that_no_machine_of_the_grid_can_hold_are_none_to_run(tmp_path: Pat
     (tmp_path / "log.swf").write_text(LOG)
     path = tmp_path / "own.yaml"
     path.write_text(
-        "vos: [{name: a, clusters: [{processors: 1}], workload: {trace: log.swf}},\n"
-        "  {name: b, clusters: [{processors: 1}]}]\n"
+        "vos: [{name: a, clusters: [{cpus: 1}], workload: {trace: log.swf}},\n"
+        "  {name: b, clusters: [{cpus: 1}]}]\n"
     )
     with pytest.raises(InputError, match=r"own.yaml:1: vos.0.workload.trace: .*\(2 too_large\)"):
         realize(load_scenario(path), str(path))
-    path.write_text(
-        path.read_text().replace("b, clusters: [{processors: 1}", "b, clusters: [{processors: 2}")
-    )
+    path.write_text(path.read_text().replace("b, clusters: [{cpus: 1}", "b, clusters: [{cpus: 2}"))
     assert realize(load_scenario(path), str(path))[0].jobs_by_vo() == [2, 0]
 
 
@@ -196,9 +194,9 @@ def heavy(names, clusters, rng):
 """
 OF_MANY = """\
 vos:
-  - {name: a, count: 3, clusters: [{processors: 2}]}
+  - {name: a, count: 3, clusters: [{cpus: 2}]}
   - name: b
-    clusters: [{processors: 2}]
+    clusters: [{cpus: 2}]
 %s
 """
 

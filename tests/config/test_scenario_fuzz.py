@@ -28,7 +28,7 @@ PLACES = [
 VALUES = st.sampled_from(
     ["", "[]", "{}", "[[]]", "{a: b}", "null", "true", "-1", "0", "1", "1e3", "0.5", "x", "/", ".",
      "${lat}", "${", "fcfs", "{name: fcfs}", "{trace: .}", "[{}]", "[{name: a}]", "{jobs: []}",
-     "[1, 2]", "[north, south]", "[{between: [north, south], latency_s: 1}]", "[{processors: 1}]"]
+     "[1, 2]", "[north, south]", "[{between: [north, south], latency_s: 1}]", "[{cpus: 1}]"]
 )  # fmt: skip
 
 

@@ -83,7 +83,7 @@ def test_scalars_that_nobody_means(text: str) -> None:
 
 
 def test_a_count_may_be_written_as_a_power(file: Path) -> None:
-    scenario = load(file, edited("- processors: 8", "- processors: 1e3"))
+    scenario = load(file, edited("- cpus: 8", "- cpus: 1e3"))
     assert scenario.vos is not None
     assert scenario.vos[1].clusters[0].processors == 1000
 
@@ -93,7 +93,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(file: Path) -> None:
 
 
 def test_an_alias_is_a_copy(file: Path) -> None:
-    text = edited("clusters:\n      - processors: 8", "clusters: &pool\n      - processors: 8")
+    text = edited("clusters:\n      - cpus: 8", "clusters: &pool\n      - cpus: 8")
     text += "  - name: west\n    clusters: *pool\n"
     scenario = load(file, text, "vos.2.clusters.0.policy=easy")
     assert scenario.vos is not None
@@ -126,13 +126,13 @@ def test_set_changes_a_parameter_or_any_key(file: Path) -> None:
         "who=east",
         "seed=8",
         "seed=9",
-        "protocol.when_busy=reject",
+        "protocol.forwarding=reject",
         "vos.1.clusters.0.policy={name: easy}",
         "network.links=[{between: [east, east-2], latency_s: 3}]",
     )
     assert scenario.network.latency_s == 0.2
     assert scenario.seed == 9
-    assert scenario.protocol.when_busy == "reject"
+    assert scenario.protocol.forwarding == "reject"
     assert scenario.protocol.ttl == 3
     assert scenario.vos is not None
     assert [vo.name for vo in scenario.vos] == ["east", "east-2"]
@@ -142,7 +142,7 @@ def test_set_changes_a_parameter_or_any_key(file: Path) -> None:
 
 
 def test_set_makes_the_mappings_on_the_way(file: Path) -> None:
-    text = "vos: [{name: a, clusters: [{processors: 1}], workload: {jobs: []}}]"
+    text = "vos: [{name: a, clusters: [{cpus: 1}], workload: {jobs: []}}]"
     assert load(file, text, "protocol.ttl=7").protocol.ttl == 7
     assert load(file, text + "\nprotocol:", "protocol.ttl=7").protocol.ttl == 7
 
@@ -162,9 +162,9 @@ def test_a_parameter_counts_as_used_where_an_override_replaces_its_use(file: Pat
 
 
 def test_overrides_are_texts_or_values_by_name(file: Path) -> None:
-    texts = load(file, RIGHT, "lat=0.2", "protocol.when_busy=reject", "network.links=[]")
+    texts = load(file, RIGHT, "lat=0.2", "protocol.forwarding=reject", "network.links=[]")
     file.write_text(RIGHT)
-    given = {"lat": np.float64(0.2), "protocol.when_busy": "reject", "network.links": ()}
+    given = {"lat": np.float64(0.2), "protocol.forwarding": "reject", "network.links": ()}
     assert load_scenario(file, given) == texts
     assert load_scenario(file, "lat=0.2").network == texts.network
 
@@ -210,7 +210,7 @@ def test_traces_are_sought_here_and_then_beside_the_scenario(
     here.mkdir()
     monkeypatch.chdir(here)
     (tmp_path / "log.swf").write_text("")
-    text = edited("- processors: 8", "- processors: 8\n    workload: {trace: log.swf}")
+    text = edited("- cpus: 8", "- cpus: 8\n    workload: {trace: log.swf}")
 
     def trace() -> str | None:
         scenario = load(file, text)
@@ -227,7 +227,7 @@ def test_a_resolved_scenario_runs_again_from_anywhere(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "log.swf").write_text("")
-    text = edited("- processors: 8", "- processors: 8\n    workload: {trace: log.swf}")
+    text = edited("- cpus: 8", "- cpus: 8\n    workload: {trace: log.swf}")
     scenario = load(file, text)
     again = tmp_path / "runs" / "base" / "scenario.yaml"
     again.parent.mkdir(parents=True)
@@ -294,7 +294,7 @@ def test_whatever_a_scenario_holds_it_resolves_to_itself(
 
 
 def test_generated_machines_are_told_from_written_ones(file: Path) -> None:
-    text = edited("- processors: 8", "- machines: {generator: partial_utility, count: 3}")
+    text = edited("- cpus: 8", "- machines: {generator: partial_utility, count: 3}")
     scenario = load(file, text)
     assert scenario.vos is not None
     assert isinstance(scenario.vos[1].clusters[0].machines, GeneratedMachinesSection)

@@ -26,8 +26,8 @@ SCENARIO = """\
 parameters: {trace: log.swf, policy: fcfs, factor: null}
 vos:
   - name: site
-    clusters: [{name: pool, processors: 4, policy: "${policy}"}]
-    workload: {trace: "${trace}", enters: cluster, interarrival_factor: "${factor}"%s}
+    clusters: [{name: pool, cpus: 4, policy: "${policy}"}]
+    workload: {trace: "${trace}", entry_point: cluster, interarrival_factor: "${factor}"%s}
 """
 
 
@@ -84,8 +84,8 @@ def test_every_format_gives_the_same_run(tmp_path: Path, name: str) -> None:
         ("users: [7]", {1, 3}),
         ("without_users: [8, 9]", {1, 3}),
         ("users: [7, 8], without_users: [7]", {2}),
-        ("min_processors: 2", {1, 2}),
-        ("max_processors: 2", {1, 3}),
+        ("min_cpus: 2", {1, 2}),
+        ("max_cpus: 2", {1, 3}),
         ("statuses: [0, 5]", {3}),
     ],
 )
@@ -98,8 +98,8 @@ def test_filters(tmp_path: Path, wanted: str, numbers: set[int]) -> None:
 def test_a_record_that_some_vo_takes_is_not_left_out(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     vo = (
-        "{name: %s, clusters: [{processors: 9}], workload: "
-        "{trace: log.swf, enters: cluster, filter: {users: [%d]%s}}}"
+        "{name: %s, clusters: [{cpus: 9}], workload: "
+        "{trace: log.swf, entry_point: cluster, filter: {users: [%d]%s}}}"
     )
     for more, filtered in (("", {}), (", before_s: 30", {"filtered": 2})):
         vos = ", ".join(vo % (name, user, more) for name, user in (("a", 7), ("b", 8)))
@@ -126,7 +126,7 @@ def test_a_filter_that_nothing_meets_is_a_mistake(tmp_path: Path) -> None:
     ("wanted", "said"),
     [
         ("users: [1, 2], without_users: [2, 1, 3]", "some of the `users` not in `without_users`"),
-        ("min_processors: 3, max_processors: 2", "`min_processors` no more than"),
+        ("min_cpus: 3, max_cpus: 2", "`min_cpus` no more than"),
         ("sites: [1]", "a `route` for the `sites` of the `filter`"),
     ],
 )
@@ -138,11 +138,11 @@ def test_a_filter_that_means_nothing_is_a_mistake(tmp_path: Path, wanted: str, s
 def test_a_log_without_a_job_that_can_run_is_a_mistake(tmp_path: Path) -> None:
     said = r"trace: found no job that can run in .*log\.swf \(3 too_large\), expected at least one"
     with pytest.raises(InputError, match=said):
-        replay(tmp_path, ", filter: {min_processors: 2}", "vos.0.clusters.0.processors=1")
+        replay(tmp_path, ", filter: {min_cpus: 2}", "vos.0.clusters.0.cpus=1")
 
 
 OF_SITES = """\
-vos_from_trace: {total_processors: 16}
+vos_from_trace: {total_cpus: 16}
 workload: {trace: %s, route: %s, filter: {sites: %s}}
 """
 
@@ -198,10 +198,10 @@ def test_a_job_that_ran_longer_than_requested_is_cut_or_meets_its_estimate(
                     "vos": [
                         {
                             "name": "site",
-                            "clusters": [{"processors": 4, "overrun": overrun}],
+                            "clusters": [{"cpus": 4, "overrun": overrun}],
                             "workload": {
                                 "trace": str(tmp_path / name),
-                                "enters": "cluster",
+                                "entry_point": "cluster",
                                 "cut_at_estimate": cut == "true",
                             },
                         }
@@ -237,13 +237,13 @@ def test_a_log_that_goes_while_it_is_played_costs_no_results(tmp_path: Path) -> 
 
 def test_settings_of_traces_are_for_traces_only(tmp_path: Path) -> None:
     (tmp_path / "replay.yaml").write_text(
-        "vos: [{name: a, clusters: [{processors: 1}], "
+        "vos: [{name: a, clusters: [{cpus: 1}], "
         "workload: {jobs: [{run_s: 1}], filter: {users: [1]}}}]"
     )
     with pytest.raises(InputError, match="`filter` only with `trace`"):
         load_scenario(tmp_path / "replay.yaml", [])
     workload = {"jobs": [{"run_s": 1}], "shift_s": 0}
-    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": workload}
+    vo = {"name": "a", "clusters": [{"cpus": 1}], "workload": workload}
     with pytest.raises(InputError, match="`shift_s` only with `trace`"):
         load_scenario({"vos": [vo]})
     vo["workload"] = {"jobs": [{"run_s": 1}], "cut_at_estimate": False}
@@ -254,7 +254,7 @@ def test_settings_of_traces_are_for_traces_only(tmp_path: Path) -> None:
 def test_sites_are_known_to_gwf_only(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     (tmp_path / "replay.yaml").write_text(
-        "vos_from_trace: {total_processors: 8}\nworkload: {trace: log.swf, route: site}\n"
+        "vos_from_trace: {total_cpus: 8}\nworkload: {trace: log.swf, route: site}\n"
     )
     path = tmp_path / "replay.yaml"
     with pytest.raises(InputError, match=r"yaml:2: workload.route: found 'site' for .*swf, "):
@@ -276,7 +276,7 @@ def test_what_gangs_of_sites_take_no_account_of_is_refused_where_it_stands(
     (tmp_path / "log.swf").write_text(LOG)
     (tmp_path / "replay.yaml").write_text(
         "name: replay\nworkload:\n  trace: log.swf\n  route: partition\n"
-        f"vos_from_trace:\n  {settings}\n  total_processors: 8\n  policy: afcfs\n"
+        f"vos_from_trace:\n  {settings}\n  total_cpus: 8\n  policy: afcfs\n"
     )
     with pytest.raises(InputError, match=f"yaml:{says}, for gang policy afcfs takes no account"):
         load_scenario(tmp_path / "replay.yaml")
@@ -284,7 +284,7 @@ def test_what_gangs_of_sites_take_no_account_of_is_refused_where_it_stands(
 
 def test_each_vo_that_runs_a_log_counts_what_it_left_out(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
-    vo = "{name: %s, clusters: [{processors: %d}], workload: {trace: log.swf, enters: cluster}}"
+    vo = "{name: %s, clusters: [{cpus: %d}], workload: {trace: log.swf, entry_point: cluster}}"
     vos = ", ".join(vo % pair for pair in (("a", 4), ("b", 4), ("c", 1)))
     (tmp_path / "replay.yaml").write_text(f"vos: [{vos}]\n")
     scenario = load_scenario(tmp_path / "replay.yaml", [])
@@ -299,7 +299,7 @@ def test_an_outage_of_a_vo_that_comes_from_a_log_is_told_how_to_give_it(tmp_path
     (tmp_path / "log.swf").write_text(LOG)
     path = tmp_path / "sites.yaml"
     path.write_text(
-        "vos_from_trace: {total_processors: 16}\nworkload: {trace: log.swf, route: user}\n"
+        "vos_from_trace: {total_cpus: 16}\nworkload: {trace: log.swf, route: user}\n"
         "faults:\n  heal_s: 9\n"
         "  machine_outages: [{vo: site7, cluster: cluster, machine: 0, at_s: 1, for_s: 1}]\n"
         "  vo_outages: [{vo: site7, at_s: 1, for_s: 1}]\n"

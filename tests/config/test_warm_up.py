@@ -75,7 +75,7 @@ def test_the_outage_of_a_warm_up_meets_a_job() -> None:
 def test_each_kind_of_selection_makes_a_choice() -> None:
     """Not that of the first VO alone."""
     vos: list[dict[str, Any]] = [
-        {"name": name, "selection": selection, "clusters": [{"processors": 2}]}
+        {"name": name, "selection": selection, "clusters": [{"cpus": 2}]}
         for name, selection in (("a", "random"), ("b", "partial"), ("c", "partial"))
     ]
     vos[0]["workload"] = {"jobs": [{"run_s": 5}]}

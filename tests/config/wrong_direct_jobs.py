@@ -11,12 +11,12 @@ vos:
   - name: north
     clusters: [{name: farm, machines: [{count: 2}]}]
     workload:
-      enters: cluster
+      entry_point: cluster
       jobs:
         - run_s: 60
 """
 """Right, too: no job comes by a Local Scheduler, and so no entity sends a message."""
-NEIGHBOUR = "  - {name: south, clusters: [{processors: 2}], workload: {jobs: [{run_s: 60}]}}\n"
+NEIGHBOUR = "  - {name: south, clusters: [{cpus: 2}], workload: {jobs: [{run_s: 60}]}}\n"
 NO_MESSAGE = "no such setting, for all jobs enter their clusters directly, and no entity sends a"
 PAST_SCHEDULER = "no such setting, for the VO's jobs enter its cluster directly, past its Local"
 
@@ -52,19 +52,19 @@ WRONG_FOR_DIRECT_JOBS = [
         Wrong(f"{key} of direct jobs beside a VO whose jobs are routed",
               direct("name: north", f"name: north\n    {key}: {value}", NEIGHBOUR), 5,
               f"vos.0.{key}", f"found '{value}', expected {PAST_SCHEDULER} Scheduler")
-        for key, value in {"selection": "random", "when_busy": "reject", "admission": "nobody",
+        for key, value in {"selection": "random", "forwarding": "reject", "admission": "nobody",
                            "priority": "home"}.items()
     ),
     Wrong("direct jobs bound to machines",
-          direct("name: farm,", "name: farm, bind: machine,"), 5, "vos.0.clusters.0.bind",
+          direct("name: farm,", "name: farm, resource: machine,"), 5, "vos.0.clusters.0.resource",
           "'machine', expected cluster, for the VO's jobs enter it directly, and no selection"),
     Wrong("a requirement of a direct job",
           direct("run_s: 60", "run_s: 60\n          requirements: [{kind: speed, "
                  "options: [{value: 1}]}]"), 10, f"{JOB}.requirements", PAST_SCHEDULER),
     Wrong("requirements that direct jobs get",
-          direct("enters: cluster", "enters: cluster\n      annotate: {requirements: "
+          direct("entry_point: cluster", "entry_point: cluster\n      attributes: {requirements: "
                  "[{kind: speed, options: [{value: 1}]}]}"), 8,
-          "vos.0.workload.annotate.requirements", PAST_SCHEDULER),
+          "vos.0.workload.attributes.requirements", PAST_SCHEDULER),
 ]  # fmt: skip
 
 ALL_WRONG = [*WRONG_SCENARIOS, *WRONG_FOR_DIRECT_JOBS]

@@ -28,13 +28,13 @@ vos:
       jobs:
         - number: 1
           run_s: 60
-          processors: 2
+          cpus: 2
           requirements:
             - kind: speed
               options: [{value: 1000}]
   - name: south
     clusters:
-      - processors: 8
+      - cpus: 8
 """
 """Nothing is wrong with this one; most of the others are edits of it."""
 
@@ -188,19 +188,19 @@ WRONG_TYPE = [
     Wrong("number for a section", edited("ttl: 3", "ttl: 3\nworkload: 4"), 9, "workload", "4"),
     Wrong("nothing for a section", edited("  ttl: 3\n", ""), 7, "protocol", "nothing"),
     Wrong("mapping for a list", "name: a\nvos: {name: b}\n", 2, "vos", "expected a list"),
-    Wrong("number for machines", edited("- processors: 8", "- machines: 8"), 29,
+    Wrong("number for machines", edited("- cpus: 8", "- machines: 8"), 29,
           "vos.1.clusters.0.machines", "8, expected a list or a mapping"),
     Wrong("list for a policy", edited("policy: fcfs", "policy: [fcfs]"), 13,
           "vos.0.clusters.0.policy", "a list, expected a mapping or text"),
     Wrong("number for a policy's name", edited("policy: fcfs", "policy: {name: 5}"), 13,
           "vos.0.clusters.0.policy.name", "5, expected text"),
     Wrong("a lease that is over too soon",
-          edited("ttl: 3", "when_busy: {name: reserve, settings: {lease_s: 0.005}}"), 8,
-          "protocol.when_busy.settings.lease_s", "expected more than 0.005 s"),
+          edited("ttl: 3", "forwarding: {name: reserve, settings: {lease_s: 0.005}}"), 8,
+          "protocol.forwarding.settings.lease_s", "expected more than 0.005 s"),
     Wrong("an edge to a VO that is not there",
           edited("ttl: 3", "information: {name: edges, settings: {edges: [[0, 1], [1, 7]]}}"), 8,
           "protocol.information.settings.edges.1", "VO 7, expected at most 1"),
-    Wrong("unknown word", edited("ttl: 3", "when_busy: wait"), 8, "protocol.when_busy", "reject"),
+    Wrong("unknown word", edited("ttl: 3", "forwarding: wait"), 8, "protocol.forwarding", "reject"),
     Wrong("one end of a link", edited("links: []", "links: [{between: [south], latency_s: 1}]"), 6,
           "network.links.0.between.1", "nothing"),
 ]  # fmt: skip
@@ -212,9 +212,9 @@ WRONG_SIZE = [
           edited("  ttl: 3\n", "  ttl: 3\nmetrics: {submitted_from_s: 9, submitted_until_s: 9}\n"),
           9, "metrics", "`submitted_until_s` above `submitted_from_s`"),
     Wrong("admission of a VO that is not there",
-          edited("    clusters:\n      - processors: 8",
+          edited("    clusters:\n      - cpus: 8",
                  "    admission: {name: limited, settings: {from_vos: [nort]}}\n"
-                 "    clusters:\n      - processors: 8"),
+                 "    clusters:\n      - cpus: 8"),
           28, "vos.1.admission.settings.from_vos", "'nort', expected the name of a VO, such as n"),
     Wrong("negative time", edited("run_s: 60", "run_s: -1"), 22, f"{JOB}.run_s", "0.000001"),
     Wrong("huge", edited("cpus: 4", "cpus: 1" + "0" * 30), 17, CPUS, "at most 1000000"),
@@ -226,7 +226,7 @@ WRONG_SIZE = [
     Wrong("CPUs in all", edited("cpus: 4", "cpus: 1000000").replace("t: 2", "t: 11"), 9, "vos",
           "11000008 CPUs in all"),
     Wrong("VOs in all", "name: a\nvos:\n" + "".join(
-        f"  - {{name: {name}, count: 10000, clusters: [{{processors: 1}}],"
+        f"  - {{name: {name}, count: 10000, clusters: [{{cpus: 1}}],"
         " workload: {jobs: []}}\n" for name in "abc"),
           2, "vos", "30000 VOs in all"),
 ]  # fmt: skip
@@ -235,9 +235,9 @@ WRONG_NAMES = [
     Wrong("VO twice", edited("name: south", "name: north"), 27, "vos.1.name", "'north' again"),
     Wrong("VO of all", edited("name: south", "name: grid"), 27, "vos.1.name", "'grid', expected"),
     Wrong("VO twice by count", edited("name: south", "name: north1\n"
-          "    clusters: [{processors: 1}]\n  - name: north\n    count: 2"), 29,
+          "    clusters: [{cpus: 1}]\n  - name: north\n    count: 2"), 29,
           "vos.2.name", "'north1' again"),
-    Wrong("cluster twice", edited("- processors: 8", "- processors: 8\n      - processors: 9"), 30,
+    Wrong("cluster twice", edited("- cpus: 8", "- cpus: 8\n      - cpus: 9"), 30,
           "vos.1.clusters.1.name", "'cluster' again"),
     Wrong("link to nobody", edited("[]", "[{between: [north, sorth], latency_s: 1}]"), 6,
           "network.links.0.between.1", "'sorth', expected the name of a VO, such as south"),
@@ -248,10 +248,10 @@ WRONG_NAMES = [
     Wrong("unknown policy with settings", edited("policy: fcfs", "policy: {name: nosuch}"), 13,
           "vos.0.clusters.0.policy.name", "'nosuch', expected a policy"),
     Wrong("unknown generator of machines",
-          edited("- processors: 8", "- machines: {generator: nosuch, count: 3}"), 29,
+          edited("- cpus: 8", "- machines: {generator: nosuch, count: 3}"), 29,
           "vos.1.clusters.0.machines.generator", "'nosuch', expected a generator of machines"),
     Wrong("unknown generator of jobs",
-          edited("- processors: 8", "- processors: 8\n    workload: {generator: nosuch}"), 30,
+          edited("- cpus: 8", "- cpus: 8\n    workload: {generator: nosuch}"), 30,
           "vos.1.workload.generator", "'nosuch', expected a generator of jobs"),
     Wrong("settings that do not go together",
           edited("policy: fcfs", "policy: batsim"), 13, "vos.0.clusters.0.policy.settings.command",
@@ -264,28 +264,28 @@ WRONG_NAMES = [
           "vos.0.clusters.0.policy.settings.depth",
           "found a setting, expected none, for fcfs has no settings"),
     Wrong("unknown setting of a generator",
-          edited("- processors: 8", "- processors: 8\n    workload:\n"
+          edited("- cpus: 8", "- cpus: 8\n    workload:\n"
           "      generator: partial_utility\n      settings:\n        usrs: 5"), 33,
           "vos.1.workload.settings.usrs", "an unknown key, expected users"),
     Wrong("a law that a generator does not know",
-          edited("- processors: 8", "- processors: 8\n    workload:\n      generator: stochastic\n"
-          "      settings:\n        jobs: 5\n        arrivals: {law: expo, mean_s: 1}\n"
-          "        work: {law: fixed, mean_s: 1}"), 34,
+          edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: stochastic\n"
+          "      settings:\n        jobs: 5\n        arrivals: {distribution: expo, mean_s: 1}\n"
+          "        work: {distribution: fixed, mean_s: 1}"), 34,
           "vos.1.workload.settings.arrivals.law", "'expo', expected one of exponential, fixed"),
     Wrong("a mapping without its law",
-          edited("- processors: 8", "- processors: 8\n    workload:\n      generator: stochastic\n"
+          edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: stochastic\n"
           "      settings:\n        jobs: 5\n        arrivals: {mean_s: 1}\n"
-          "        work: {law: fixed, mean_s: 1}"), 34,
+          "        work: {distribution: fixed, mean_s: 1}"), 34,
           "vos.1.workload.settings.arrivals.law", "found nothing, expected a value"),
     Wrong("wrong setting of a generator of machines",
-          edited("- processors: 8", "- machines:\n          generator: partial_utility\n"
+          edited("- cpus: 8", "- machines:\n          generator: partial_utility\n"
           "          count: 3\n          settings: {speeds_mips: fast}"), 32,
           "vos.1.clusters.0.machines.settings.speeds_mips", "expected a list"),
     Wrong("a key of the top level where few others are",
           edited("links: []", "links: [{between: [north, south], latency_s: 1, vos: 1}]"), 6,
           "network.links.0.vos", "it at the top level; here, one of between, latency_s"),
     Wrong("gangs on machines that are switched off",
-          edited("- processors: 8", "- policy: afcfs\n        processors: 8\n"
+          edited("- cpus: 8", "- policy: afcfs\n        cpus: 8\n"
           "        switch_off: {after_s: 60}"), 29, "vos.1.clusters.0.machines",
           "found machines with switch_off, expected none, for gang policy afcfs takes no account"),
     Wrong("switched off, and no word when",
@@ -307,14 +307,14 @@ WRONG_NAMES = [
 WRONG_JOBS = [
     Wrong("memory that no machine gives", edited("run_s: 60", "run_s: 60\n          ram_mb: 5"), 23,
           f"{JOB}.ram_mb", "found 5, expected none, for no machine of the grid gives its ram_mb"),
-    Wrong("larger than any machine", edited("processors: 2", "processors: 9"), 23,
+    Wrong("larger than any machine", edited("cpus: 2", "cpus: 9"), 23,
           f"{JOB}.processors", "9, expected at most 8"),
-    Wrong("larger than its own cluster", edited("processors: 2", "processors: 8").replace(
-        "    workload:\n", "    workload:\n      enters: cluster\n"), 24, f"{JOB}.processors",
+    Wrong("larger than its own cluster", edited("cpus: 2", "cpus: 8").replace(
+        "    workload:\n", "    workload:\n      entry_point: cluster\n"), 24, f"{JOB}.processors",
           "8, expected at most 4"),
-    Wrong("into one of two clusters", edited("      - name: farm", "      - processors: 3\n"
-          "      - name: farm").replace("jobs:", "enters: cluster\n      jobs:"), 21,
-          "vos.0.workload.enters", "a VO of 2 clusters"),
+    Wrong("into one of two clusters", edited("      - name: farm", "      - cpus: 3\n"
+          "      - name: farm").replace("jobs:", "entry_point: cluster\n      jobs:"), 21,
+          "vos.0.workload.entry_point", "a VO of 2 clusters"),
     Wrong("number twice", edited("        - number: 1", "        - {number: 1, run_s: 5}\n"
           "        - number: 1"), 22, f"{JOB[:-1]}1.number", "1 again"),
     Wrong("number of a numberless job", edited("        - number: 1", "        - number: 2\n"
@@ -337,7 +337,7 @@ WRONG_JOBS = [
           "workload.trace", "'a\\x00b'"),
     Wrong("trace with an endless name", edited("seed: 7", f"workload: {{trace: {'a' * 5000}}}"), 2,
           "workload.trace", "'aaaaa"),
-    Wrong("trace of a VO", edited("- processors: 8", "- processors: 8\n"
+    Wrong("trace of a VO", edited("- cpus: 8", "- cpus: 8\n"
           "    workload: {trace: nosuch.swf}"), 30, "vos.1.workload.trace", "no such file"),
 ]  # fmt: skip
 

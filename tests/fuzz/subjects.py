@@ -101,9 +101,9 @@ WORDS = (
     "IN/scenario.yaml", "IN/experiment.yaml", "IN/log.swf", "IN/", "two-vos", "--set", "seed=3",
     "seed=1,2", "vos.0.count=2", "=", "a=b=c", "--seed", "--seeds", "1", "--in-process", "--out",
     "OUT/x", "--placement", "vo", "--live", "--speedup", "--kill", "--time-limit", "--transport",
-    "calls", "--from-s", "--before-s", "--user", "--status", "--processors", "--to", "OUT/x.swf",
+    "calls", "--from-s", "--before-s", "--user", "--status", "--cpus", "--to", "OUT/x.swf",
     "OUT/x.gwf", "OUT/x.parquet", "--interarrival-factor", "--json", "--quick", "--dry-run", "--",
-    "-", "--help", "--version", "--force", "--quiet", "--traceback", "--first", "--min-processors",
+    "-", "--help", "--version", "--force", "--quiet", "--traceback", "--first", "--min-cpus",
 )  # fmt: skip
 """No command that takes minutes, starts Ray, or writes elsewhere by default is made of them."""
 

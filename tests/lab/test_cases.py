@@ -68,7 +68,7 @@ def test_a_key_tells_what_a_result_depends_on(tmp_path: Path) -> None:
 
 def test_a_key_follows_the_bytes_of_a_trace_and_not_its_place(tmp_path: Path) -> None:
     log = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
-    scenario = "vos: [{name: a, clusters: [{processors: 2}], workload: {trace: log.swf}}]\n"
+    scenario = "vos: [{name: a, clusters: [{cpus: 2}], workload: {trace: log.swf}}]\n"
     keys = []
     for name, text in (("one", log), ("two", log), ("three", log.replace(" 10 ", " 20 "))):
         folder = tmp_path / name

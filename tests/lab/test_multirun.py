@@ -24,10 +24,10 @@ def test_which_settings_have_several_values(setting: str, expected: bool) -> Non
 
 
 def test_all_combinations_are_run_with_the_seeds_asked_for() -> None:
-    settings = ["protocol.ttl=0,2", "vos.0.selection=binary,partial", "protocol.when_busy=queue"]
+    settings = ["protocol.ttl=0,2", "vos.0.selection=binary,partial", "protocol.forwarding=queue"]
     made = experiment_of(TWO_VOS, settings, 3)
     assert made.axes == {"protocol.ttl": (0, 2), "vos.0.selection": ("binary", "partial")}
-    assert made.set == {"protocol.when_busy": "queue"}
+    assert made.set == {"protocol.forwarding": "queue"}
     cases, wrong = expand(made, None)
     assert (len(cases), wrong) == (12, [])
     assert {case.scenario.protocol.ttl for case in cases} == {0, 2}

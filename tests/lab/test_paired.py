@@ -73,12 +73,12 @@ def test_they_are_what_a_study_says_of_each_pair_alone(tmp_path: Path) -> None:
 def test_those_of_a_vo_are_of_its_own_figures(tmp_path: Path) -> None:
     scenario = """
 parameters: {rule: queue}
-protocol: {when_busy: "${rule}"}
+protocol: {forwarding: "${rule}"}
 vos:
   - name: busy
-    clusters: [{processors: 2}]
+    clusters: [{cpus: 2}]
     workload: {jobs: [{run_s: 10}, {run_s: 20}, {run_s: 40}]}
-  - {name: idle, clusters: [{processors: 2}]}
+  - {name: idle, clusters: [{cpus: 2}]}
 """
     text = "name: two\nscenario: scenario.yaml\naxes: {rule: [never, queue]}\nseeds: 2\n"
     done = grid.sweep(write(tmp_path, text, scenario), tmp_path / "two", in_process=True)

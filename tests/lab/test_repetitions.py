@@ -21,8 +21,8 @@ DAYS = {"first": 40, "second": 44, "third": 60}
 
 def sweep(folder: Path, **more: Any) -> grid.Sweep:
     jobs = [{"submit_s": number, "run_s": "${run_s}"} for number in range(6)]
-    work = {"jobs": jobs, "enters": "cluster"}
-    vo = {"name": "a", "clusters": [{"processors": "${size}"}], "workload": work}
+    work = {"jobs": jobs, "entry_point": "cluster"}
+    vo = {"name": "a", "clusters": [{"cpus": "${size}"}], "workload": work}
     scenario = {"name": "s", "parameters": {"size": 1, "run_s": 1}, "vos": [vo]}
     axes = {"day": {day: {"run_s": run_s} for day, run_s in DAYS.items()}, "size": [1, 2]}
     given = {"name": "days", "scenario": scenario, "axes": axes, "seeds": 1, "repeated_over": "day"}

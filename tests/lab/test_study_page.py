@@ -27,13 +27,13 @@ STUDY = {
 
 
 def experiment(**more: Any) -> dict[str, Any]:
-    vo = {"name": "a", "clusters": [{"processors": "${size}"}], "workload": {"jobs": JOBS}}
+    vo = {"name": "a", "clusters": [{"cpus": "${size}"}], "workload": {"jobs": JOBS}}
     return {
         "name": "small",
         "scenario": {"name": "s", "parameters": {"size": 1, "ttl": 1}, "vos": [vo],
                      "protocol": {"ttl": "${ttl}"}},
         "axes": {
-            "processors": {"one": {"size": 1}, "six": {"size": 6}, "seven": {"size": 7}},
+            "cpus": {"one": {"size": 1}, "six": {"size": 6}, "seven": {"size": 7}},
             "ttl": [0, 1],
         },
         "seeds": 2,
@@ -51,7 +51,7 @@ def test_a_page_says_before_its_answer_that_runs_are_missing(
     asked = experiment(
         axes={"policy": ["fcfs", "part.py:Fails"]}, study=STUDY | {"answers": [best]}
     )
-    asked["scenario"]["vos"][0]["clusters"] = [{"processors": 1, "policy": "${policy}"}]
+    asked["scenario"]["vos"][0]["clusters"] = [{"cpus": 1, "policy": "${policy}"}]
     asked["scenario"]["parameters"] = {"policy": "fcfs", "ttl": 1}
     Path("small.yaml").write_text(yaml.safe_dump(asked))
     words = ["sweep", "small.yaml", "--in-process", "--page", "SMALL.md"]
@@ -78,7 +78,7 @@ def test_the_best_is_found_by_seeds_that_all_have(
     assert "- seeds: 2 (3, 5); " in text
     sweep = Path("sweeps/small")
     cases = json.loads((sweep / "sweep.json").read_text())["cases"]
-    gone = next(one for one in cases if one["point"] == {"processors": "one", "ttl": 0})
+    gone = next(one for one in cases if one["point"] == {"cpus": "one", "ttl": 0})
     for file in sweep.rglob(f"{gone['key']}*"):
         file.unlink()
     write_study_page(load_experiment("small.yaml"), sweep, Path("AGAIN.md"))
@@ -155,6 +155,6 @@ def test_a_quick_page_says_what_was_set(tmp_path: Path) -> None:
     text = page.read_text()
     assert "With `--quick`: fewer values and seeds" in text
     # As a scenario has it, so that it can be copied there.
-    limit = "- set: `protocol.snapshot_load_limit: null`\n- processors: "
+    limit = "- set: `protocol.snapshot_load_limit: null`\n- cpus: "
     assert f"- set: `network.latency_s: 0.5`\n{limit}" in text
     assert "- seeds: 3 (1 to 3);" in text

@@ -123,7 +123,7 @@ def test_a_file_of_another_shape_is_told_in_a_line(tmp_path: Path, name: str, co
 def test_a_run_that_fails_is_told_and_the_others_go_on(tmp_path: Path) -> None:
     scenario = """\
 parameters: {trace: good.swf}
-vos: [{name: a, clusters: [{processors: 2}], workload: {trace: "${trace}", enters: cluster}}]
+vos: [{name: a, clusters: [{cpus: 2}], workload: {trace: "${trace}", entry_point: cluster}}]
 """
     good = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
     (tmp_path / "good.swf").write_text(good)
@@ -288,8 +288,8 @@ def test_two_sweeps_do_not_share_a_folder_at_once(tmp_path: Path) -> None:
 
 
 def test_an_experiment_may_be_a_mapping_with_a_scenario_in_it(tmp_path: Path) -> None:
-    pool = {"name": "pool", "policy": "${policy}", "processors": 2}
-    jobs = [{"run_s": 10 + n, "processors": 1 + n % 2} for n in range(6)]
+    pool = {"name": "pool", "policy": "${policy}", "cpus": 2}
+    jobs = [{"run_s": 10 + n, "cpus": 1 + n % 2} for n in range(6)]
     scenario = {
         "parameters": {"policy": "fcfs", "ttl": 3},
         "protocol": {"ttl": "${ttl}"},

@@ -35,11 +35,11 @@ FARM = """\
 parameters: {policy: fcfs}
 vos:
   - name: lab
-    clusters: [{name: pool, policy: "${policy}", processors: 2}]
-    workload: {jobs: [{run_s: 10, processors: 2}, {run_s: 20, processors: 1}, {run_s: 5}]}
+    clusters: [{name: pool, policy: "${policy}", cpus: 2}]
+    workload: {jobs: [{run_s: 10, cpus: 2}, {run_s: 20, cpus: 1}, {run_s: 5}]}
 """
 LOG = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
-OF_A_LOG = "vos: [{name: a, clusters: [{processors: 2}], workload: {trace: log.swf}}]\n"
+OF_A_LOG = "vos: [{name: a, clusters: [{cpus: 2}], workload: {trace: log.swf}}]\n"
 
 
 def digests(folder: Path) -> dict[tuple[str, int], str]:

@@ -68,22 +68,22 @@ def scenario(seed: int) -> dict[str, Any]:
     cpus = [int(draw([2, 4, 8])) for _ in range(int(draw([1, 2, 2, 3, 4])))]
     work_s = max(1e-3, trip_s * float(10.0 ** rng.uniform(-1, 2)))
     jobs = int(draw([5, 20]))
-    sizes = [{"processors": 1, "share": 1}, {"processors": max(cpus), "share": float(rng.random())}]
+    sizes = [{"cpus": 1, "share": 1}, {"cpus": max(cpus), "share": float(rng.random())}]
     if rng.random() < 0.3:
-        sizes = [{"processors": 1, "share": 1}, {"processors": min(cpus), "share": 0.5}]
+        sizes = [{"cpus": 1, "share": 1}, {"cpus": min(cpus), "share": 0.5}]
     workload = {
         "generator": "stochastic",
         "settings": {
             "jobs": jobs,
             "load": float(draw([0.5, 0.9, 2.0, 10.0])),
             "arrivals": {"law": str(draw(["fixed", "exponential"]))},
-            "work": {"law": "fixed", "mean_s": work_s},
+            "work": {"distribution": "fixed", "mean_s": work_s},
             "sizes": sizes,
         },
     }
     vos: list[dict[str, Any]] = []
     for number, count in enumerate(cpus):
-        one: dict[str, Any] = {"name": f"v{number}", "clusters": [{"processors": count}]}
+        one: dict[str, Any] = {"name": f"v{number}", "clusters": [{"cpus": count}]}
         one["priority"] = str(draw(["none", "home", "afar"]))
         # Jobs of one VO may be wider than its own clusters.
         fits = all(size["processors"] <= max(cpus) for size in sizes)
@@ -99,7 +99,7 @@ def scenario(seed: int) -> dict[str, Any]:
             "avoid_loops": bool(draw([True, False])),
             "when_refused": str(draw(["next", "home", "reject"])),
             "snapshot_period_s": time_s(),
-            "when_busy": {"name": policy, "settings": settings.get(policy, {})},
+            "forwarding": {"name": policy, "settings": settings.get(policy, {})},
             "information": information[int(draw(4))],
         },
         "vos": vos,

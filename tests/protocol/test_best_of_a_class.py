@@ -42,7 +42,7 @@ def grid_of(**protocol: Any) -> Grid:
             "seed": 7,
             "network": {"latency_s": 0.1, "local_latency_s": 0.001},
             "protocol": {
-                "ttl": 3, "when_busy": "queue", "snapshot_period_s": 3,
+                "ttl": 3, "forwarding": "queue", "snapshot_period_s": 3,
                 "snapshot_jobs_limit": 2, **protocol,
             },
             "vos": [
@@ -50,7 +50,7 @@ def grid_of(**protocol: Any) -> Grid:
                     "name": "vo", "count": 12, "selection": selection,
                     "clusters": [
                         {
-                            "name": "farm", "policy": "fcfs", "bind": "machine",
+                            "name": "farm", "policy": "fcfs", "resource": "machine",
                             "machines": {
                                 "generator": "partial_utility", "count": 6,
                                 "settings": {"cores": [1, 2], "speeds_mips": [500.0]},
@@ -80,11 +80,11 @@ def digest_of(grid: Grid) -> str:
 def test_every_rule_that_goes_by_the_best_decides_the_same(
     rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    by_class = grid_of(when_busy=rule)
+    by_class = grid_of(forwarding=rule)
     assert classes_of(by_class) is not None
     found = digest_of(by_class)
     monkeypatch.setattr(GridInformation, "_classes", None)
-    assert digest_of(grid_of(when_busy=rule)) == found
+    assert digest_of(grid_of(forwarding=rule)) == found
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_every_selection_that_goes_by_load_decides_the_same(
     [
         {"selection": {"name": "partial", "settings": {"ties": "first"}}},
         {"selection": {"name": "random"}},
-        {"when_busy": "to_the_best"},
+        {"forwarding": "to_the_best"},
         {"avoid_loops": True},
         {"snapshot_detail": "summary"},
         {"information": {"name": "ring"}},

@@ -11,8 +11,13 @@ from grid.model.time import SECOND_US
 from tests.config.grids import grid_of, run
 
 CLUSTERS = [
-    {"name": "pool", "processors": 2, "policy": "easy", "bind": "cluster"},
-    {"name": "farm", "machines": [{"count": 2, "cpus": 2}], "policy": "fcfs", "bind": "cluster"},
+    {"name": "pool", "cpus": 2, "policy": "easy", "resource": "cluster"},
+    {
+        "name": "farm",
+        "machines": [{"count": 2, "cpus": 2}],
+        "policy": "fcfs",
+        "resource": "cluster",
+    },
     {"name": "gangs", "machines": [{"count": 6}], "policy": "afcfs"},
 ]
 
@@ -20,12 +25,12 @@ CLUSTERS = [
 def played(jobs: list[dict[str, object]]) -> JobResults:
     vo = {"name": "a", "clusters": CLUSTERS, "workload": {"jobs": jobs}}
     network = {"latency_s": 0.01, "local_latency_s": 0.001}
-    return run(grid_of(vos=[vo], network=network, protocol={"when_busy": "queue"}))
+    return run(grid_of(vos=[vo], network=network, protocol={"forwarding": "queue"}))
 
 
 def test_among_clusters_that_idle_chance_decides() -> None:
     """Three hundred jobs, each alone: a hundred for each cluster, give or take."""
-    results = played([{"submit_s": 2 * n, "run_s": 1, "processors": 2} for n in range(300)])
+    results = played([{"submit_s": 2 * n, "run_s": 1, "cpus": 2} for n in range(300)])
     counts = np.bincount(results.placement.cluster)
     assert counts.sum() == 300
     assert (abs(counts - 100) < 35).all()
@@ -33,8 +38,8 @@ def test_among_clusters_that_idle_chance_decides() -> None:
 
 def test_the_least_loaded_cluster_is_taken() -> None:
     """Eq. 2: tasks over processors, not tasks alone."""
-    first = {"submit_s": 0, "run_s": 100, "processors": 6}
-    others = [{"submit_s": 5 * n, "run_s": 1000, "processors": 2} for n in range(1, 4)]
+    first = {"submit_s": 0, "run_s": 100, "cpus": 6}
+    others = [{"submit_s": 5 * n, "run_s": 1000, "cpus": 2} for n in range(1, 4)]
     results = played([first, *others])
     # The first fits the gangs only, and fills them. The next two find the others idle; then the
     # pool has two tasks on two processors, the farm two on four.
@@ -50,7 +55,7 @@ def test_a_job_with_requirements_goes_where_they_are_fulfilled(selection: str) -
     wish = {"kind": "speed", "options": [{"value": 2000, "utility": 0.5}]}
     jobs = [{"submit_s": n, "run_s": 100, "requirements": [wish]} for n in range(1, 7)]
     clusters = [
-        {"name": f"c{n}", "processors": 4, "mips": mips, "policy": "fcfs", "bind": "cluster"}
+        {"name": f"c{n}", "cpus": 4, "mips": mips, "policy": "fcfs", "resource": "cluster"}
         for n, mips in enumerate((500, 2000, 2000))
     ]
     vo = {"name": "a", "clusters": clusters, "selection": selection, "workload": {"jobs": jobs}}
@@ -64,9 +69,7 @@ def test_clusters_that_differ_and_are_worth_the_same_to_a_job_share_its_like() -
     """Both have the four CPUs that are wished for, whatever else they have."""
     wish = {"kind": "cores", "options": [{"value": 4}]}
     jobs = [{"submit_s": n, "run_s": 1000, "requirements": [wish]} for n in range(1, 9)]
-    clusters = [
-        {"name": f"c{cpus}", "processors": cpus, "bind": "cluster"} for cpus in (2, 4, 8, 12)
-    ]
+    clusters = [{"name": f"c{cpus}", "cpus": cpus, "resource": "cluster"} for cpus in (2, 4, 8, 12)]
     results = run(grid_of(vos=[{"name": "a", "clusters": clusters, "workload": {"jobs": jobs}}]))
     used = np.bincount(results.placement.cluster, minlength=4).tolist()
     assert used[0] == 0 and min(used[1:]) > 0

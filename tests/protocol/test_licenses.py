@@ -37,7 +37,7 @@ def played(clusters: list[dict[str, Any]], protocol: dict[str, Any], **more: Any
     """One VO of these clusters, and a larger and faster one without licenses."""
     vos = [
         {"name": "a", "clusters": clusters, "workload": {"generator": "five"}, **more},
-        {"name": "b", "clusters": [{"processors": 64, "mips": 9000.0}], **more},
+        {"name": "b", "clusters": [{"cpus": 64, "mips": 9000.0}], **more},
     ]
     scenario = {"name": "licenses", "protocol": {"snapshot_period_s": 1, **protocol}, "vos": vos}
     run = grid.run(scenario, job_generators={"five": five_jobs})
@@ -52,22 +52,27 @@ def check(jobs: Any) -> None:
 ONE_CLUSTER = {"policy": "easy", "licenses": LICENSES, "machines": [PLAIN, LICENSED]}
 
 
-@pytest.mark.parametrize("bind", ["machine", "cluster"])
+@pytest.mark.parametrize("resource", ["machine", "cluster"])
 @pytest.mark.parametrize("selection", SELECTIONS.own)
-def test_whatever_the_selection(selection: str, bind: str) -> None:
-    check(played([{**ONE_CLUSTER, "bind": bind}], {}, selection=selection))
+def test_whatever_the_selection(selection: str, resource: str) -> None:
+    check(played([{**ONE_CLUSTER, "resource": resource}], {}, selection=selection))
 
 
 @pytest.mark.parametrize("rule", sorted({*FORWARDING.own} - {"never", "reject"}))
 def test_whatever_the_rule_of_forwarding(rule: str) -> None:
-    check(played([ONE_CLUSTER], {"when_busy": rule}))
+    check(played([ONE_CLUSTER], {"forwarding": rule}))
 
 
 def test_the_grid_dispatcher_asks_for_licenses() -> None:
     """The least loaded cluster has none."""
     clusters = [
-        {"name": "plain", "bind": "cluster", "policy": "easy", "machines": [{"count": 9, **PLAIN}]},
-        {**ONE_CLUSTER, "name": "licensed", "bind": "cluster"},
+        {
+            "name": "plain",
+            "resource": "cluster",
+            "policy": "easy",
+            "machines": [{"count": 9, **PLAIN}],
+        },
+        {**ONE_CLUSTER, "name": "licensed", "resource": "cluster"},
     ]
     jobs = played(clusters, {"ttl": 0})
     assert jobs.final_state.tolist() == [COMPLETED] * 4 + ["REJECTED"]

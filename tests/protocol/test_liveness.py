@@ -31,10 +31,10 @@ def test_a_run_with_random_timings_ends(seed: int) -> None:
 def test_leases_that_expire_before_the_job_comes_end(lease_s: float) -> None:
     """The probe of the job's scheduler takes as long as the lease, so each award comes too late."""
     settings = {"copies": 2, "wave": 1, "wave_s": 1, "lease_s": lease_s}
-    sizes = [{"processors": 1, "share": 1}, {"processors": 10, "share": 0.3}]
+    sizes = [{"cpus": 1, "share": 1}, {"cpus": 10, "share": 0.3}]
     workload = stochastic(
-        jobs=20, load=0.9, sizes=sizes, arrivals={"law": "fixed"},
-        work={"law": "fixed", "mean_s": 20},
+        jobs=20, load=0.9, sizes=sizes, arrivals={"distribution": "fixed"},
+        work={"distribution": "fixed", "mean_s": 20},
     )  # fmt: skip
     scenario = {
         "seed": 753347,
@@ -43,12 +43,12 @@ def test_leases_that_expire_before_the_job_comes_end(lease_s: float) -> None:
             "ttl": 1,
             "when_refused": "home",
             "snapshot_detail": "summary",
-            "when_busy": {"name": "redundant", "settings": settings},
+            "forwarding": {"name": "redundant", "settings": settings},
             "information": {"name": "probes", "settings": {"count": 2, "timeout_s": 1}},
         },
         "vos": [
-            {"name": "a", "clusters": [{"processors": 8}]},
-            {"name": "c-1", "clusters": [{"processors": 10}], "workload": workload},
+            {"name": "a", "clusters": [{"cpus": 8}]},
+            {"name": "c-1", "clusters": [{"cpus": 10}], "workload": workload},
         ],
     }
     made, _ = realize(load_scenario(scenario), "case.yaml")
@@ -69,14 +69,14 @@ def always_refused(question: Question) -> Answer:
 
 def scenario_of(policy: str) -> dict[str, Any]:
     workload = stochastic(
-        jobs=6, load=2.0, sizes=[{"processors": 4, "share": 1}], arrivals={"law": "fixed"},
-        work={"law": "fixed", "mean_s": 20},
+        jobs=6, load=2.0, sizes=[{"cpus": 4, "share": 1}], arrivals={"distribution": "fixed"},
+        work={"distribution": "fixed", "mean_s": 20},
     )  # fmt: skip
     return {
-        "protocol": {"when_busy": policy},
+        "protocol": {"forwarding": policy},
         "vos": [
-            {"name": "a", "clusters": [{"processors": 4}], "workload": workload},
-            {"name": "b", "clusters": [{"processors": 4}]},
+            {"name": "a", "clusters": [{"cpus": 4}], "workload": workload},
+            {"name": "b", "clusters": [{"cpus": 4}]},
         ],
     }
 

@@ -28,7 +28,7 @@ OVERLAYS = [
 def two_vos(protocol: dict[str, Any] | None = None, **member: Any) -> dict[str, Any]:
     """Six jobs come to `a`, which has one CPU; `b` has four, and one small job of its own."""
     jobs = [{"submit_s": 10.0 * number, "run_s": 100.0} for number in range(1, 7)]
-    one, four = ([{"name": "p", "processors": size}] for size in (1, 4))
+    one, four = ([{"name": "p", "cpus": size}] for size in (1, 4))
     small = {"jobs": [{"submit_s": 5.0, "run_s": 10.0}]}
     return {
         "name": "members",
@@ -87,7 +87,7 @@ def test_users_of_a_vo_that_is_not_in_the_grid_have_its_own_resources_alone() ->
 def test_a_vo_that_was_busy_before_it_joined_is_not_taken_for_idle(overlay: Any) -> None:
     """Its four CPUs are busy from 5 s to 205 s; no snapshot went out, and none is due."""
     scenario = two_vos({"snapshot_period_s": None, "information": overlay}, joins_s=15.0)
-    scenario["vos"][1]["workload"]["jobs"] = [{"submit_s": 5.0, "run_s": 200.0, "processors": 4}]
+    scenario["vos"][1]["workload"]["jobs"] = [{"submit_s": 5.0, "run_s": 200.0, "cpus": 4}]
     where, run = placed(scenario)
     assert where == list("aaaaaa")
     assert run.metrics["grid"]["misjudged_arrivals"] == 0
@@ -97,7 +97,7 @@ def test_a_vo_that_was_busy_before_it_joined_is_not_taken_for_idle(overlay: Any)
 def test_jobs_of_the_first_moment_go_to_others_as_later_ones_do(overlay: Any) -> None:
     """A job of two CPUs has a place in `b` alone, which is there from the beginning."""
     scenario = two_vos({"information": overlay})
-    scenario["vos"][0]["workload"]["jobs"] = [{"run_s": 100.0, "processors": 2}]
+    scenario["vos"][0]["workload"]["jobs"] = [{"run_s": 100.0, "cpus": 2}]
     where, run = placed(scenario)
     assert where == ["b"]
     assert run.jobs().query("vo == 'a'").starting_time.item() < 6.0
@@ -109,7 +109,7 @@ def test_under_no_rule_and_no_overlay_does_a_job_go_to_who_has_left(
     rule: Any, overlay: Any
 ) -> None:
     """From 43 s on, everybody has heard it, and what was asked before is answered."""
-    protocol = {"when_busy": rule, "information": overlay}
+    protocol = {"forwarding": rule, "information": overlay}
     where, run = placed(two_vos(protocol, leaves_s=41.0))
     assert where[4:] == ["a", "a"]
     assert run.metrics["grid"]["jobs_completed"] == 7
@@ -166,6 +166,6 @@ def test_where_nobody_would_notice_it_is_refused() -> None:
     with pytest.raises(InputError, match=r"leaves_s: found 5.0, expected none, for there is no"):
         grid.load_scenario(alone)
     direct = two_vos(leaves_s=5.0)
-    direct["vos"][1]["workload"]["enters"] = "cluster"
+    direct["vos"][1]["workload"]["entry_point"] = "cluster"
     with pytest.raises(InputError, match=r"leaves_s: found 5.0, expected no such setting"):
         grid.load_scenario(direct)

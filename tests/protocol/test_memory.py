@@ -18,11 +18,11 @@ LARGE = {"count": 1, "cpus": 4, "ram_mb": 8000}
 COMPLETED = "COMPLETED_SUCCESSFULLY"
 
 
-def two_vos(bind: str, protocol: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+def two_vos(resource: str, protocol: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     """One VO of a small machine, and one of a small and a large one; all hear of each other."""
     jobs = [
         {"submit_s": 5, "run_s": 60, "ram_mb": 4000},
-        {"submit_s": 6, "run_s": 60, "ram_mb": 4000, "processors": 4},
+        {"submit_s": 6, "run_s": 60, "ram_mb": 4000, "cpus": 4},
         {"submit_s": 7, "run_s": 60, "ram_mb": 500},
         {"submit_s": 8, "run_s": 60, "ram_mb": 9000},
     ]
@@ -30,9 +30,9 @@ def two_vos(bind: str, protocol: dict[str, Any] | None = None, **more: Any) -> d
         "name": "memory",
         "protocol": {"ttl": 3, "snapshot_period_s": 1, **(protocol or {})},
         "vos": [
-            {"name": "a", "clusters": [{"bind": bind, "machines": [SMALL]}],
+            {"name": "a", "clusters": [{"resource": resource, "machines": [SMALL]}],
              "workload": {"jobs": jobs}, **more},
-            {"name": "b", "clusters": [{"bind": bind, "machines": [SMALL, LARGE]}], **more},
+            {"name": "b", "clusters": [{"resource": resource, "machines": [SMALL, LARGE]}], **more},
         ],
     }  # fmt: skip
 
@@ -44,16 +44,16 @@ def check(scenario: dict[str, Any]) -> None:
     assert jobs.executed_vo.tolist()[:2] == ["b", "b"]
 
 
-@pytest.mark.parametrize("bind", ["machine", "cluster"])
+@pytest.mark.parametrize("resource", ["machine", "cluster"])
 @pytest.mark.parametrize("selection", SELECTIONS.own)
-def test_whatever_the_selection(selection: str, bind: str) -> None:
-    check(two_vos(bind, selection=selection))
+def test_whatever_the_selection(selection: str, resource: str) -> None:
+    check(two_vos(resource, selection=selection))
 
 
 # `never` forwards none, and `reject` rejects what would have to wait.
 @pytest.mark.parametrize("rule", sorted({*FORWARDING.own} - {"never", "reject"}))
 def test_whatever_the_rule_of_forwarding(rule: str) -> None:
-    check(two_vos("machine", {"when_busy": rule}))
+    check(two_vos("machine", {"forwarding": rule}))
 
 
 class First:
@@ -70,7 +70,7 @@ def test_whatever_a_selection_of_another_looks_at() -> None:
 
 def test_at_home_it_goes_to_the_cluster_that_has_the_memory() -> None:
     clusters = [
-        {"name": name, "bind": "cluster", "policy": "easy", "machines": [machine]}
+        {"name": name, "resource": "cluster", "policy": "easy", "machines": [machine]}
         for name, machine in (("small", SMALL), ("large", LARGE))
     ]
     jobs = [{"submit_s": n, "run_s": 10, "ram_mb": 5000} for n in range(6)]

@@ -53,28 +53,28 @@ class Watched:
     jobs=st.lists(JOBS, min_size=2, max_size=4),
     cpus=st.lists(st.integers(1, 4), min_size=4, max_size=4),
     ttl=st.integers(0, 4),
-    when_busy=st.sampled_from(sorted(FORWARDING.own)),
+    forwarding=st.sampled_from(sorted(FORWARDING.own)),
     avoid_loops=st.booleans(),
     detail=st.sampled_from(["full", "summary"]),
     period_s=st.one_of(st.none(), st.integers(1, 10)),
     policy=st.sampled_from(["fcfs", "easy"]),
-    bind=st.sampled_from(["machine", "cluster"]),
+    resource=st.sampled_from(["machine", "cluster"]),
 )
 def test_every_job_ends_once_and_its_ttl_only_falls(
     jobs: list[list[dict[str, Any]]],
     cpus: list[int],
     ttl: int,
-    when_busy: str,
+    forwarding: str,
     avoid_loops: bool,
     detail: str,
     period_s: int | None,
     policy: str,
-    bind: str,
+    resource: str,
 ) -> None:
     grid = grid_of(
         protocol={
             "ttl": ttl,
-            "when_busy": when_busy,
+            "forwarding": forwarding,
             "avoid_loops": avoid_loops,
             "snapshot_detail": detail,
             "snapshot_period_s": period_s,
@@ -88,7 +88,7 @@ def test_every_job_ends_once_and_its_ttl_only_falls(
                     {
                         "name": f"c{cluster}",
                         "policy": policy,
-                        "bind": bind,
+                        "resource": resource,
                         "machines": [{"cpus": size, "count": 2}],
                     }
                     for cluster in range(1 + number % 2)

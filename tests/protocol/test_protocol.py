@@ -33,8 +33,8 @@ def two_clusters() -> dict[str, Any]:
     return {
         "name": "a",
         "clusters": [
-            {"name": "x", "processors": 2, "bind": "cluster"},
-            {"name": "y", "processors": 4, "bind": "cluster"},
+            {"name": "x", "cpus": 2, "resource": "cluster"},
+            {"name": "y", "cpus": 4, "resource": "cluster"},
         ],
         "workload": {"jobs": [job(1, processors=2), job(2)]},
     }
@@ -150,7 +150,7 @@ def test_stale_information_is_refused_and_the_job_goes_on() -> None:
 def test_a_job_whose_ttl_is_spent_fails() -> None:
     """With a TTL of one the job may be handed on once; the VO that it reaches is busy."""
     grid = grid_of(
-        protocol={**SILENT, "ttl": 1, "when_busy": "forward"},
+        protocol={**SILENT, "ttl": 1, "forwarding": "forward"},
         vos=[vo("a", 1, [job(1), job(2)]), vo("b", 1, [job(1)])],
     )
     assert transcript(grid) == lines("""
@@ -183,7 +183,7 @@ def test_a_job_whose_ttl_is_spent_fails() -> None:
 
 
 def test_a_full_grid_queues_the_job_at_the_best_resource() -> None:
-    """`when_busy: queue`, nothing is free in the only VO."""
+    """`forwarding: queue`, nothing is free in the only VO."""
     grid = grid_of(vos=[vo("a", 1, [job(1), job(2)])])
     assert transcript(grid) == lines("""
     1001000 a/source -> a/scheduler: submit 1
@@ -206,8 +206,8 @@ def test_a_full_grid_queues_the_job_at_the_best_resource() -> None:
 
 
 def test_a_full_grid_rejects_the_job() -> None:
-    """`when_busy: reject`, nothing is free in the only VO."""
-    grid = grid_of(protocol={"when_busy": "reject"}, vos=[vo("a", 1, [job(1), job(2)])])
+    """`forwarding: reject`, nothing is free in the only VO."""
+    grid = grid_of(protocol={"forwarding": "reject"}, vos=[vo("a", 1, [job(1), job(2)])])
     assert transcript(grid) == lines("""
     1001000 a/source -> a/scheduler: submit 1
     1002000 a/scheduler -> a/information: what is free for 1?

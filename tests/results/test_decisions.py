@@ -16,7 +16,7 @@ SILENT = {"snapshot_period_s": None, "snapshot_load_limit": None, "snapshot_jobs
 
 
 def vo(name: str, *jobs: dict[str, Any]) -> dict[str, Any]:
-    return {"name": name, "clusters": [{"processors": 1}], "workload": {"jobs": list(jobs)}}
+    return {"name": name, "clusters": [{"cpus": 1}], "workload": {"jobs": list(jobs)}}
 
 
 def run(*vos: dict[str, Any], **protocol: Any) -> Any:
@@ -60,15 +60,15 @@ def test_a_herd_of_two_by_hand() -> None:
     assert whole["messages_a_job"] == (2 + 2) / 4
 
 
-@pytest.mark.parametrize(("when_busy", "sent", "wasted"), [("forward", 15, 15), ("queue", 15, 10)])
+@pytest.mark.parametrize(("forwarding", "sent", "wasted"), [("forward", 15, 15), ("queue", 15, 10)])
 def test_input_is_sent_in_vain_to_a_vo_where_the_job_does_not_run(
-    when_busy: str, sent: float, wasted: float
+    forwarding: str, sent: float, wasted: float
 ) -> None:
     """Nothing is free. A job of a's goes to b, a, b and fails, or queues there."""
     found = run(
         vo("a", job(0.5, 1000), job(10, input_mb=5)),
         vo("b", job(0.5, 900)),
-        when_busy=when_busy,
+        forwarding=forwarding,
         ttl=3,
     )
     assert found["grid"]["jobs_failed"] == (wasted == 15)
@@ -80,7 +80,7 @@ def test_leases_and_cancelled_places_are_counted_where_they_are_held() -> None:
     rule = {"name": "redundant", "settings": {"copies": 3}}
     busy = [job(0.5, 1000)]
     found = run(
-        vo("a", *busy, job(10)), vo("b", job(0.5, 300)), vo("c", *busy), when_busy=rule, ttl=1
+        vo("a", *busy, job(10)), vo("b", job(0.5, 300)), vo("c", *busy), forwarding=rule, ttl=1
     )
     # The copy in b's queue wins; those of a and c are cancelled.
     assert [one["leases"] for one in found["vos"].values()] == [0, 1, 0]
@@ -92,7 +92,7 @@ def test_leases_and_cancelled_places_are_counted_where_they_are_held() -> None:
 def test_a_lease_that_nobody_uses_is_lost() -> None:
     """b's place is held for a second; a's job takes two to come."""
     rule = {"name": "reserve", "settings": {"lease_s": 1, "wait_s": 10}}
-    found = run(vo("a", job(0.5, 1000), job(10)), vo("b"), when_busy=rule, ttl=1)
+    found = run(vo("a", job(0.5, 1000), job(10)), vo("b"), forwarding=rule, ttl=1)
     assert (found["vos"]["b"]["leases"], found["vos"]["b"]["leases_lost"]) == (1, 1)
 
 

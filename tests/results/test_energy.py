@@ -53,27 +53,27 @@ def vo(name: str, clusters: list[dict[str, Any]], jobs: list[dict[str, Any]]) ->
 def test_a_pool() -> None:
     """4 CPUs for 20 s. 2 of 10 s at 100 W; 4 of 10 s at half of it; the other 20 CPU s idle."""
     jobs = [
-        {"run_s": 10.0, "processors": 2},
-        {"run_s": 10.0, "processors": 4, "power": 0.5},
-        {"run_s": 1.0, "processors": 5},
+        {"run_s": 10.0, "cpus": 2},
+        {"run_s": 10.0, "cpus": 4, "power": 0.5},
+        {"run_s": 1.0, "cpus": 5},
     ]
-    _, joules, (whole, _) = played(vo("a", [{"processors": 4, **WATTS}], jobs))
+    _, joules, (whole, _) = played(vo("a", [{"cpus": 4, **WATTS}], jobs))
     assert joules[:2] == [2000.0, 2000.0]
     assert np.isnan(joules[2]), "a rejected job consumes nothing"
     assert whole["energy_idle_j"] == pytest.approx(200.0, abs=0.01)
 
 
-@pytest.mark.parametrize("enters", ["scheduler", "cluster"])
-def test_machines_that_draw_differently(enters: str) -> None:
+@pytest.mark.parametrize("entry_point", ["scheduler", "cluster"])
+def test_machines_that_draw_differently(entry_point: str) -> None:
     """Each CPU of the fast machine 200 W for 5 s, of the slow one 50 W for 10 s."""
     machines = [
         {"cpus": 1, "mips": 2000.0, "watts_idle": 20.0, "watts_busy": 200.0},
         {"cpus": 2, "mips": 1000.0, "watts_idle": 5.0, "watts_busy": 50.0},
     ]
-    cluster = {"machines": machines, "policy": "fcfs", "bind": "cluster"}
-    jobs = [{"run_s": 10.0, "processors": 2}, {"run_s": 10.0}]
+    cluster = {"machines": machines, "policy": "fcfs", "resource": "cluster"}
+    jobs = [{"run_s": 10.0, "cpus": 2}, {"run_s": 10.0}]
     one = vo("a", [cluster], jobs)
-    one["workload"]["enters"] = enters
+    one["workload"]["entry_point"] = entry_point
     results, joules, (whole, _) = played(one)
     assert results.outcome.machine.tolist() == [1, 0]
     assert joules == [pytest.approx(1000.0), pytest.approx(1000.0)]
@@ -85,7 +85,7 @@ def test_gangs_pay_for_each_task() -> None:
     """Two tasks of 10 s, one of them on a CPU twice as fast; one CPU idles for the last 5 s."""
     machines = [{"mips": 2000.0, **WATTS}, {"mips": 1000.0, **WATTS}]
     cluster = {"machines": machines, "policy": "afcfs"}
-    _, joules, (whole, _) = played(vo("a", [cluster], [{"run_s": 10.0, "processors": 2}]))
+    _, joules, (whole, _) = played(vo("a", [cluster], [{"run_s": 10.0, "cpus": 2}]))
     assert joules == [pytest.approx(1500.0)]
     assert whole["energy_idle_j"] == pytest.approx(50.0, abs=0.01)
 
@@ -124,8 +124,8 @@ def test_a_preempted_job_pays_for_what_it_held() -> None:
 
 def test_a_forwarded_job_consumes_where_it_runs() -> None:
     """VO b's pool has no watts; a's one CPU is held by its own job and then by one of b."""
-    here = vo("a", [{"processors": 2, **WATTS}], [{"run_s": 10.0}])
-    away = vo("b", [{"processors": 1}], [{"run_s": 10.0, "processors": 2, "submit_s": 5.0}])
+    here = vo("a", [{"cpus": 2, **WATTS}], [{"run_s": 10.0}])
+    away = vo("b", [{"cpus": 1}], [{"run_s": 10.0, "cpus": 2, "submit_s": 5.0}])
     results, joules, (whole, a, b) = played(here, away)
     assert results.placement.executed_vo.tolist() == [0, 0]
     assert joules == [1000.0, 2000.0]
@@ -135,7 +135,7 @@ def test_a_forwarded_job_consumes_where_it_runs() -> None:
 
 
 def test_without_watts_nothing_is_said_of_energy() -> None:
-    _, joules, (whole, a) = played(vo("a", [{"processors": 2}], [{"run_s": 10.0}]))
+    _, joules, (whole, a) = played(vo("a", [{"cpus": 2}], [{"run_s": 10.0}]))
     assert np.isnan(joules).all()
     assert not [name for name in {**whole, **a} if "energy" in name]
 
@@ -147,7 +147,7 @@ def test_tasks_of_a_gang_draw_what_their_processors_draw() -> None:
         {"mips": 1000.0, "watts_idle": 5.0, "watts_busy": 50.0},
     ]
     cluster = {"machines": machines, "policy": "lgfs"}
-    _, joules, (whole, _) = played(vo("a", [cluster], [{"run_s": 10.0, "processors": 2}]))
+    _, joules, (whole, _) = played(vo("a", [cluster], [{"run_s": 10.0, "cpus": 2}]))
     assert joules == [pytest.approx(1500.0)]
     assert whole["energy_idle_j"] == pytest.approx(100.0, abs=0.01)
 
@@ -159,7 +159,7 @@ def test_a_job_that_moves_pays_on_each_machine() -> None:
         {"mips": 1000.0, "watts_idle": 1.0, "watts_busy": 100.0},
         {"mips": 999.0, "watts_idle": 2.0, "watts_busy": 10.0},
     ]
-    cluster = {"machines": machines, "bind": "cluster"}
+    cluster = {"machines": machines, "resource": "cluster"}
     faults = {"heal_s": 200.0, "machine_outages": [outage]}
     results, joules, (whole, _) = played(vo("a", [cluster], [{"run_s": 10.0}]), faults=faults)
     assert results.outcome.machine.tolist() == [1]
@@ -182,9 +182,9 @@ def switched(
     """
     cluster = {"machines": [{"cpus": cpus, **SWITCHED}], "policy": "fcfs"}
     if pool:
-        cluster = {"processors": cpus, **SWITCHED, "policy": "fcfs"}
+        cluster = {"cpus": cpus, **SWITCHED, "policy": "fcfs"}
     one = vo("a", [cluster], jobs)
-    one["workload"]["enters"] = "cluster"
+    one["workload"]["entry_point"] = "cluster"
     down = [{"vo": "a", "cluster": "cluster", "machine": 0, **outage}] if outage else []
     faults = {"heal_s": 1000.0, "machine_outages": down}
     results, joules, (whole, _) = played(one, faults=faults)
@@ -195,7 +195,7 @@ def switched(
 def test_a_machine_is_off_until_a_job_comes_and_then_boots(pool: bool) -> None:
     """One of 2 CPUs is busy until 10 s (1000 J), the other idles (100 J). Both idle until 15 s
     (100 J), are off until 20 s (10 J), boot until 22 s (200 J) and are busy until 26 s (800 J)."""
-    jobs = [{"run_s": 10.0}, {"submit_s": 20.0, "run_s": 4.0, "processors": 2}]
+    jobs = [{"run_s": 10.0}, {"submit_s": 20.0, "run_s": 4.0, "cpus": 2}]
     results, joules, whole = switched(2, jobs, pool)
     assert (results.outcome.start_us / 1e6).tolist() == [0.0, 20.0]
     assert (results.outcome.end_us / 1e6).tolist() == [10.0, 26.0]
@@ -249,8 +249,8 @@ def test_a_machine_without_a_job_is_off_to_the_end() -> None:
     """The fast machine works for 20 s (2000 J); the other one idles for 5 s (50 J), then is off
     (10 J), down from 15 s to 18 s, and idles again (20 J), though no job could notice."""
     machines = [{"mips": 2000.0, **SWITCHED}, {"mips": 1000.0, **SWITCHED}]
-    one = vo("a", [{"machines": machines, "bind": "cluster"}], [{"run_s": 40.0}])
-    one["workload"]["enters"] = "cluster"
+    one = vo("a", [{"machines": machines, "resource": "cluster"}], [{"run_s": 40.0}])
+    one["workload"]["entry_point"] = "cluster"
     outage = {"vo": "a", "cluster": "cluster", "machine": 1, "at_s": 15.0, "for_s": 3.0}
     faults = {"heal_s": 1000.0, "machine_outages": [outage]}
     _, joules, (whole, _) = played(one, faults=faults)

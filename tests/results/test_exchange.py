@@ -30,8 +30,8 @@ def test_an_even_exchange_is_fair_and_one_that_gets_all_is_not() -> None:
 def test_a_run_tells_what_one_vo_did_for_the_other() -> None:
     jobs = [{"submit_s": 0, "run_s": 10}, {"submit_s": 1, "run_s": 20}]
     vos = [
-        {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": jobs}},
-        {"name": "b", "clusters": [{"processors": 1}]},
+        {"name": "a", "clusters": [{"cpus": 1}], "workload": {"jobs": jobs}},
+        {"name": "b", "clusters": [{"cpus": 1}]},
     ]
     run = grid.run({"name": "two", "vos": vos})
     assert run.metrics["vos"]["b"]["work_for_others_cpu_s"] == 20

@@ -21,7 +21,7 @@ def played(
     parts: int, cluster: dict[str, Any], jobs: list[dict[str, Any]], *outages: dict[str, Any]
 ) -> tuple[Figures, list[float]]:
     """The figures, and the cluster's watts in so many parts of the time, all as long."""
-    workload = {"enters": "cluster", "jobs": jobs}
+    workload = {"entry_point": "cluster", "jobs": jobs}
     vo = {"name": "a", "clusters": [cluster], "workload": workload}
     faults = {"heal_s": 1e4, "machine_outages": list(outages)} if outages else None
     grid = grid_of(vos=[vo], **({"faults": faults} if faults else {}))
@@ -33,7 +33,7 @@ def played(
 
 
 def machines(*more: dict[str, Any]) -> dict[str, Any]:
-    return {"machines": [{"cpus": 1, **WATTS, **one} for one in more], "bind": "cluster"}
+    return {"machines": [{"cpus": 1, **WATTS, **one} for one in more], "resource": "cluster"}
 
 
 def test_a_job_that_moves_uses_both_machines() -> None:
@@ -78,9 +78,9 @@ def test_a_suspended_job_draws_nothing() -> None:
 def test_tasks_of_a_gang_that_end_apart() -> None:
     """One task takes 5 s on the fast machine, the other one 10 s; each machine counts alike."""
     cluster = machines({"mips": 2000}, {"mips": 1000, "watts_busy": 60.0})
-    del cluster["bind"]
+    del cluster["resource"]
     cluster["policy"] = "afcfs"
-    figures, watts = played(10, cluster, [{"run_s": 10, "processors": 2, "power": 1.5}])
+    figures, watts = played(10, cluster, [{"run_s": 10, "cpus": 2, "power": 1.5}])
     assert watts == pytest.approx([240] * 5 + [100] * 5)
     loads = np.array([5.0, 10.0]) / 10
     assert figures["load_balance"] == pytest.approx(1 - loads.std() / loads.mean())
@@ -90,9 +90,9 @@ def test_tasks_of_a_gang_that_end_apart() -> None:
 def test_a_gang_that_an_outage_stops_uses_the_machines_where_it_was() -> None:
     """Of three machines two run the gang for 60 s; then the other two for all of its 100 s."""
     cluster = machines({}, {}, {})
-    del cluster["bind"]
+    del cluster["resource"]
     cluster["policy"] = "afcfs"
-    figures, watts = played(16, cluster, [{"run_s": 100, "processors": 2}], FROM_60_S)
+    figures, watts = played(16, cluster, [{"run_s": 100, "cpus": 2}], FROM_60_S)
     loads = np.array([60.0, 160.0, 100.0]) / 160
     assert figures["load_balance"] == pytest.approx(1 - loads.std() / loads.mean())
     assert watts == pytest.approx([210] * 6 + [200] * 10)
@@ -101,8 +101,8 @@ def test_a_gang_that_an_outage_stops_uses_the_machines_where_it_was() -> None:
 def test_a_machine_of_several_cpus_counts_as_one() -> None:
     """Of 3 and 1 CPUs of a cluster of gangs, the gang takes 2 of the first machine."""
     cluster = machines({"cpus": 3}, {})
-    del cluster["bind"]
+    del cluster["resource"]
     cluster["policy"] = "afcfs"
-    figures, _ = played(1, cluster, [{"run_s": 10, "processors": 2}])
+    figures, _ = played(1, cluster, [{"run_s": 10, "cpus": 2}])
     loads = np.array([2 / 3, 0.0])
     assert figures["load_balance"] == pytest.approx(1 - loads.std() / loads.mean())

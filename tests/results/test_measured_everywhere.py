@@ -23,7 +23,7 @@ name: live
 metrics: {submitted_from_s: 1, submitted_until_s: 2.5}
 vos:
   - name: vo
-    clusters: [{processors: 4, policy: fcfs}]
+    clusters: [{cpus: 4, policy: fcfs}]
     workload:
       jobs: [{submit_s: 0.5, run_s: 1}, {submit_s: 1, run_s: 1}, {submit_s: 2, run_s: 1},
              {submit_s: 2.5, run_s: 1}]
@@ -63,7 +63,7 @@ def test_an_environment_whose_agent_serves_in_order() -> None:
 def test_a_job_that_waits_for_another_counts_by_when_it_comes(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(FOLLOWING)
     workload = {"trace": str(tmp_path / "log.swf"), "waits_for_predecessors": True}
-    cluster = {"name": "server", "processors": 1, "policy": "fcfs"}
+    cluster = {"name": "server", "cpus": 1, "policy": "fcfs"}
     described = {
         "name": "following",
         "vos": [{"name": "vo", "clusters": [cluster], "workload": workload}],

@@ -27,14 +27,14 @@ JOB_FIGURES = [one.name for one in GROUPS["jobs"].metrics]
 
 SERVERS: dict[str, Any] = {
     "name": "servers",
-    "vos": [{"name": "vo", "clusters": [{"name": "server", "processors": 1, "policy": "fcfs"}]}],
+    "vos": [{"name": "vo", "clusters": [{"name": "server", "cpus": 1, "policy": "fcfs"}]}],
     "workload": {
         "generator": "stochastic",
         "settings": {
             "jobs": 400,
             "load": 0.7,
-            "arrivals": {"law": "exponential"},
-            "work": {"law": "exponential", "mean_s": 10},
+            "arrivals": {"distribution": "exponential"},
+            "work": {"distribution": "exponential", "mean_s": 10},
         },
     },
 }

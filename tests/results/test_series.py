@@ -103,7 +103,7 @@ vos:
         machines: {generator: convergent, count: 6, settings: {licenses: 3}}
     workload:
       generator: convergent
-      enters: cluster
+      entry_point: cluster
       settings: {jobs: 80, mean_interarrival_s: 20}
 """
 

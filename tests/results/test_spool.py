@@ -32,8 +32,8 @@ LOG = "\n".join(
 SCENARIO = """\
 vos:
   - name: site
-    clusters: [{name: pool, processors: 4, policy: easy}]
-    workload: {trace: log.swf, enters: cluster, repeat: %d}
+    clusters: [{name: pool, cpus: 4, policy: easy}]
+    workload: {trace: log.swf, entry_point: cluster, repeat: %d}
 """
 
 

@@ -104,7 +104,7 @@ def test_chaos_shows_the_decisions_that_it_drew() -> None:
     path = str(SCENARIOS / "mixed.yaml")
     done = CliRunner().invoke(app, ["chaos", path, "--decisions", "--seeds", "1", "--first", "2"])
     assert done.exit_code == 0
-    assert "when_busy:" in done.stdout
+    assert "forwarding:" in done.stdout
 
 
 FAULTY = """
@@ -122,7 +122,7 @@ class Faulty:
 SMALL = """
 vos:
   - name: a
-    clusters: [{processors: 1, policy: "faulty.py:Faulty"}]
+    clusters: [{cpus: 1, policy: "faulty.py:Faulty"}]
     workload: {jobs: [{run_s: 5}]}
 """
 

@@ -32,11 +32,11 @@ def every_rule(**protocol: Any) -> Grid:
     for number, rule in enumerate(sorted(FORWARDING.own)):
         jobs = [
             {"submit_s": 0.7 * n * (1 + number % 3), "run_s": 2 + (n * 7 + number) % 9,
-             "processors": 1 + (n + number) % 2, "input_mb": n % 3}
+             "cpus": 1 + (n + number) % 2, "input_mb": n % 3}
             for n in range(12)
         ]  # fmt: skip
         received = RECEPTIONS[number % len(RECEPTIONS)]
-        vos.append(vo(f"v{number}", 2 + number % 3, jobs, when_busy=rule, **received))
+        vos.append(vo(f"v{number}", 2 + number % 3, jobs, forwarding=rule, **received))
     return grid_of(
         protocol={"ttl": 4, "snapshot_period_s": 3, **protocol},
         network={"latency_s": 0.3, "local_latency_s": 0.01, "bandwidth_mbps": 100},

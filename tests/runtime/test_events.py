@@ -109,7 +109,7 @@ def test_faults_leave_every_event_once(tmp_path: Path) -> None:
             "vos": [
                 {
                     "name": name,
-                    "clusters": [{"name": "c", "processors": 2, "policy": "fcfs"}],
+                    "clusters": [{"name": "c", "cpus": 2, "policy": "fcfs"}],
                     "workload": {"jobs": [{"submit_s": s, "run_s": 9} for s in range(12)]},
                 }
                 for name in ("a", "b")

@@ -25,7 +25,7 @@ def test_figures_of_decisions_add_up_in_a_live_run(rule: str, tmp_path: Path) ->
     """How many there are hangs on real time; how they hang together does not."""
     jobs = [{"submit_s": 1 + n, "run_s": 6, "input_mb": 1} for n in range(6)]
     grid = grid_of(
-        protocol={"snapshot_period_s": 3, "when_busy": rule},
+        protocol={"snapshot_period_s": 3, "forwarding": rule},
         network={"latency_s": 0.3, "bandwidth_mbps": 100},
         vos=[vo("a", 1, jobs), vo("b", 1, jobs[:2]), vo("c", 2)],
     )

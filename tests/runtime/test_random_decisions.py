@@ -32,7 +32,7 @@ def drawn(seed: int) -> Grid:
     for number in range(5):
         jobs = [
             {"submit_s": 0.7 * n * (1 + number % 3), "run_s": 2 + (n * 7 + number) % 9,
-             "processors": 1 + (n + number) % 2, "input_mb": n % 3}
+             "cpus": 1 + (n + number) % 2, "input_mb": n % 3}
             for n in range(16)
         ]  # fmt: skip
         vos.append(vo(f"v{number}", 2 + number % 3, jobs))

@@ -35,10 +35,10 @@ DESCRIBED: dict[str, Any] = {
     "vos": [
         {
             "name": "a",
-            "clusters": [{"name": "c", "policy": "easy", "processors": 4, "mips": 2000}],
+            "clusters": [{"name": "c", "policy": "easy", "cpus": 4, "mips": 2000}],
             "workload": {
                 "jobs": [
-                    {"submit_s": n, "run_s": 7 + n, "estimate_s": 20, "processors": 1 + n % 4}
+                    {"submit_s": n, "run_s": 7 + n, "estimate_s": 20, "cpus": 1 + n % 4}
                     for n in range(9)
                 ]
             },
@@ -182,7 +182,7 @@ def test_the_manifest_says_which_log_and_which_versions_a_run_hangs_on(tmp_path:
     digests = []
     for more in ("", "; a comment\n"):
         log.write_text("1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n" + more)
-        run = grid.run("trace-replay", set={"trace": str(log), "processors": 2})
+        run = grid.run("trace-replay", set={"trace": str(log), "cpus": 2})
         assert run.manifest["logs"] == {str(log): sha256(log.read_bytes()).hexdigest()}
         assert run.manifest["cpus"] == 2
         digests.append(run.manifest["digest"])

@@ -36,12 +36,16 @@ def pool(policy: Any, count: int = 40) -> dict[str, Any]:
             "submit_s": 7 * n,
             "run_s": 20 + 37 * n % 190,
             "estimate_s": 220,
-            "processors": 2 ** (n * n % 5),
+            "cpus": 2 ** (n * n % 5),
         }
         for n in range(1, count + 1)
     ]
-    cluster = {"name": "pool", "processors": 16, "policy": policy}
-    vo = {"name": "lab", "clusters": [cluster], "workload": {"enters": "cluster", "jobs": jobs}}
+    cluster = {"name": "pool", "cpus": 16, "policy": policy}
+    vo = {
+        "name": "lab",
+        "clusters": [cluster],
+        "workload": {"entry_point": "cluster", "jobs": jobs},
+    }
     return {"name": "asked", "seed": 1, "vos": [vo]}
 
 
@@ -99,9 +103,9 @@ def test_schedulers_of_pybatsim_beside_our_own_policies() -> None:
         "settings": {
             "jobs": 25,
             "load": 0.9,
-            "arrivals": {"law": "exponential"},
-            "work": {"law": "exponential", "mean_s": 100},
-            "sizes": [{"processors": 1, "share": 2}, {"processors": 4, "share": 1}],
+            "arrivals": {"distribution": "exponential"},
+            "work": {"distribution": "exponential", "mean_s": 100},
+            "sizes": [{"cpus": 1, "share": 2}, {"cpus": 4, "share": 1}],
         },
     }
     policies = {
@@ -113,7 +117,7 @@ def test_schedulers_of_pybatsim_beside_our_own_policies() -> None:
     vos = [
         {
             "name": name,
-            "clusters": [{"name": "pool", "processors": 8, "policy": policy}],
+            "clusters": [{"name": "pool", "cpus": 8, "policy": policy}],
             "workload": jobs,
         }
         for name, policy in policies.items()

@@ -52,7 +52,7 @@ JOBS = st.lists(
 CLUSTER = st.fixed_dictionaries(
     {
         "policy": st.sampled_from(["fcfs", "easy"]),
-        "bind": st.sampled_from(["machine", "cluster"]),
+        "resource": st.sampled_from(["machine", "cluster"]),
         "machines": st.lists(
             st.fixed_dictionaries(
                 {
@@ -85,7 +85,7 @@ OVERLAYS: dict[str, Any] = {name: name for name in INFORMATION.own} | {
 PROTOCOL = st.fixed_dictionaries(
     {
         "ttl": st.integers(0, 3),
-        "when_busy": st.sampled_from(sorted(FORWARDING.own)),
+        "forwarding": st.sampled_from(sorted(FORWARDING.own)),
         "avoid_loops": st.booleans(),
         "information": st.sampled_from(sorted(OVERLAYS)).map(OVERLAYS.__getitem__),
         "discount": st.sampled_from(sorted(DISCOUNTS.own)),
@@ -125,8 +125,8 @@ def test_no_grid_and_no_partition_can_tell_windows_from_one_process(
         protocol = protocol | {"information": {"name": "edges", "settings": {"edges": there}}}
     for number, (clusters, jobs, fed, selection) in enumerate(vos):
         named = [{**cluster, "name": f"c{c}"} for c, cluster in enumerate(clusters)]
-        enters = "cluster" if fed and len(clusters) == 1 else "scheduler"
-        workload = {"jobs": jobs, "enters": enters}
+        entry_point = "cluster" if fed and len(clusters) == 1 else "scheduler"
+        workload = {"jobs": jobs, "entry_point": entry_point}
         more = {"workload": workload, "selection": selection}
         sections.append(vo(f"v{number}", 0, clusters=named, **more))
     if link_s is not None and len(vos) > 1:

@@ -89,7 +89,7 @@ def test_a_log_that_enters_a_cluster_runs_on_actors_too() -> None:
                 name,
                 2,
                 workload={
-                    "enters": "cluster",
+                    "entry_point": "cluster",
                     "jobs": [{"submit_s": s, "run_s": 5} for s in range(6)],
                 },
             )

@@ -101,7 +101,7 @@ def test_several_vos_share_a_stream_and_no_job_is_wider_than_its_vo() -> None:
 @pytest.mark.parametrize(
     "settings",
     [
-        {"processors": [9, 8]},
+        {"cpus": [9, 8]},
         {"run_s": [0, 1]},
         {"with_deadline": 1.5},
         {"run_per_estimate": [1.0, float("nan")]},

@@ -20,9 +20,9 @@ def jobs(names: tuple[str, ...] = ("a",), **settings: Any) -> dict[str, JobTable
         "jobs": 20_000,
         "users": 20,
         "jobs_a_session": 4,
-        "between_sessions": {"law": "exponential", "mean_s": 100_000},
-        "think": {"law": "fixed", "mean_s": 60},
-        "work": {"law": "exponential", "mean_s": 30},
+        "between_sessions": {"distribution": "exponential", "mean_s": 100_000},
+        "think": {"distribution": "fixed", "mean_s": 60},
+        "work": {"distribution": "exponential", "mean_s": 30},
     }
     rng = np.random.Generator(np.random.PCG64(5))
     read = SessionJobs.model_validate(given | settings)
@@ -54,7 +54,7 @@ def test_sessions_begin_by_day_and_other_vos_have_other_days() -> None:
 
 
 def test_what_comes_is_in_order_and_as_much_as_asked_for() -> None:
-    table = jobs(jobs=777, users=3, sizes=[{"processors": 4, "share": 1}])["a"]
+    table = jobs(jobs=777, users=3, sizes=[{"cpus": 4, "share": 1}])["a"]
     assert len(table) == 777
     assert (np.diff(table.submit_us) >= 0).all()
     assert set(table.user.tolist()) == {0, 1, 2}

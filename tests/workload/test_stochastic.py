@@ -11,7 +11,7 @@ from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.workload.stochastic import StochasticJobs, stochastic_jobs
 
-ONE: dict[str, Any] = {"law": "exponential", "mean_s": 1.0}
+ONE: dict[str, Any] = {"distribution": "exponential", "mean_s": 1.0}
 COUNT = 400_000
 
 
@@ -23,26 +23,32 @@ def jobs(names: tuple[str, ...] = ("a",), **settings: Any) -> dict[str, JobTable
 
 
 @pytest.mark.parametrize(
-    ("law", "variation"),
+    ("distribution", "variation"),
     [
         (ONE, 1.0),
-        ({"law": "fixed", "mean_s": 1.0}, 0.0),
+        ({"distribution": "fixed", "mean_s": 1.0}, 0.0),
         # Weibull of shape 2: cv² = Γ(2) / Γ(1.5)² - 1 = 4 / π - 1.
-        ({"law": "weibull", "mean_s": 1.0, "shape": 2.0}, (4 / np.pi - 1) ** 0.5),
-        ({"law": "lognormal", "mean_s": 1.0, "cv": 1.5}, 1.5),
-        ({"law": "hyperexponential", "mean_s": 1.0, "cv": 2.0}, 2.0),
+        ({"distribution": "weibull", "mean_s": 1.0, "shape": 2.0}, (4 / np.pi - 1) ** 0.5),
+        ({"distribution": "lognormal", "mean_s": 1.0, "cv": 1.5}, 1.5),
+        ({"distribution": "hyperexponential", "mean_s": 1.0, "cv": 2.0}, 2.0),
     ],
 )
-def test_work_has_the_mean_and_the_variation_of_its_law(
-    law: dict[str, Any], variation: float
+def test_work_has_the_mean_and_the_variation_of_its_distribution(
+    distribution: dict[str, Any], variation: float
 ) -> None:
-    run_s = jobs(work=law | {"mean_s": 3.0})["a"].run_us / 1e6
+    run_s = jobs(work=distribution | {"mean_s": 3.0})["a"].run_us / 1e6
     assert run_s.mean() == pytest.approx(3.0, rel=0.02)
     assert run_s.std() / 3.0 == pytest.approx(variation, rel=0.05, abs=1e-9)
 
 
 def test_bursts_keep_the_mean_rate_and_the_share_of_jobs_in_bursts() -> None:
-    law = {"law": "bursts", "mean_s": 2.0, "rate_ratio": 9.0, "burst_share": 0.1, "burst_s": 50.0}
+    law = {
+        "distribution": "bursts",
+        "mean_s": 2.0,
+        "rate_ratio": 9.0,
+        "burst_share": 0.1,
+        "burst_s": 50.0,
+    }
     submit_s = jobs(arrivals=law)["a"].submit_us / 1e6
     assert submit_s[-1] / COUNT == pytest.approx(2.0, rel=0.03)
     # Counts over windows: variance / mean → 1 + 2 (r1 - r0)² p (1 - p)² b / mean rate, for windows
@@ -54,13 +60,13 @@ def test_bursts_keep_the_mean_rate_and_the_share_of_jobs_in_bursts() -> None:
 
 
 def test_sizes_come_in_their_shares() -> None:
-    sizes = [{"processors": 1, "share": 3}, {"processors": 8, "share": 1}]
+    sizes = [{"cpus": 1, "share": 3}, {"cpus": 8, "share": 1}]
     assert (jobs(sizes=sizes)["a"].processors == 8).mean() == pytest.approx(0.25, abs=0.005)
 
 
 def test_streams_do_not_disturb_one_another() -> None:
     alone = jobs()["a"]
-    longer = jobs(work={"law": "fixed", "mean_s": 9.0})["a"]
+    longer = jobs(work={"distribution": "fixed", "mean_s": 9.0})["a"]
     assert (alone.submit_us == longer.submit_us).all()
     two = jobs(("a", "b"))
     assert (two["a"].submit_us == alone.submit_us).all()
@@ -70,13 +76,13 @@ def test_streams_do_not_disturb_one_another() -> None:
 
 def test_load_is_the_share_of_the_vos_cpu_time() -> None:
     """4 CPUs of half the reference speed; jobs of 2 CPUs x 3 s: at load 0.5 one every 6 s."""
-    sizes = [{"processors": 2, "share": 1}]
-    fixed = {"law": "fixed"}
+    sizes = [{"cpus": 2, "share": 1}]
+    fixed = {"distribution": "fixed"}
     table = jobs(arrivals=fixed, load=0.5, work=fixed | {"mean_s": 3.0}, sizes=sizes)["a"]
     assert (np.diff(table.submit_us) == 6_000_000).all()
 
 
-@pytest.mark.parametrize("more", [{"load": 0.5}, {"arrivals": {"law": "exponential"}}])
+@pytest.mark.parametrize("more", [{"load": 0.5}, {"arrivals": {"distribution": "exponential"}}])
 def test_two_rates_or_none_are_a_mistake(more: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="either `load` or `mean_s`"):
         jobs(**more)

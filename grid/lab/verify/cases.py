@@ -134,7 +134,7 @@ class Given:
     @property
     def processors(self) -> int:
         """The CPUs of the first VO's first cluster, a pool."""
-        processors = self.first.clusters[0].processors
+        processors = self.first.clusters[0].cpus
         assert processors is not None
         return processors
 
@@ -156,7 +156,7 @@ class Given:
     @property
     def hops(self) -> int:
         """The `hops` of the forwarding policy."""
-        rule = self.scenario.protocol.when_busy
+        rule = self.scenario.protocol.forwarding
         assert not isinstance(rule, str)
         return int(dict(rule.settings)["hops"])
 
@@ -214,16 +214,16 @@ class Given:
     def load(self) -> float:
         """The offered load over the capacity of the VOs that the jobs fit."""
         sizes = self.settings.get("sizes", ())
-        widest = max((size["processors"] for size in sizes), default=1)
+        widest = max((size["cpus"] for size in sizes), default=1)
         counts = [len(vo.names) * n for vo in self.scenario.vos or () for n, _ in _servers(vo)]
         offered = self.jobs.work_s * self._mean_processors / self.jobs.gap_s
         return offered / sum(n for n in counts if n >= widest)
 
     @property
     def _mean_processors(self) -> float:
-        sizes = self.settings.get("sizes", ({"processors": 1, "share": 1.0},))
+        sizes = self.settings.get("sizes", ({"cpus": 1, "share": 1.0},))
         shares = sum(size["share"] for size in sizes)
-        return float(sum(size["processors"] * size["share"] for size in sizes) / shares)
+        return float(sum(size["cpus"] * size["share"] for size in sizes) / shares)
 
     @property
     def jobs_for_steady(self) -> int:
@@ -243,7 +243,7 @@ def _servers(vo: VoSection) -> list[tuple[int, float]]:
     for cluster in vo.clusters:
         machines = cluster.machines if isinstance(cluster.machines, tuple) else ()
         found += [(one.count * one.cpus, one.mips) for one in machines]
-        found += [(cluster.processors, REFERENCE_MIPS)] if cluster.processors else []
+        found += [(cluster.cpus, REFERENCE_MIPS)] if cluster.cpus else []
     return found
 
 
@@ -344,23 +344,23 @@ def _mean_time(time: Callable[[Given, float], float]) -> Expected:
 
 def _mg1(given: Given) -> dict[str, float]:
     if given.processors != 1:
-        raise input_error("processors", str(given.processors), "1, for theory of mg1")
+        raise input_error("cpus", str(given.processors), "1, for theory of mg1")
     variation = variation_of(given.settings["work"])
     return {WAIT: theory.mg1_wait(given.settings["load"], variation) * given.service_s}
 
 
-def variation_of(law: dict[str, float | str]) -> float:
+def variation_of(distribution: dict[str, float | str]) -> float:
     """Standard deviation / mean of a distribution of `grid.workload.stochastic`."""
-    if "cv" in law:
-        return float(law["cv"])
-    if law["law"] == "weibull":
-        shape = float(law["shape"])
+    if "cv" in distribution:
+        return float(distribution["cv"])
+    if distribution["distribution"] == "weibull":
+        shape = float(distribution["shape"])
         return sqrt(gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1)
-    return {"exponential": 1.0, "fixed": 0.0}[str(law["law"])]
+    return {"exponential": 1.0, "fixed": 0.0}[str(distribution["distribution"])]
 
 
 def _loss_by_size(given: Given) -> dict[str, float]:
-    sizes = [size["processors"] for size in given.settings["sizes"]]
+    sizes = [size["cpus"] for size in given.settings["sizes"]]
     shares = [size["share"] for size in given.settings["sizes"]]
     mean = sum(size * share for size, share in zip(sizes, shares, strict=True))
     work = [given.pool_work * share / mean for share in shares]
@@ -634,9 +634,9 @@ def check_theory(case: Case, given: Given) -> None:
         found = f"{given.first.workload.seed}, the same jobs in every run"
         raise input_error("workload.seed", found, "none, since runs must be independent")
     for name in case.exponential:
-        if (law := given.settings[name]["law"]) != "exponential":
+        if (distribution := given.settings[name]["distribution"]) != "exponential":
             expected = f"exponential, for theory of {case.name}"
-            raise input_error(f"{name}.law", shorten(str(law)), expected)
+            raise input_error(f"{name}.distribution", shorten(str(distribution)), expected)
     if case.stable and given.load >= 1.0:
         expected = f"one below 1, for the steady state of {case.name}"
         raise input_error("--set", f"a load of {given.load:.6g}", expected)

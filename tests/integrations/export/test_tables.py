@@ -98,13 +98,13 @@ def test_a_schedule_in_swf_is_read_by_our_reader(run: Path) -> None:
 
 def test_a_schedule_in_swf_is_of_the_whole_machine_and_the_same_jobs_again(tmp_path: Path) -> None:
     """Not of the three CPUs that were in use; and what is played again is what was played."""
-    jobs = [{"submit_s": 10 * n, "run_s": 30 + n, "processors": 3} for n in range(4)]
-    clusters = [{"processors": 60}, {"name": "second", "machines": [{"count": 2, "cpus": 2}]}]
+    jobs = [{"submit_s": 10 * n, "run_s": 30 + n, "cpus": 3} for n in range(4)]
+    clusters = [{"cpus": 60}, {"name": "second", "machines": [{"count": 2, "cpus": 2}]}]
     lab = {"name": "lab", "clusters": clusters, "workload": {"jobs": jobs}}
     grid.run({"vos": [lab]}, out=tmp_path / "run")
     path = export(tmp_path / "run", "swf")
     assert read_swf(path).header["MaxProcs"] == "64"
-    replayed = grid.run("trace-replay", set={"trace": str(path), "processors": 64})
+    replayed = grid.run("trace-replay", set={"trace": str(path), "cpus": 64})
     again = replayed.jobs_table().to_pylist()
     assert [(one["submission_time"], one["execution_time"]) for one in again] == [
         (one["submit_s"], one["run_s"]) for one in jobs
@@ -121,10 +121,10 @@ def test_an_export_says_how_many_jobs_ran_longer_than_they_requested(tmp_path: P
     answer = CliRunner().invoke(app, ["export", str(tmp_path / "run"), "--to", "swf", "-q"])
     assert "jobs that ran longer than they requested: 1 (stopped" in answer.stdout
     log = tmp_path / "run" / "schedule.swf"
-    kept = {"trace": str(log), "processors": 2, "cut_at_estimate": False, "overrun": "extend"}
+    kept = {"trace": str(log), "cpus": 2, "cut_at_estimate": False, "overrun": "extend"}
     ends = [
         grid.run("trace-replay", set=settings).metrics["grid"]["makespan"]
-        for settings in ({"trace": str(log), "processors": 2}, kept)
+        for settings in ({"trace": str(log), "cpus": 2}, kept)
     ]
     assert ends == [60.0, 120.0]
 
@@ -160,7 +160,7 @@ def test_schedule_of_batsim_counts_the_warm_up_too(tmp_path: Path) -> None:
     """As the other file does, whatever the figures of the run are of: two are killed before."""
     jobs = [{"submit_s": at, "run_s": 10.0, "estimate_s": 5.0} for at in (0.0, 1.0)]
     jobs.append({"submit_s": 50.0, "run_s": 10.0})
-    vo = {"name": "vo", "clusters": [{"processors": 1}], "workload": {"jobs": jobs}}
+    vo = {"name": "vo", "clusters": [{"cpus": 1}], "workload": {"jobs": jobs}}
     warm = {"vos": [vo], "metrics": {"submitted_from_s": 40.0}}
     grid.run(warm, out=tmp_path / "run")
     with (export(tmp_path / "run", "batsim") / "schedule.csv").open() as file:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 SIZES = [
-    {"processors": 1, "share": 5},
-    {"processors": 2, "share": 3},
-    {"processors": 4, "share": 2},
-    {"processors": 8, "share": 1},
+    {"cpus": 1, "share": 5},
+    {"cpus": 2, "share": 3},
+    {"cpus": 4, "share": 2},
+    {"cpus": 8, "share": 1},
 ]
 
 
@@ -18,16 +18,16 @@ def jobs(count: int, load: float, **more: Any) -> dict[str, Any]:
     settings = {
         "jobs": count,
         "load": load,
-        "arrivals": {"law": "exponential"},
-        "work": {"law": "lognormal", "mean_s": 400, "cv": 1.5},
+        "arrivals": {"distribution": "exponential"},
+        "work": {"distribution": "lognormal", "mean_s": 400, "cv": 1.5},
         "sizes": SIZES,
     }
     return {"generator": "stochastic", "settings": settings, **more}
 
 
 def one_pool(count: int = 60, load: float = 0.9, **cluster: Any) -> dict[str, Any]:
-    pool = {"name": "pool", "policy": "easy", "processors": 8, **cluster}
-    lab = {"name": "lab", "clusters": [pool], "workload": jobs(count, load, enters="cluster")}
+    pool = {"name": "pool", "policy": "easy", "cpus": 8, **cluster}
+    lab = {"name": "lab", "clusters": [pool], "workload": jobs(count, load, entry_point="cluster")}
     return {"name": "one-pool", "seed": 1, "vos": [lab]}
 
 
@@ -35,7 +35,7 @@ def three_vos(count: int = 20, load: float = 0.8) -> dict[str, Any]:
     vos = [
         {
             "name": name,
-            "clusters": [{"name": "pool", "policy": "easy", "processors": processors}],
+            "clusters": [{"name": "pool", "policy": "easy", "cpus": processors}],
             "workload": jobs(count, load),
         }
         for name, processors in (("north", 8), ("south", 16), ("west", 8))

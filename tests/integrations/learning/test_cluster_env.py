@@ -64,7 +64,7 @@ def test_gymnasium_finds_no_fault(settings: dict[str, Any]) -> None:
 )
 def test_episodes_of_a_seed_are_the_same(settings: dict[str, Any]) -> None:
     cluster = settings["scenario"]["vos"][0]["clusters"][0]
-    cluster |= {} if cluster.get("processors") else {"processors": None}
+    cluster |= {} if cluster.get("processors") else {"cpus": None}
     clean = {key: value for key, value in cluster.items() if value is not None}
     settings["scenario"]["vos"][0]["clusters"][0] = clean
     once, again = ClusterEnv(**settings), ClusterEnv(**settings)
@@ -107,7 +107,7 @@ def test_compiled_code_finds_the_machines_that_plain_code_finds() -> None:
 def test_more_jobs_at_once_than_the_pool_has_room_for() -> None:
     listed = [{"submit_s": 0 if n < 600 else 50, "run_s": 9 + n % 7} for n in range(1500)]
     scenario = one_pool()
-    scenario["vos"][0]["workload"] = {"jobs": listed, "enters": "cluster"}
+    scenario["vos"][0]["workload"] = {"jobs": listed, "entry_point": "cluster"}
     env = ClusterEnv(scenario)
     episode(env, 1, Chance(1))
     assert env.metrics()["grid"]["jobs_completed"] == 1500
@@ -137,11 +137,10 @@ def test_nothing_that_an_agent_sees_hangs_on_true_run_times() -> None:
 
     def seen_before_an_end(run_s: float) -> list[bytes]:
         listed = [
-            {"submit_s": n, "run_s": run_s, "estimate_s": 500, "processors": 1 + n % 3}
-            for n in range(12)
+            {"submit_s": n, "run_s": run_s, "estimate_s": 500, "cpus": 1 + n % 3} for n in range(12)
         ]
         scenario = one_pool()
-        scenario["vos"][0]["workload"] = {"jobs": listed, "enters": "cluster"}
+        scenario["vos"][0]["workload"] = {"jobs": listed, "entry_point": "cluster"}
         env, told = ClusterEnv(scenario), []
         seen, info = env.reset(seed=1)
         over = False
@@ -179,7 +178,7 @@ def test_an_episode_that_is_cut_short() -> None:
 
 def test_an_episode_without_a_decision_is_over_after_one_step() -> None:
     """A VO that hears of no other resource than its own one has nothing to choose."""
-    pool = {"name": "pool", "processors": 2}
+    pool = {"name": "pool", "cpus": 2}
     jobs = {"jobs": [{"submit_s": 1.0, "run_s": 5.0}]}
     lab = {"name": "lab", "clusters": [pool], "workload": jobs}
     env = ClusterEnv({"vos": [lab]}, selection="lab")
@@ -208,7 +207,7 @@ def test_machines_may_fail_but_nobody_forgets_what_was_decided() -> None:
     outage = {"vo": "lab", "cluster": "pool", "machine": 0, "at_s": 50.0, "for_s": 100.0}
     for kind in ({"machine_outages": [outage]}, {"within_vos": {"lost": 0.1}}):
         scenario = one_pool(20) | {"faults": {"heal_s": 1000.0, **kind}}
-        scenario["vos"][0]["workload"]["enters"] = "scheduler"
+        scenario["vos"][0]["workload"]["entry_point"] = "scheduler"
         if "within_vos" in kind:
             with pytest.raises(InputError, match="faults: found faults of messages or of entities"):
                 ClusterEnv(scenario).reset(seed=1)

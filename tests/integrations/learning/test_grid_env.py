@@ -113,7 +113,7 @@ def test_what_was_trained_is_a_rule_and_a_selection_of_a_scenario() -> None:
 
     episode(env, 4, home_last)
     scenario = three_vos(15)
-    scenario["protocol"] = {"when_busy": "mine"}
+    scenario["protocol"] = {"forwarding": "mine"}
     run = grid.run(
         scenario, set={"seed": 4}, forwarding={"mine": AgentForwarding(home_last, vos=3)}
     )

@@ -25,14 +25,14 @@ def farm(jobs: list[tuple[float, float, int]], machines: list[tuple[int, float]]
                 "name": "a",
                 "clusters": [
                     {
-                        "bind": "cluster",
+                        "resource": "cluster",
                         "machines": [{"cpus": cpus, "mips": mips} for cpus, mips in machines],
                     }
                 ],
                 "workload": {
-                    "enters": "cluster",
+                    "entry_point": "cluster",
                     "jobs": [
-                        {"submit_s": submit, "run_s": run_s, "processors": processors}
+                        {"submit_s": submit, "run_s": run_s, "cpus": processors}
                         for submit, run_s, processors in sorted(jobs)
                     ],
                 },
@@ -112,7 +112,7 @@ def test_many_jobs_are_bounded_closely() -> None:
 
 
 def test_several_clusters_have_no_bound() -> None:
-    grid = grid_of(vos=[{"name": n, "clusters": [{"processors": 1}]} for n in ("a", "b")],
+    grid = grid_of(vos=[{"name": n, "clusters": [{"cpus": 1}]} for n in ("a", "b")],
                    workload={"generator": "partial_utility"})  # fmt: skip
     assert slowdown_bound(grid) is None
 

@@ -33,7 +33,7 @@ vos:
         machines: {generator: convergent, count: 6, settings: {licenses: 3}}
     workload:
       generator: convergent
-      enters: cluster
+      entry_point: cluster
       settings: {jobs: 60, mean_interarrival_s: 20}
 """
 EXPERIMENT = """\
@@ -54,7 +54,7 @@ metrics: [hops_mean, user_utility]
 """
 RICH = """\
 parameters: {rule: reserve, ttl: 2, seconds: 20}
-protocol: {ttl: "${ttl}", when_busy: "${rule}", snapshot_period_s: 30}
+protocol: {ttl: "${ttl}", forwarding: "${rule}", snapshot_period_s: 30}
 network: {bandwidth_mbps: 100}
 faults:
   heal_s: 1000
@@ -66,7 +66,7 @@ vos:
     admission: {name: limited, settings: {jobs: 1}}
     clusters:
       - name: machines
-        bind: cluster
+        resource: cluster
         policy: cs2
         machines:
           generator: convergent
@@ -78,7 +78,7 @@ vos:
     workload:
       generator: convergent
       settings: {jobs: 40, mean_interarrival_s: "${seconds}"}
-      annotate:
+      attributes:
         deadline: {share: 0.5, least: 2, most: 4}
         input: {share: 0.5, mean_mb: 50}
   - name: gangs
@@ -93,14 +93,14 @@ vos:
       settings: {jobs: 60, tasks: 200, largest: 8, mean_run_s: 60, load: 1.2, priority_share: 0.2}
   - name: spare
     count: 5
-    clusters: [{name: pool, processors: 2, policy: easy}]
+    clusters: [{name: pool, cpus: 2, policy: easy}]
     workload:
       generator: stochastic
       settings:
         jobs: 10
         load: 1.1
-        arrivals: {law: exponential}
-        work: {law: exponential, mean_s: 60}
+        arrivals: {distribution: exponential}
+        work: {distribution: exponential, mean_s: 60}
 """
 RICH_EXPERIMENT = """\
 name: rich-sweep

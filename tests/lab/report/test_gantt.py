@@ -59,10 +59,10 @@ def test_of_too_many_jobs_a_gantt_chart_has_those_that_started_first(
     vos = []
     for name, first in (("a", 5), ("b", 1)):
         jobs = ", ".join(f"{{submit_s: {first + 10 * n}, run_s: 5}}" for n in range(9))
-        cluster = f"{{processors: 1, policy: {policy}}}"
+        cluster = f"{{cpus: 1, policy: {policy}}}"
         vos.append(f"{{name: {name}, clusters: [{cluster}], workload: {{jobs: [{jobs}]}}}}")
     scenario = tmp_path / "two.yaml"
-    scenario.write_text(f"protocol: {{when_busy: never}}\nvos: [{', '.join(vos)}]\n")
+    scenario.write_text(f"protocol: {{forwarding: never}}\nvos: [{', '.join(vos)}]\n")
     grid.run(scenario, out=tmp_path / "run")
     run = read_run(tmp_path / "run")
     starts = run.column("starting_time")
@@ -82,7 +82,7 @@ def test_a_gantt_chart_says_how_many_jobs_it_leaves_out(tmp_path: Path, clusters
     vos = [{"name": f"v{n}", "clusters": [farm], "workload": jobs} for n in range(clusters)]
     down = [{"vo": one["name"], "at_s": 2, "for_s": 1} for one in vos]
     given = {"vos": vos, "faults": {"heal_s": 10, "machine_outages": down}}
-    grid.run(given, out=tmp_path / "run", set={"protocol.when_busy": "never"})
+    grid.run(given, out=tmp_path / "run", set={"protocol.forwarding": "never"})
     (chart,) = gantt_charts(read_run(tmp_path / "run"))
     assert f"{clusters} jobs that were preempted, or began again, are left out." in chart.caption
 
@@ -94,7 +94,7 @@ def test_cpus_that_no_job_had_are_rows_too(tmp_path: Path) -> None:
             "name": name,
             "clusters": [{"machines": machines, "policy": "fcfs"}],
             # Jobs of five CPUs fit on the second machine alone.
-            "workload": {"jobs": [{"run_s": 10, "processors": 5}]},
+            "workload": {"jobs": [{"run_s": 10, "cpus": 5}]},
         }
         for name in "ab"
     ]

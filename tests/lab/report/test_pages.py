@@ -37,9 +37,7 @@ def test_a_report_that_is_broken_off_leaves_what_was_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scenario = tmp_path / "one.yaml"
-    scenario.write_text(
-        "vos: [{name: a, clusters: [{processors: 1}], workload: {jobs: [{run_s: 1}]}}]"
-    )
+    scenario.write_text("vos: [{name: a, clusters: [{cpus: 1}], workload: {jobs: [{run_s: 1}]}}]")
     grid.run(scenario, out=tmp_path / "run")
     page = write_report(tmp_path / "run")
     pictures = tmp_path / "run" / "pictures"
@@ -96,7 +94,7 @@ def test_a_bar_is_labelled_as_the_table_has_it(tmp_path: Path) -> None:
 def test_a_report_says_who_is_not_in_the_grid_all_the_time(
     times: str, told: str, tmp_path: Path
 ) -> None:
-    rest = "clusters: [{processors: 1}], workload: {jobs: [{run_s: 9}]}"
+    rest = "clusters: [{cpus: 1}], workload: {jobs: [{run_s: 9}]}"
     vos = [f"{{name: {vo}, {more}{rest}}}" for vo, more in (("a", ""), ("b", times))]
     scenario, folder = tmp_path / "two.yaml", tmp_path / "run"
     scenario.write_text(f"vos: [{', '.join(vos)}]\n")
@@ -109,11 +107,11 @@ def test_a_report_says_who_is_not_in_the_grid_all_the_time(
 
 
 def test_what_one_cluster_of_many_has_is_shown_of_it_alone(tmp_path: Path) -> None:
-    jobs = "workload: {jobs: [{run_s: 10, processors: 2}, {run_s: 10, processors: 2}]}"
-    vos = [f"{{name: vo{n}, clusters: [{{processors: 3, policy: {policy}}}], {jobs}}}"
+    jobs = "workload: {jobs: [{run_s: 10, cpus: 2}, {run_s: 10, cpus: 2}]}"
+    vos = [f"{{name: vo{n}, clusters: [{{cpus: 3, policy: {policy}}}], {jobs}}}"
            for n, policy in enumerate(["easy"] * 7 + ["lgfs"])]  # fmt: skip
     scenario = tmp_path / "eight.yaml"
-    scenario.write_text(f"protocol: {{when_busy: never}}\nvos: [{', '.join(vos)}]\n")
+    scenario.write_text(f"protocol: {{forwarding: never}}\nvos: [{', '.join(vos)}]\n")
     grid.run(scenario, out=tmp_path / "run")
     pictures = {one.name: one for one in courses(read_run(tmp_path / "run"))}
     assert "Over 8 clusters: the median" in pictures["queued"].caption
@@ -124,8 +122,8 @@ def test_what_one_cluster_of_many_has_is_shown_of_it_alone(tmp_path: Path) -> No
 def test_both_charts_of_waits_against_size_have_one_axis(tmp_path: Path) -> None:
     """Long waits are only of jobs of one CPU: by CPUs they span much, by run time they do not."""
     jobs = [{"submit_s": 0, "run_s": 1000 if n < 9 else 10} for n in range(10)]
-    more = [{"submit_s": 1e5, "run_s": 2000, "processors": 2}]
-    vos = [{"name": "a", "clusters": [{"processors": 2, "policy": "fcfs"}],
+    more = [{"submit_s": 1e5, "run_s": 2000, "cpus": 2}]
+    vos = [{"name": "a", "clusters": [{"cpus": 2, "policy": "fcfs"}],
             "workload": {"jobs": jobs + more}}]  # fmt: skip
     grid.run({"vos": vos}, out=tmp_path / "run")
     charts = list(wait_against_size(read_run(tmp_path / "run")))
@@ -138,9 +136,9 @@ def test_both_charts_of_waits_against_size_have_one_axis(tmp_path: Path) -> None
 def test_few_vos_have_a_column_each_in_the_table_of_all_metrics(
     tmp_path: Path, vos: int, first: str
 ) -> None:
-    named = [{"name": f"v{n}", "clusters": [{"processors": 1}],
+    named = [{"name": f"v{n}", "clusters": [{"cpus": 1}],
               "workload": {"jobs": [{"run_s": 10}] * (n + 1)}} for n in range(vos)]  # fmt: skip
-    grid.run({"vos": named}, out=tmp_path / "run", set={"protocol.when_busy": "never"})
+    grid.run({"vos": named}, out=tmp_path / "run", set={"protocol.forwarding": "never"})
     (table,) = (one for one in _by_vo(read_run(tmp_path / "run")) if isinstance(one, Table))
     names = [f"v{n}" for n in range(vos)]
     assert table.headers[0] == first
@@ -345,7 +343,7 @@ def test_a_page_where_none_can_be_is_told(tmp_path: Path) -> None:
 def test_a_report_of_a_run_that_did_not_end_says_so(
     interrupted: bool, why: str, tmp_path: Path
 ) -> None:
-    lab = {"name": "lab", "clusters": [{"processors": 1}], "workload": {"jobs": [{"run_s": 9}]}}
+    lab = {"name": "lab", "clusters": [{"cpus": 1}], "workload": {"jobs": [{"run_s": 9}]}}
     grid.run({"vos": [lab]}, out=tmp_path)
     assert "had not ended" not in write_report(tmp_path).read_text()
     path = tmp_path / "manifest.json"

@@ -228,8 +228,8 @@ def test_the_figure_behind_a_bar_that_fills_its_axis_is_whole(
     tmp_path: Path, browser: chromium.Browser
 ) -> None:
     (tmp_path / "one.yaml").write_text(
-        "vos: [{name: a, clusters: [{processors: 2}], workload: {enters: cluster, jobs: "
-        "[{run_s: 1000000, processors: 2}]}}]\n"
+        "vos: [{name: a, clusters: [{cpus: 2}], workload: {entry_point: cluster, jobs: "
+        "[{run_s: 1000000, cpus: 2}]}}]\n"
     )
     grid.run(tmp_path / "one.yaml", out=tmp_path / "run")
     bars = vo_bars(read_run(tmp_path / "run"), ["response_time_mean", "hops_mean"])

@@ -86,7 +86,8 @@ def test_steady_states_agree(name: str) -> None:
 @pytest.mark.thorough
 def test_steady_states_agree_at_other_values() -> None:
     found = figures("mmc", "servers=3", "load=0.6", effort=SMALL["mmc"][0])
-    found += figures("mg1", "load=0.5", "vos.0.workload.settings.work={law: fixed, mean_s: 2}",
+    found += figures("mg1", "load=0.5",
+                     "vos.0.workload.settings.work={distribution: fixed, mean_s: 2}",
                      effort=SMALL["mg1"][0])  # fmt: skip
     found += figures("rigid-capacity", "processors=5", "share_of_ones=3",
                      effort=SMALL["rigid-capacity"][0])  # fmt: skip
@@ -276,10 +277,10 @@ def test_runs_are_added_until_three_standard_errors_are_precise_enough() -> None
         ("steal", "load=1", "--set: found a load of 1, expected one below 1, "),
         (
             "shorter-of-two",
-            "vos.0.workload.settings.work={law: fixed, mean_s: 1000}",
+            "vos.0.workload.settings.work={distribution: fixed, mean_s: 1000}",
             "work.law: found 'fixed', expected exponential, ",
         ),
-        ("mg1", "vos.0.clusters.0.processors=2", "processors: found 2, expected 1, "),
+        ("mg1", "vos.0.clusters.0.cpus=2", "cpus: found 2, expected 1, "),
         ("mmc", "vos.0.workload={jobs: [{run_s: 5}]}", "--set: found a scenario of another form, "),
         (
             "one-server",

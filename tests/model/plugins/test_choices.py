@@ -38,8 +38,8 @@ def _ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def gangs(choice: Any, **more: Any) -> dict[str, Any]:
     """Two gangs that run beside each other only where the second joins other queues."""
-    jobs = [{"run_s": 10, "processors": 2}, {"run_s": 5, "processors": 2, "submit_s": 1}]
-    cluster = {"policy": "afcfs", "processors": 4, "processor_choice": choice, **more}
+    jobs = [{"run_s": 10, "cpus": 2}, {"run_s": 5, "cpus": 2, "submit_s": 1}]
+    cluster = {"policy": "afcfs", "cpus": 4, "processor_choice": choice, **more}
     return {
         "name": "gangs",
         "vos": [{"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}],
@@ -75,15 +75,15 @@ def test_choices_are_objects_too() -> None:
     def second(*given: Any) -> int:
         return max(answer.cluster for answer in given[1])
 
-    kind = {"processors": 2, "bind": "cluster"}
+    kind = {"cpus": 2, "resource": "cluster"}
     clusters = [{"name": name, **kind} for name in ("first", "second")]
-    jobs = [{"run_s": 10, "processors": number} for number in (1, 2, 2)]
+    jobs = [{"run_s": 10, "cpus": number} for number in (1, 2, 2)]
     vo = {"name": "one", "clusters": clusters, "workload": {"jobs": jobs}, "cluster_choice": "mine"}
     run = grid.run({"name": "small", "vos": [vo]}, cluster_choices={"mine": second})
     assert set(run.jobs_table()["cluster"].to_pylist()) == {"second"}
     with pytest.raises(InputError, match="cluster_choice: found 'yours', expected a choice"):
         grid.run({"name": "small", "vos": [vo | {"cluster_choice": "yours"}]})
-    bound = [{"name": one["name"], "processors": 2} for one in clusters]
+    bound = [{"name": one["name"], "cpus": 2} for one in clusters]
     for never_asked in (bound, clusters[:1], [clusters[0], bound[1]]):
         with pytest.raises(InputError, match="found 'mine', expected no choice of clusters, for"):
             grid.run(

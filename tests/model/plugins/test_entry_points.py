@@ -47,8 +47,8 @@ def install(folder: Path, package: str, **points: str) -> None:
 
 
 def scenario(choice: str) -> dict[str, Any]:
-    jobs = [{"run_s": 10, "processors": 2}, {"run_s": 5, "processors": 2, "submit_s": 1}]
-    cluster = {"policy": "afcfs", "processors": 4, "processor_choice": choice}
+    jobs = [{"run_s": 10, "cpus": 2}, {"run_s": 5, "cpus": 2, "submit_s": 1}]
+    cluster = {"policy": "afcfs", "cpus": 4, "processor_choice": choice}
     vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}
     return {"name": "plugged", "vos": [vo]}
 

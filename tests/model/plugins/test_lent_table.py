@@ -78,8 +78,7 @@ def played(**where: str) -> Any:
     """Two VOs whose first jobs leave no room for the next ones."""
     jobs = [{"submit_s": 10 * n, "run_s": 100} for n in range(4)]
     vos = [
-        {"name": name, "clusters": [{"processors": 1}], "workload": {"jobs": jobs}}
-        for name in ("a", "b")
+        {"name": name, "clusters": [{"cpus": 1}], "workload": {"jobs": jobs}} for name in ("a", "b")
     ]
     scenario = {"name": "two", "vos": vos}
     return grid.run(scenario, set={path.replace("__", "."): part for path, part in where.items()})

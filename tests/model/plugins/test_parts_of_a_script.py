@@ -47,7 +47,7 @@ def of_script(path: Path, name: str) -> Any:
 
 
 def run(made: Any, **how: Any) -> str:
-    jobs = [{"run_s": 10, "processors": number} for number in (1, 2, 2)]
+    jobs = [{"run_s": 10, "cpus": number} for number in (1, 2, 2)]
     policy = {"name": "mine", "settings": {"most": 1}} if made.__name__ == "Most" else "mine"
     cluster = {"policy": policy, "machines": [{"count": 2, "cpus": 2}]}
     vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}

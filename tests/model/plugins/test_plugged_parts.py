@@ -29,7 +29,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def scenario(policy: Any = "mine.py:Largest", **more: Any) -> dict[str, Any]:
-    jobs = [{"run_s": 10, "processors": number} for number in (1, 2, 2)]
+    jobs = [{"run_s": 10, "cpus": number} for number in (1, 2, 2)]
     cluster = {"policy": policy, "machines": [{"count": 2, "cpus": 2}]}
     vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}
     return {"name": "small", "vos": [vo], **more}
@@ -38,7 +38,7 @@ def scenario(policy: Any = "mine.py:Largest", **more: Any) -> dict[str, Any]:
 def everything() -> dict[str, Any]:
     """A scenario in which every kind of part is one of the file."""
     described = scenario(
-        protocol={"when_busy": "mine.py:stay"},
+        protocol={"forwarding": "mine.py:stay"},
         metrics={
             "job": ["mine.py:double"],
             "vo": ["mine.py:widest"],
@@ -52,7 +52,7 @@ def everything() -> dict[str, Any]:
     gangs = {"policy": {"name": "mine.py:SmallestGang", "settings": {"mine": 2, "aging": 3}}}
     gangs["machines"] = [{"count": 2}]  # type: ignore[assignment]
     gangs["processor_choice"] = "mine.py:Fewest"
-    work = {"jobs": [{"run_s": 1, "processors": 2}]}
+    work = {"jobs": [{"run_s": 1, "cpus": 2}]}
     described["vos"].append({"name": "two", "clusters": [gangs], "workload": work})
     return described
 
@@ -155,11 +155,11 @@ def test_a_part_that_fails_is_named_with_its_line(name: str, message: str) -> No
     assert ("1 // 0" in failed.value.details) == (name == "Raises")
 
 
-@pytest.mark.parametrize("enters", ["scheduler", "cluster"])
-def test_a_policy_that_never_starts_jobs_is_named(enters: str) -> None:
+@pytest.mark.parametrize("entry_point", ["scheduler", "cluster"])
+def test_a_policy_that_never_starts_jobs_is_named(entry_point: str) -> None:
     described = scenario("mine.py:Lazy")
-    described["vos"][0]["workload"]["enters"] = enters
-    which = r" \(one is job 1 of one\)" if enters == "scheduler" else ""
+    described["vos"][0]["workload"]["entry_point"] = entry_point
+    which = r" \(one is job 1 of one\)" if entry_point == "scheduler" else ""
     with pytest.raises(
         RunFailed, match=f"policy mine.py:Lazy never started 3 jobs{which} that wait"
     ):

@@ -81,7 +81,7 @@ def test_what_is_found_is_named_once_and_without_its_path(
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(CHOICES)
     work = {"jobs": [{"run_s": 10}]}
-    vo = {"name": "one", "clusters": [{"processors": 2} | of_cluster], "workload": work}
+    vo = {"name": "one", "clusters": [{"cpus": 2} | of_cluster], "workload": work}
     with pytest.raises(InputError) as failed:
         grid.load_scenario({"name": "small", "vos": [vo | of_vo]})
     (error,) = failed.value.errors

@@ -12,25 +12,27 @@ from grid.model.plugins.settings import PluginModel, declared, lines_on
 
 
 class Even(PluginModel):
-    law: Literal["even"] = "even"
+    distribution: Literal["even"] = "even"
     mean_s: float = 1.0
 
 
 class Skewed(PluginModel):
-    law: Literal["skewed"]
+    distribution: Literal["skewed"]
     mean_s: float
     cv: float
 
 
 class Size(PluginModel):
-    processors: int
+    cpus: int
     share: float = 1.0
 
 
 class Settings(PluginModel):
-    work: Annotated[Even | Skewed, Field(discriminator="law")] = Field(description="run times")
+    work: Annotated[Even | Skewed, Field(discriminator="distribution")] = Field(
+        description="run times"
+    )
     pause: Even = Even()
-    sizes: tuple[Size, ...] = (Size(processors=2),)
+    sizes: tuple[Size, ...] = (Size(cpus=2),)
     most: int | None = None
 
 
@@ -40,9 +42,10 @@ def part(*, settings: Settings) -> None:
 
 def test_mappings_are_told_with_their_keys() -> None:
     assert list(lines_on(declared(part, 0, type(None)).model)) == [
-        "work: a mapping with a `law`: even (mean_s), skewed (mean_s, cv), required: run times",
-        "pause: a mapping (law, mean_s), default {law: even, mean_s: 1.0}",
-        "sizes: a list of mappings (processors, share), default [{processors: 2, share: 1.0}]",
+        "work: a mapping with a `distribution`: "
+        "even (mean_s), skewed (mean_s, cv), required: run times",
+        "pause: a mapping (distribution, mean_s), default {distribution: even, mean_s: 1.0}",
+        "sizes: a list of mappings (cpus, share), default [{cpus: 2, share: 1.0}]",
         "most: a whole number or none, default none",
     ]
 

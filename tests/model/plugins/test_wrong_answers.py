@@ -25,7 +25,7 @@ JOBS = {"jobs": [{"run_s": 10}, {"run_s": 10}]}
 PLACES: dict[str, tuple[str, bool]] = {
     "policy": ("vos.0.clusters.0.policy", False),
     "selection": ("vos.0.selection", False),
-    "rule": ("protocol.when_busy", False),
+    "rule": ("protocol.forwarding", False),
     "overlay": ("protocol.information", False),
     "jobs": ("vos.0.workload", False),
     "machines": ("vos.0.clusters.0.machines", False),
@@ -160,7 +160,7 @@ def test_a_policy_may_wake_while_anything_changes(monkeypatch: pytest.MonkeyPatc
     farm = [{"machines": [{"cpus": 1}], "policy": "mine.py:Patient"}]
     # It wakes four times a second for ten seconds, and another job comes every second.
     jobs = [{"run_s": 10}, *({"submit_s": number, "run_s": 1} for number in range(1, 10))]
-    work = {"jobs": jobs, "enters": "cluster"}
+    work = {"jobs": jobs, "entry_point": "cluster"}
     whole = {"vos": [{"name": "a", "clusters": farm, "workload": work}]}
     assert grid.run(whole).jobs()["state"].tolist() == ["completed"] * 10
 
@@ -184,7 +184,7 @@ def test_a_gang_policy_may_ignore_what_a_cluster_then_cannot_ask_for(tmp_path: P
     )
     policy = f"{tmp_path / 'gangs.py'}:Unmoved"
     faults = {"heal_s": 9, "machine_outages": [{"vo": "a", "at_s": 5, "for_s": 1}]}
-    vos = [{"name": "a", "clusters": [{"processors": 1, "policy": policy}], "workload": JOBS}]
+    vos = [{"name": "a", "clusters": [{"cpus": 1, "policy": policy}], "workload": JOBS}]
     with pytest.raises(InputError, match=r"gangs.py:Unmoved takes no account of machine outages"):
         grid.load_scenario({"vos": vos, "faults": faults})
 

@@ -25,11 +25,11 @@ def asks(processors: int = 2, **more: Any) -> Request:
         ({"from_vos": ("b",)}, False),
         ({"jobs": 3}, True),
         ({"jobs": 2}, False),
-        ({"processors": 7}, True),
-        ({"processors": 6}, False),
-        ({"processors": 6, "processors_of": {"a": 7}}, True),
-        ({"processors": 7, "processors_of": {"a": 6}}, False),
-        ({"processors": 7, "processors_of": {"b": 0}}, True),
+        ({"cpus": 7}, True),
+        ({"cpus": 6}, False),
+        ({"cpus": 6, "cpus_of": {"a": 7}}, True),
+        ({"cpus": 7, "cpus_of": {"a": 6}}, False),
+        ({"cpus": 7, "cpus_of": {"b": 0}}, True),
         ({"load": 0.8}, True),
         ({"load": 0.79}, False),
     ],
@@ -44,10 +44,10 @@ def test_a_limit_holds_to_the_last_processor(settings: dict[str, Any], taken: bo
 @pytest.mark.parametrize("loops", [False, True])
 def test_a_job_that_is_refused_may_stay_in_the_vo_that_it_had_left(rule: str, loops: bool) -> None:
     """With `avoid_loops` that VO is barred for others, and not for itself."""
-    pool = [{"processors": 1}]
+    pool = [{"cpus": 1}]
     jobs = [{"submit_s": 1, "run_s": 100}, {"submit_s": 70, "run_s": 10}]
     made = {
-        "protocol": {"when_busy": rule, "avoid_loops": loops},
+        "protocol": {"forwarding": rule, "avoid_loops": loops},
         "vos": [
             {"name": "a", "clusters": pool, "workload": {"jobs": jobs}},
             {"name": "b", "clusters": pool, "admission": "nobody"},

@@ -10,7 +10,7 @@ import grid
 
 PROTOCOL = {
     "ttl": 3,
-    "when_busy": {"name": "redundant", "settings": {"copies": 2}},
+    "forwarding": {"name": "redundant", "settings": {"copies": 2}},
     "snapshot_period_s": None,
     "snapshot_load_limit": None,
     "snapshot_jobs_limit": None,
@@ -23,9 +23,9 @@ def vo(
     """A VO with a cluster for each number of processors, and jobs (submitted, run time, CPUs)."""
     return more | {
         "name": name,
-        "clusters": [{"name": f"c{n}", "processors": one} for n, one in enumerate(processors)],
+        "clusters": [{"name": f"c{n}", "cpus": one} for n, one in enumerate(processors)],
         "workload": {
-            "jobs": [{"submit_s": at, "run_s": run, "processors": cpus} for at, run, cpus in jobs]
+            "jobs": [{"submit_s": at, "run_s": run, "cpus": cpus} for at, run, cpus in jobs]
         },
     }
 
@@ -44,7 +44,7 @@ def test_jobs_of_its_own_users_pass_places_of_guests(rule: str) -> None:
     """The guest waits for six of eight CPUs, of which four are busy; c1 is busy throughout."""
     own = vo("a", [8, 1], [(1, 1000, 4), (2, 1000, 1), (10, 10, 1)], priority="home")
     if rule == "never":
-        own["when_busy"] = "never"
+        own["forwarding"] = "never"
     found = jobs_of(own, vo("b", [8], [(1, 2000, 8), (3, 10, 6)]))
     there, start_s = next(one for one in found.values() if 10 <= one[1] < 1000)
     assert there == "a" and start_s < 10.1

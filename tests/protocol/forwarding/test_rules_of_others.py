@@ -101,7 +101,7 @@ def run(rule: Any, admission: Any = "everyone", **protocol: Any) -> Any:
 
     jobs = [{"submit_s": s, "run_s": 10 + 10 * (s == 3)} for s in (1, 2, 3)]
     vos = [vo("a", jobs), vo("b", jobs[:1]), vo("c", jobs[2:])]
-    done = grid.run({"name": "own", "protocol": {"when_busy": rule, **protocol}, "vos": vos})
+    done = grid.run({"name": "own", "protocol": {"forwarding": rule, **protocol}, "vos": vos})
     return {(job["vo"], job["job_id"]): job for job in done.jobs().to_dict("records")}
 
 
@@ -142,7 +142,7 @@ def test_a_wrong_answer_is_told_in_one_line(rule: str, admission: str, said: str
 @pytest.mark.parametrize(
     ("page", "part", "key", "figure"),
     [
-        ("forwarding.md", "hold_two", "when_busy", "leases"),
+        ("forwarding.md", "hold_two", "forwarding", "leases"),
         ("information.md", "Star", "information", "messages_of_information_a_job"),
     ],
 )

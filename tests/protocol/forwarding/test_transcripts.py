@@ -29,7 +29,7 @@ def job(submit_s: float, **more: Any) -> dict[str, Any]:
 
 
 def rule(name: str, **settings: Any) -> dict[str, Any]:
-    return {**SILENT, "when_busy": {"name": name, "settings": settings}}
+    return {**SILENT, "forwarding": {"name": name, "settings": settings}}
 
 
 def busy_vos(*names: str) -> list[dict[str, Any]]:
@@ -109,13 +109,13 @@ def guest_of(settings: dict[str, Any], **protocol: Any) -> dict[str, Any]:
 
 ADMISSIONS: dict[str, dict[str, Any]] = {
     "refused_tries_next": guest_of({"jobs": 1}),
-    "refused_goes_home": guest_of({"processors_of": {"a": 1}}, when_refused="home"),
+    "refused_goes_home": guest_of({"cpus_of": {"a": 1}}, when_refused="home"),
     "refused_is_rejected": guest_of({"from_vos": ["c"]}, when_refused="reject"),
     "home_first": {
         "protocol": rule("when_nothing_free"),
         "vos": [
             vo("a", 1, [job(1), job(2)]),
-            vo("b", 1, [job(1), job(3), job(4)], priority="home", when_busy="never"),
+            vo("b", 1, [job(1), job(3), job(4)], priority="home", forwarding="never"),
         ],
     },
 }
@@ -133,7 +133,7 @@ MORE: dict[str, dict[str, Any]] = {
         "network": {"bandwidth_mbps": 100},
         "vos": [
             vo("a", 1, [job(1), job(2, input_mb=125)]),
-            vo("b", 1, [job(9)], when_busy="never"),
+            vo("b", 1, [job(9)], forwarding="never"),
         ],
     },
 }

@@ -36,13 +36,13 @@ def grid(name: str, settings: dict[str, Any]) -> Any:
     return grid_of(
         protocol={
             "information": {"name": name, "settings": settings},
-            "when_busy": "when_nothing_free",
+            "forwarding": "when_nothing_free",
             "snapshot_period_s": 5,
         },
         vos=[
             vo("a", 1, [{"submit_s": 1, "run_s": 8}, {"submit_s": 7, "run_s": 2}]),
             vo("b", 1),
-            vo("c", 1, [{"submit_s": 1, "run_s": 9}], when_busy="never"),
+            vo("c", 1, [{"submit_s": 1, "run_s": 9}], forwarding="never"),
         ],
     )
 

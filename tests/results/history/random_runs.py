@@ -36,7 +36,7 @@ def random_grid(draw: Random) -> Grid:
     memory = draw.random() < 0.4
     vos = [_vo(draw, number, memory) for number in range(draw.randint(2, 4))]
     protocol = {"ttl": draw.randint(1, 3), "snapshot_period_s": draw.choice([2, 20])}
-    protocol["when_busy"] = draw.choice(BUSY)
+    protocol["forwarding"] = draw.choice(BUSY)
     return grid_of(
         seed=draw.randint(0, 10**6),
         network={"latency_s": draw.choice([0.1, 1.0]), "local_latency_s": 0.01},
@@ -50,27 +50,27 @@ def _vo(draw: Random, number: int, memory: bool) -> dict[str, Any]:
         {"cpus": draw.randint(1, 4), "ram_mb": draw.choice([0, 1000]) * memory}
         for _ in range(draw.randint(1, 3))
     ]
-    bind = draw.choice(["machine", "cluster"])
+    resource = draw.choice(["machine", "cluster"])
     cluster = {
         "name": "c",
         "policy": draw.choice(WITH_MEMORY if memory else POLICIES),
-        "bind": bind,
+        "resource": resource,
         "machines": machines,
     }
     jobs = [
         {
             "submit_s": draw.randint(0, 60),
             "run_s": draw.randint(5, 60),
-            "processors": 1,
+            "cpus": 1,
             "ram_mb": draw.choice([0, 400, 700]) * memory,
         }
         for _ in range(draw.randint(10, 20))
     ]
-    enters = draw.choice(["scheduler", "scheduler", "cluster"])
+    entry_point = draw.choice(["scheduler", "scheduler", "cluster"])
     return {
         "name": f"vo{number}",
         "clusters": [cluster],
-        "workload": {"jobs": jobs, "enters": enters},
+        "workload": {"jobs": jobs, "entry_point": entry_point},
     }
 
 

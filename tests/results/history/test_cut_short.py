@@ -14,8 +14,8 @@ from grid.results.history import NOT_KEPT
 
 def test_a_run_that_was_cut_short_gives_no_reasons(tmp_path: Path) -> None:
     """Events tell of the starts of jobs that have ended: the others may have been running."""
-    jobs = [{"run_s": 5, "processors": 2}, {"submit_s": 1, "run_s": 5, "processors": 2}]
-    vo = {"name": "a", "clusters": [{"name": "p", "processors": 2}], "workload": {"jobs": jobs}}
+    jobs = [{"run_s": 5, "cpus": 2}, {"submit_s": 1, "run_s": 5, "cpus": 2}]
+    vo = {"name": "a", "clusters": [{"name": "p", "cpus": 2}], "workload": {"jobs": jobs}}
     grid.run({"vos": [vo]}, out=tmp_path / "run", events=True)
     whole = CliRunner().invoke(app, ["job", str(tmp_path / "run"), "2"])
     assert "Why it waited" in whole.stdout and NOT_KEPT not in whole.stdout

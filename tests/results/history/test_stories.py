@@ -104,9 +104,9 @@ def test_a_job_that_goes_to_the_best_bid_is_not_said_to_go_by_old_status(
     pools = [("slow", 500), ("fast", 4000)]
     jobs = [{"submit_s": 40 + n, "run_s": 60} for n in range(3)]
     scenario: dict[str, Any] = {
-        "protocol": {"when_busy": auction, "snapshot_period_s": 10, "ttl": 1},
+        "protocol": {"forwarding": auction, "snapshot_period_s": 10, "ttl": 1},
         "vos": [
-            {"name": name, "clusters": [{"policy": "fcfs", "processors": 4, "mips": mips}]}
+            {"name": name, "clusters": [{"policy": "fcfs", "cpus": 4, "mips": mips}]}
             for name, mips in pools
         ],
     }
@@ -252,14 +252,14 @@ def test_a_job_in_several_lines_is_said_to_stand_there() -> None:
 
 def test_a_job_that_is_held_back_for_those_who_go_first(tmp_path: Path) -> None:
     """The guest's job comes while a job of the host runs, which has another one at 50 s."""
-    own = [{"run_s": 100, "processors": 2}, {"submit_s": 50, "run_s": 100, "processors": 2}]
-    guests = [{"submit_s": 10, "run_s": 50, "processors": 2}]
+    own = [{"run_s": 100, "cpus": 2}, {"submit_s": 50, "run_s": 100, "cpus": 2}]
+    guests = [{"submit_s": 10, "run_s": 50, "cpus": 2}]
     for priority, word, where in (
         ("home", "hold_back", "It waits at the Resource Manager of host until"),
         ("none", "run_job", "It waits in the queue of cluster cluster of host"),
     ):
-        host = {"name": "host", "priority": priority, "clusters": [{"processors": 2}]}
-        guest = {"name": "guest", "clusters": [{"processors": 1}]}
+        host = {"name": "host", "priority": priority, "clusters": [{"cpus": 2}]}
+        guest = {"name": "guest", "clusters": [{"cpus": 1}]}
         vos = [host | {"workload": {"jobs": own}}, guest | {"workload": {"jobs": guests}}]
         folder = tmp_path / priority
         grid.run({"name": "held", "vos": vos}, out=folder, events=True)
@@ -271,14 +271,17 @@ def test_a_job_that_is_held_back_for_those_who_go_first(tmp_path: Path) -> None:
 
 def test_only_jobs_that_enter_a_cluster_directly_are_said_to(tmp_path: Path) -> None:
     """A VO may have both kinds: those of the grid's workload come through its scheduler."""
-    times = {"arrivals": {"law": "fixed", "mean_s": 10.0}, "work": {"law": "fixed", "mean_s": 30.0}}
+    times = {
+        "arrivals": {"distribution": "fixed", "mean_s": 10.0},
+        "work": {"distribution": "fixed", "mean_s": 30.0},
+    }
     routed = {"generator": "stochastic", "settings": {"jobs": 2, **times}}
     own = [{"number": 100 + n, "run_s": 20.0, "ram_mb": 50.0} for n in range(2)]
     machines = [{"cpus": 1, "ram_mb": 99.0}]
     vos = [
         {"name": "a", "clusters": [{"machines": machines}],
-         "workload": {"enters": "cluster", "jobs": own}},
-        {"name": "b", "clusters": [{"processors": 3}]},
+         "workload": {"entry_point": "cluster", "jobs": own}},
+        {"name": "b", "clusters": [{"cpus": 3}]},
     ]  # fmt: skip
     grid.run({"workload": routed, "vos": vos}, out=tmp_path / "run", events=True)
     events = EventFile(tmp_path / "run")
@@ -293,7 +296,7 @@ def test_a_gang_on_several_machines_is_said_to_be_on_none(tmp_path: Path) -> Non
     for count, machine in ((3, None), (1, 0)):
         machines = [{"cpus": 6 // count, "count": count}]
         cluster = {"machines": machines, "policy": "afcfs"}
-        jobs = [{"run_s": 10.0, "processors": 5}]
+        jobs = [{"run_s": 10.0, "cpus": 5}]
         vo = {"name": "vo", "clusters": [cluster], "workload": {"jobs": jobs}}
         run = grid.run({"vos": [vo]}, out=tmp_path / f"{count}", events=True)
         assert run.jobs_table()["machine"].to_pylist() == [machine]
