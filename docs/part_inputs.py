@@ -117,7 +117,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
     Request: {
         "job": "The job of another VO that shall be assigned a resource of this one, a `Job`.",
         "jobs": "How many jobs of that VO are here: running, waiting, or with a place held.",
-        "cpus": "How many CPUs these have or ask for.",
+        "processors": "How many CPUs these have or ask for.",
         "assigned": "How many CPUs of this VO are promised to jobs of any VO.",
         "cpus": "How many CPUs this VO has.",
         "now": "Virtual time, in microseconds.",

@@ -31,7 +31,7 @@ class Scripted:
 
 def job(number: int = 0, submit: int = 0, **more: object) -> Job:
     """10,000 microseconds on a machine of 100 MIPS, half of it on the fast one."""
-    more = {"cpus": 1, "estimate_us": 10_000, "run_us": 10_000, **more}
+    more = {"processors": 1, "estimate_us": 10_000, "run_us": 10_000, **more}
     return Job(number=number, vo="vo", user=0, submit_us=submit, reference_mips=100.0, **more)  # type: ignore[arg-type]
 
 

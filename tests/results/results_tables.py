@@ -60,7 +60,7 @@ def job(
     said: dict[str, Any] = {
         "user": 0,
         "submit_us": us(submit),
-        "cpus": 1,
+        "processors": 1,
         "estimate_us": us(estimate),
         "deadline_us": NEVER if deadline is None else us(deadline),
     }

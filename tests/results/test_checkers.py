@@ -96,7 +96,7 @@ def test_a_table_out_of_order_is_found(order: list[int]) -> None:
     assert "are not in the order" in line
 
 
-@pytest.mark.parametrize("values", [{"cpus": 3}, {"start_us": us(1)}, {"end_us": us(5) + 1}])
+@pytest.mark.parametrize("values", [{"processors": 3}, {"start_us": us(1)}, {"end_us": us(5) + 1}])
 def test_one_cpu_too_many_for_one_microsecond_is_found(values: dict[str, int]) -> None:
     row = 2 if "start_us" in values else 0
     values = {"assigned_us": 0, "submit_us": 0, **values} if row else values

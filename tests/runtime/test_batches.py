@@ -24,7 +24,7 @@ REQUIREMENTS = st.lists(
 
 
 def job(requirements: tuple[Requirement, ...], **more: Any) -> Job:
-    fields: dict[str, Any] = {"user": 3, "submit_us": 7, "cpus": 2, "estimate_us": 10**12}
+    fields: dict[str, Any] = {"user": 3, "submit_us": 7, "processors": 2, "estimate_us": 10**12}
     return Job(**fields, **more, number=5, vo="a", run_us=9, requirements=requirements)
 
 

@@ -24,7 +24,7 @@ S = SECOND_US
 _DEFAULTS: dict[str, Any] = {
     "submit_us": 0,
     "arrival_us": 0,
-    "cpus": 1,
+    "processors": 1,
     "estimate_us": 100 * S,
     "reference_mips": 100.0,
     "deadline_us": NEVER,
