@@ -91,8 +91,8 @@ def test_failed_runs_are_reported(tmp_path: Path) -> None:
     good = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
     (tmp_path / "good.swf").write_text(good)
     (tmp_path / "bad.swf").write_text(good + "2 0 x\n")
-    scenario = "parameters: {trace: good.swf}\nvos: [{name: a, clusters: [{processors: 2}], "
-    scenario += 'workload: {trace: "${trace}", enters: cluster}}]\n'
+    scenario = "parameters: {trace: good.swf}\nvos: [{name: a, clusters: [{cpus: 2}], "
+    scenario += 'workload: {trace: "${trace}", entry_point: cluster}}]\n'
     text = "name: f\nscenario: scenario.yaml\naxes: {trace: [good.swf, bad.swf]}\nseeds: 2\n"
     done, reports = swept(tmp_path, text, scenario)
     answer = reports.view.answer()

@@ -110,8 +110,8 @@ def test_metrics_over_time_are_of_a_vo_or_of_the_grid(replay: Replay) -> None:
 
 
 def test_utilization_includes_cpus_that_were_never_busy(tmp_path: Path) -> None:
-    vos = [{"name": name, "clusters": [{"processors": 10}]} for name in ("busy", "idle")]
-    vos[0]["workload"] = {"jobs": [{"run_s": 100.0, "processors": 10}]}
+    vos = [{"name": name, "clusters": [{"cpus": 10}]} for name in ("busy", "idle")]
+    vos[0]["workload"] = {"jobs": [{"run_s": 100.0, "cpus": 10}]}
     grid.run({"protocol": {"ttl": 0}, "vos": vos}, out=tmp_path / "run")
     replay = Replay(tmp_path / "run")
     assert [one["cpus"] for one in replay.about()["clusters"]] == [10, 10]
