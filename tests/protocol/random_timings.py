@@ -76,7 +76,7 @@ def scenario(seed: int) -> dict[str, Any]:
         "settings": {
             "jobs": jobs,
             "load": float(draw([0.5, 0.9, 2.0, 10.0])),
-            "arrivals": {"law": str(draw(["fixed", "exponential"]))},
+            "arrivals": {"distribution": str(draw(["fixed", "exponential"]))},
             "work": {"distribution": "fixed", "mean_s": work_s},
             "sizes": sizes,
         },

@@ -23,7 +23,7 @@ JOBS = st.lists(
         {
             "submit_s": st.integers(0, 20),
             "run_s": st.integers(1, 15),
-            "processors": st.integers(1, 4),
+            "cpus": st.integers(1, 4),
         }
     ),
     max_size=12,

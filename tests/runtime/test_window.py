@@ -42,7 +42,7 @@ JOBS = st.lists(
         {
             "submit_s": st.one_of(st.integers(0, 20), st.floats(0, 20)),
             "run_s": st.floats(1e-6, 15),
-            "processors": st.integers(1, 3),
+            "cpus": st.integers(1, 3),
             "input_mb": st.sampled_from([0.0, 0.5, 7.0]),
             "requirements": st.sampled_from([[], REQUIREMENTS[:1], REQUIREMENTS]),
         }
