@@ -26,7 +26,7 @@ def migration_of(
     grid: Grid, vo: VirtualOrganization, number: int, cluster: ClusterShell
 ) -> Migration | None:
     """How the VO's cluster `number` moves gangs to and from others, if it does."""
-    from grid.cluster.gang.exchange import GangExchange
+    from grid.cluster.gang.core import GangExchange
     from grid.protocol.migration import Migration, Peer
 
     moving = migrating(grid, vo)

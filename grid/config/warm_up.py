@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.gang.core import GangCore
+from grid.cluster.gang.core import GangExchange
 from grid.config.build import Grid
 from grid.config.gang_migration import migrating
 from grid.kernel.entity import random_stream
@@ -195,24 +195,17 @@ def _migrate(cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: 
     What a cluster does besides is a piece of its own, and may be compiled elsewhere meanwhile.
     """
     state = _with_jobs(cluster, policy, memory, kind)
-    core, leaves_us, idle_us = state.core, SECOND_US // 2, LONG_ENOUGH_US // 2
-    assert isinstance(core, GangCore)
+    exchange, leaves_us, idle_us = GangExchange(state), SECOND_US // 2, LONG_ENOUGH_US // 2
     with plain_kernels():
         state.advance(leaves_us)
-    waiting = core.waiting_gang(cluster.widest)
-    left = core.withdraw(waiting, leaves_us) if waiting is not None else None
-    job, progress = _job("", 7, 1), NEVER_RAN
-    if left is not None:
-        row, progress = left
-        job = state.withdrawn(row)
+    waiting = exchange.waiting_gang()
+    left = exchange.send_away(waiting, leaves_us) if waiting is not None else None
+    job, progress = left or (_job("", 7, 1), NEVER_RAN)
     with plain_kernels():
         state.advance(idle_us)
     for comes in (False, True):
-        reservation = core.reserve(job.processors)
+        reservation = exchange.reserve(job.processors)
         if reservation is not None and comes:
-            with plain_kernels():
-                core.admit(idle_us)
-            core.expect(state.submit(job, -1, idle_us), progress)
-            core.fill_reservation(reservation, idle_us)
+            exchange.receive(job, progress, reservation, idle_us)
         elif reservation is not None:
-            core.cancel(reservation, idle_us)
+            exchange.cancel(reservation, idle_us)

@@ -32,8 +32,7 @@ from grid.model.migration_messages import (
 )
 
 if TYPE_CHECKING:
-    from grid.cluster.gang.core import WaitingGang
-    from grid.cluster.gang.exchange import GangExchange
+    from grid.cluster.gang.core import GangExchange, WaitingGang
 
 TIMERS = "migration"
 """The timers of this protocol begin with this."""
@@ -73,7 +72,7 @@ class GangGiver:
     ) -> None:
         self._cluster = cluster
         self._peers = peers
-        self._largest = max(peer.processors for peer in peers)
+        cluster.send_only(max(peer.processors for peer in peers))
         # With steps as long as there are dispatchers, no two of them use the same number.
         self._number = number
         self._stage = Stage.NONE
@@ -87,7 +86,7 @@ class GangGiver:
         """After a plan: if no attempt is under way, and a gang waits, ask the first of all."""
         if self._stage is not Stage.NONE or self._pausing:
             return
-        self._gang = self._cluster.waiting_gang(self._largest)
+        self._gang = self._cluster.waiting_gang()
         if self._gang is not None:
             size = self._gang.processors
             self._left = [peer for peer in self._peers if peer.processors >= size]
@@ -214,7 +213,7 @@ class Taker:
             return False
         guest.taken = number
         kept = guest.reservation if number == guest.number else None
-        if kept is not None and self._cluster.take_in(moved.job, moved.progress, kept, ctx.now):
+        if kept is not None and self._cluster.receive(moved.job, moved.progress, kept, ctx.now):
             guest.reservation = None
             ctx.cancel_timer(_RESERVED + giver)
         else:
@@ -226,7 +225,7 @@ class Taker:
         """A late gang is all here, or that of a reservation has not come in time."""
         if timer.startswith(_LATE):
             moved = self._late.pop(int(timer.removeprefix(_LATE)))
-            self._cluster.take_in_late(moved.job, moved.progress, ctx.now)
+            self._cluster.receive_late(moved.job, moved.progress, ctx.now)
             return
         giver = timer.removeprefix(_RESERVED)
         self._turn_to(ctx, giver, self._guest(giver).number)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.gang.exchange import GangExchange
+from grid.cluster.gang.core import GangExchange
 from grid.model.platform import Cluster, License, Machine, MachineOutage
 from grid.model.time import SECOND_US
 from grid.policies.registry import make_policy
@@ -68,10 +68,10 @@ def test_too_many_processors_of_a_pool() -> None:
 
 def test_a_gang_that_is_not_whole() -> None:
     cluster = gangs()
-    processors = cluster.core._state.processors
+    processors = cluster.core.state.processors
     processors.task[np.flatnonzero(processors.task >= 0)[0]] = -1
     (line,) = cluster.broken_limits()
-    assert line == "2 tasks run of a gang that runs with 3 or not at all"
+    assert line == "2 tasks of a gang run instead of 3"
 
 
 def test_a_reservation_that_is_too_large() -> None:
@@ -79,10 +79,10 @@ def test_a_reservation_that_is_too_large() -> None:
     reservation = GangExchange(cluster).reserve(1)
     assert reservation is not None
     assert list(cluster.broken_limits()) == []
-    cluster.core._state.processors.keeper[:2] = [reservation, reservation]
-    cluster.core._state.processors.keeper[2:] = -1
+    cluster.core.state.processors.reserved_for[:2] = [reservation, reservation]
+    cluster.core.state.processors.reserved_for[2:] = -1
     (line,) = cluster.broken_limits()
-    assert line == "2 processors are kept for a gang of 1 tasks"
+    assert line == "2 processors are reserved for 1 tasks"
 
 
 @pytest.mark.parametrize("policy", ["fcfs", "afcfs"])

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.gang.exchange import GangExchange
+from grid.cluster.gang.core import GangExchange
 from grid.cluster.gang.processor_choices import ProcessorChoice, ald
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage
 from grid.kernel.entity import Context

@@ -9,37 +9,20 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.cluster.arrivals import Arrivals
-from grid.cluster.gang import outages, runs, transfer
+from grid.cluster.gang import instant
 from grid.cluster.gang import state as at
-from grid.cluster.gang.decisions import gang_to_send
-from grid.cluster.gang.history import GangHistory
-from grid.cluster.gang.instant import (
-    GangRules,
-    advance,
-    assigning_piece,
-    end_tasks,
-    first_piece,
-    last_piece,
-    next_piece_us,
-)
+from grid.cluster.gang.decisions import GangRules
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
 from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_for
 from grid.cluster.outcomes import Outcomes
-from grid.cluster.shell import NOT_MEASURED, TimedPlans
-from grid.model.job import JobOutcome, JobState, rejected
+from grid.cluster.shell import NOT_MEASURED, ClusterShell, TimedPlans
+from grid.model.arrays import Floats, Ints
+from grid.model.job import Job, JobOutcome, JobState, rejected
 from grid.model.migration_messages import NEVER_RAN, GangProgress
 from grid.model.platform import Cluster
-from grid.model.records import Levels
+from grid.model.records import Draw, Levels
 from grid.model.time import NEVER, Time
 from grid.policies.gang_policy import GangPolicy
-
-
-class WaitingGang(NamedTuple):
-    """A gang that might be sent away: where it is, its place in the policy's order, its size."""
-
-    slot: int
-    rank: int
-    processors: int
 
 
 class GangCore:
@@ -56,37 +39,43 @@ class GangCore:
         outcomes: Outcomes,
     ) -> None:
         cpus = [machine.cpus for machine in platform.machines]
-        draws = [(one.mips, one.watts_busy, one.watts_idle) for one in platform.machines]
-        mips, *watts = np.ascontiguousarray(np.repeat(np.array(draws), cpus, axis=0).T)
+        machines = [(one.mips, one.watts_busy, one.watts_idle) for one in platform.machines]
+        mips, *watts = np.ascontiguousarray(np.repeat(np.array(machines), cpus, axis=0).T)
         self.policy = policy
         self.processors = len(mips)
-        self._rules = GangRules(
-            choice is ald,
-            policy.local_migration,
-            policy.local_overhead_us,
-            policy.whole_queues,
-            policy.aging,
-            policy.priority_limit,
-            policy.begins_again,
+        self.rules = GangRules(
+            adaptive=choice is ald,
+            asks=choice is not ld and choice is not ald,
+            local_migration=policy.local_migration,
+            local_overhead_us=policy.local_overhead_us,
+            whole_queues=policy.whole_queues,
+            aging=policy.aging,
+            priority_limit=policy.priority_limit,
+            restarts=policy.begins_again,
+            idle_queues_only=policy.idle_queues_only,
+            largest=self.processors if policy.external_migration else 0,
         )
-        # Of ours the compiled form is played; any other one is asked.
-        self._choice = None if choice is ld or choice is ald else choice
+        self._choice = choice
         self._arrivals = arrivals
         self._outcomes = outcomes
         self._kills = platform.overrun == "kill"
         self._processors_of = list(pairwise(np.cumsum([0, *cpus]).tolist()))
-        self._state = new_state(mips, *watts)
-        self._state.number[at.HOLDS] = policy.holds_together
+        self.state = new_state(mips, *watts)
+        self.state.number[at.HOLDS] = policy.holds_together
         self._rows: dict[int, int] = {}
+        """Rows of the arrivals by slot."""
         self._killed: dict[int, bool] = {}
-        self._expected: dict[int, GangProgress] = {}
-        """By row, of gangs that ran in other clusters before."""
-        self._free_slots = list(range(len(self._state.gangs.state)))
+        self.expected: dict[int, GangProgress] = {}
+        """By row of the arrivals, for gangs that ran in other clusters before."""
+        self._free_slots = list(range(len(self.state.gangs.state)))
         self._tasks = 0
         self._serial = 0
         self._next_us: Time = NEVER
-        self._history = GangHistory([first for first, _ in self._processors_of])
-        self._taken_in = 0
+        self._levels: list[Ints] = []
+        self._watts: list[tuple[Ints, Floats]] = []
+        """Times, and the watts from then on, of the whole run; empty if no watts are known."""
+        self.received = 0
+        """Gangs that came from other clusters."""
 
     def play(self, until: Time) -> None:
         while (now := self._arrivals.next_us) < until:
@@ -95,7 +84,7 @@ class GangCore:
         self._play(until)
 
     def admit(self, now: Time) -> None:
-        """Take in those that arrive at `now`, or reject those that can never run here."""
+        """Admit the arrivals at `now`; reject those that can never run here."""
         arrivals = self._arrivals
         due = arrivals.due(now)
         for place in due:
@@ -103,25 +92,32 @@ class GangCore:
             if columns.licenses[place] or columns.processors[place] > self.processors:
                 self._outcomes.add(int(columns.row[place]), rejected(now))
                 continue
-            slot = self._take_slot(int(columns.processors[place]))
+            slot = self.take_slot(int(columns.processors[place]))
             self._fill(slot, place)
-            runs.arrive(self._state, slot, now)
+            instant.arrive(self.state, slot, now)
             self._next_us = min(self._next_us, now)
         arrivals.taken(due.stop)
 
     def machine_down(self, machine: int, now: Time) -> None:
-        self._notice_change(now)
-        outages.break_down(self._state, *self._processors_of[machine], now)
+        self._change_machine(machine, True, now)
 
     def machine_up(self, machine: int, now: Time) -> None:
-        self._notice_change(now)
-        outages.come_up(self._state, *self._processors_of[machine])
+        self._change_machine(machine, False, now)
+
+    def _change_machine(self, machine: int, down: bool, now: Time) -> None:
+        if self._rows:
+            self.state.number[at.DUE_US] = self._next_us = now
+        instant.change_machine(self.state, *self._processors_of[machine], down, now)
 
     def next_instant(self) -> Time:
         return self._next_us
 
+    def plan_at(self, now: Time) -> None:
+        """There is an instant at `now`."""
+        self._next_us = min(self._next_us, now)
+
     def last_instant(self) -> Time:
-        ends = self._state.processors.end_us
+        ends = self.state.processors.end_us
         latest = int(ends.max(initial=NONE, where=ends != NEVER))
         return self._next_us if latest == NONE else latest
 
@@ -129,40 +125,40 @@ class GangCore:
         return len(self._rows) > 0
 
     def processors_wanted(self) -> int:
-        number = self._state.number
+        number = self.state.number
         return int(number[at.WAITING] + number[at.BUSY])
 
     def occupancy(self) -> tuple[int, int, int]:
-        count = np.bincount(self._state.gangs.state, minlength=at.ENDED + 1).tolist()
-        waiting = count[at.ARRIVED] + count[at.QUEUED] + count[at.KEPT]
-        return int(self._state.number[at.BUSY]), count[at.RUNNING], waiting
+        count = np.bincount(self.state.gangs.state, minlength=at.ENDED + 1).tolist()
+        waiting = count[at.ARRIVED] + count[at.QUEUED] + count[at.PAUSED]
+        return int(self.state.number[at.BUSY]), count[at.RUNNING], waiting
 
     def busy_machines(self) -> Sequence[int]:
-        busy = self._state.processors.task != NONE
+        busy = self.state.processors.task != NONE
         spans = enumerate(self._processors_of)
         return [machine for machine, (first, after) in spans if busy[first:after].any()]
 
     def broken_limits(self) -> Iterator[str]:
-        processors, gangs, tasks, *_ = self._state
+        processors, gangs, tasks, *_ = self.state
         slots = len(gangs.state)
         running = np.bincount(tasks.gang[processors.task[processors.task != NONE]], minlength=slots)
         wanted = np.where(gangs.state == at.RUNNING, gangs.unfinished, 0)
-        for slot in np.flatnonzero(running != wanted).tolist():
-            tasks_run = f"{running[slot]} tasks run of a gang"
-            yield f"{tasks_run} that runs with {wanted[slot]} or not at all"
-        kept = np.bincount(processors.keeper[processors.keeper != NONE], minlength=slots)
-        for slot in np.flatnonzero(kept > gangs.size).tolist():
-            yield f"{kept[slot]} processors are kept for a gang of {gangs.size[slot]} tasks"
+        for slot in (running != wanted).nonzero()[0].tolist():
+            yield f"{running[slot]} tasks of a gang run instead of {wanted[slot]}"
+        holders = processors.reserved_for[processors.reserved_for != NONE]
+        reserved = np.bincount(holders, minlength=slots)
+        for slot in (reserved > gangs.size).nonzero()[0].tolist():
+            yield f"{reserved[slot]} processors are reserved for {gangs.size[slot]} tasks"
 
     def figures(self) -> dict[str, float]:
         """Gangs that migrated, tasks that moved for it, and interruptions by priority jobs.
 
-        An external migration counts where the gang comes in.
+        An external migration counts in the cluster that receives the gang.
         """
-        number = self._state.number
+        number = self.state.number
         return {
             "migrations_local": int(number[at.MIGRATED]),
-            "migrations_external": self._taken_in,
+            "migrations_external": self.received,
             "tasks_migrated_local": int(number[at.MOVED_TASKS]),
             "interruptions": int(number[at.INTERRUPTIONS]),
         }
@@ -171,141 +167,54 @@ class GangCore:
         return [NOT_MEASURED]
 
     def take_levels(self) -> Levels:
-        return self._history.take(self._state)
+        self._take_history()
+        rows, self._levels = self._levels, []
+        # As floats, since many processors over a long time may exceed 64 bits.
+        firsts = [first for first, _ in self._processors_of]
+        busy_us = np.add.reduceat(self.state.processors.busy_us.astype(np.float64), firsts)
+        times, busy, smallest = np.ascontiguousarray(np.concatenate(rows).T)
+        draw = None
+        if self._watts:
+            steps_us, watts = map(np.concatenate, zip(*self._watts, strict=True))
+            draw = Draw(steps_us, np.diff(watts, prepend=0.0))
+        return Levels(times, busy, smallest, busy_us=busy_us, draw=draw)
 
-    # Gangs that migrate to other clusters, or come from there. All before `now` has been played.
-
-    def waiting_gang(self, largest: int) -> WaitingGang | None:
-        """The gang to send away next, of at most `largest` tasks, if there is one."""
-        state = self._state
-        smallest, waiting = state.number[at.SMALLEST], state.number[at.WAITING]
-        # What is clear without compiled code, whose call costs more than it does.
-        if not waiting or smallest > largest:
-            return None
-        slot = int(
-            gang_to_send(
-                state.processors, state.gangs, state.tasks, largest, self.policy.idle_queues_only
-            )
-        )
-        if slot == NONE:
-            return None
-        return WaitingGang(slot, int(state.gangs.rank[slot]), int(state.gangs.size[slot]))
-
-    def withdraw(self, gang: WaitingGang, now: Time) -> tuple[int, GangProgress] | None:
-        """Take a gang out of the cluster; the row of its job, and what it has behind it.
-
-        None if it waits no more.
-        """
-        gangs = self._state.gangs
-        if gangs.state[gang.slot] != at.QUEUED or gangs.rank[gang.slot] != gang.rank:
-            return None
-        transfer.withdraw(self._state, gang.slot, now)
-        self._next_us = min(self._next_us, now)
-        progress = self._progress(gang.slot)
-        return self._forget(gang.slot), progress
-
-    def expect(self, row: int, progress: GangProgress) -> None:
-        """The job of that row, which has been submitted and not arrived, ran elsewhere before."""
-        if progress != NEVER_RAN:
-            self._expected[row] = progress
-
-    def reserve(self, processors: int) -> int | None:
-        """Keep so many idle processors for a gang that may come; None if there are not so many.
-
-        Returns the number of the reservation. Nothing but priority jobs runs there until it is
-        cancelled or the gang has been taken in.
-        """
-        if processors > self._state.number[at.IDLE]:
-            return None
-        slot = self._take_slot(processors)
-        if transfer.reserve(self._state, slot, processors, self.policy.aging):
-            return slot
-        self._free_slot(slot, processors)
-        return None
-
-    def cancel(self, reservation: int, now: Time) -> None:
-        """The gang does not come: its processors are free again."""
-        transfer.unreserve(self._state, reservation, now)
-        self._free_slot(reservation, int(self._state.gangs.size[reservation]))
-        self._next_us = min(self._next_us, now)
-
-    def stands(self, reservation: int) -> bool:
-        """Whether processors are still kept for it: an outage may have ended that."""
-        return bool(self._state.gangs.first_task[reservation] != NONE)
-
-    def fill_reservation(self, reservation: int, now: Time) -> None:
-        """The next job to arrive is the gang of a reservation that stands.
-
-        It starts when its tasks have been transferred.
-        """
-        place = self._arrivals.first
-        self._fill(reservation, place)
-        self._arrivals.taken(place + 1)
-        ready_us = now + self.policy.external_overhead_us
-        transfer.fill_reservation(self._state, reservation, ready_us, now)
-        self._next_us = min(self._next_us, ready_us)
-
-    def count_taken_in(self) -> None:
-        """A gang of another cluster is here."""
-        self._taken_in += 1
-
-    def _notice_change(self, now: Time) -> None:
-        """What ends now has ended; there will be a plan now if a gang is there."""
-        end_tasks(self._state, now)
-        if self._rows:
-            self._state.number[at.DUE_US] = self._next_us = now
+    def _take_history(self) -> None:
+        number, lists = self.state.number, self.state.lists
+        rows = int(number[at.NOTED])
+        number[at.NOTED] = 0
+        self._levels.append(lists.history[:rows].copy())
+        if number[at.DRAWS]:
+            self._watts.append((lists.history[:rows, 0].copy(), lists.watts[:rows].copy()))
 
     def _play(self, until: Time) -> None:
-        """Play every instant before `until`; what comes at `until` must find nothing older."""
-        number = self._state.number
+        """Simulate every instant before `until`, where no job arrives before."""
+        number = self.state.number
         while self._next_us < until:
-            self._next_us = self._advance(until)
-            if number[at.ENDED_GANGS]:
+            if number[at.ASKED] != NONE:
+                self._ask(int(number[at.ASKED]))
+            self._next_us = int(instant.advance(self.state, self.rules, until))
+            if number[at.N_ENDED]:
                 self._collect()
-            if 2 * number[at.NOTED] > len(self._state.lists.history):
-                self._history.keep(self._state)
+            if 2 * number[at.NOTED] > len(self.state.lists.history):
+                self._take_history()
 
-    def _advance(self, until: Time) -> Time:
-        """Carry out all instants before `until`, or some; when the next is."""
-        if self._choice is None:
-            return int(advance(self._state, self._rules, until))
-        now = int(next_piece_us(self._state, self._rules))
-        if now >= until:
-            return now
-        first_piece(self._state, self._rules, now)
-        self._assign_arrivals(self._choice, now)
-        last_piece(self._state, self._rules, now)
-        return int(next_piece_us(self._state, self._rules))
-
-    def _assign_arrivals(self, choice: ProcessorChoice, now: Time) -> None:
-        """Put the gangs that have come into the queues that a choice says, which is asked."""
-        state = self._state
-        processors, number = state.processors, state.number
-        up = ~processors.down
-        waiting = state.lists.arrivals[: number[at.ARRIVALS]].tolist()
-        left = []
-        for gang in waiting:
-            size, ready_us = int(state.gangs.size[gang]), int(state.gangs.ready_us[gang])
-            if ready_us > now:
-                number[at.DUE_US] = min(number[at.DUE_US], ready_us)
-            if ready_us > now or size > up.sum():
-                left.append(gang)
-                continue
-            waits, busy = processors.waiting.copy(), processors.task != NONE
-            queues = ProcessorQueues(waits, busy, up.copy(), processors.mips.copy())
-            chosen = np.array(choice(size, queues, int(number[at.ROUND])), np.int64)
-            assigning_piece(state, gang, chosen)
-        state.lists.arrivals[: len(left)] = left
-        number[at.ARRIVALS] = len(left)
+    def _ask(self, gang: int) -> None:
+        """Have the plugin choose the processors whose queues the gang joins."""
+        processors, _, _, lists, number = self.state
+        waits, busy = processors.waiting.copy(), processors.task != NONE
+        queues = ProcessorQueues(waits, busy, ~processors.down, processors.mips.copy())
+        size = int(self.state.gangs.size[gang])
+        lists.chosen[:size] = self._choice(size, queues, int(number[at.ROUND]))
 
     def _fill(self, slot: int, place: int) -> None:
-        """Write down what a slot has to say of the arrival at that place."""
-        gangs, columns = self._state.gangs, self._arrivals.columns
+        """Set the columns of a slot from the arrival at that place."""
+        gangs, columns = self.state.gangs, self._arrivals.columns
         size, run_us = int(columns.processors[place]), int(columns.run_us[place])
         estimate_us = int(columns.estimate_us[place])
         self._rows[slot] = int(columns.row[place])
         self._killed[slot] = self._kills and run_us > estimate_us
-        before = self._expected.pop(self._rows[slot], NEVER_RAN)
+        before = self.expected.pop(self._rows[slot], NEVER_RAN)
         work = (estimate_us if self._killed[slot] else run_us) * columns.reference_mips[place]
         gangs.priority[slot] = size == 1 and self.policy.priority_jobs
         gangs.power[slot] = columns.power[place]
@@ -314,53 +223,52 @@ class GangCore:
         gangs.rank[slot] = self.policy.rank(size, self._serial)
         gangs.size[slot] = gangs.unfinished[slot] = size
         gangs.work[slot] = work - before.done
-        gangs.start_us[slot] = before.start_us
         gangs.ready_us[slot] = gangs.overtaken[slot] = 0
-        gangs.interruptions[slot], gangs.restarts[slot] = before.interruptions, before.restarts
-        gangs.held_us[slot], gangs.lost_us[slot] = before.held_us, before.lost_us
-        gangs.watts_busy[slot], gangs.watts_idle[slot] = before.watts_busy, before.watts_idle
+        for name in _CARRIED:
+            getattr(gangs, name)[slot] = getattr(before, name)
         self._serial += 1
 
-    def _progress(self, slot: int) -> GangProgress:
-        """What the gang of that slot, which does not run, has behind it."""
-        gangs, job = self._state.gangs, self._arrivals.routed[self._rows[slot]]
+    def progress(self, slot: int) -> GangProgress:
+        """The progress of the gang of that slot, which does not run."""
+        gangs, job = self.state.gangs, self._arrivals.routed[self._rows[slot]]
         work = (job.estimate_us if self._killed[slot] else job.run_us) * job.reference_mips
-        return GangProgress(
-            int(gangs.start_us[slot]),
-            work - float(gangs.work[slot]),
-            int(gangs.interruptions[slot]),
-            int(gangs.restarts[slot]),
-            int(gangs.held_us[slot]),
-            int(gangs.lost_us[slot]),
-            float(gangs.watts_busy[slot]),
-            float(gangs.watts_idle[slot]),
-        )
+        carried = {name: getattr(gangs, name)[slot].item() for name in _CARRIED}
+        return GangProgress(done=work - float(gangs.work[slot]), **carried)
 
-    def _take_slot(self, tasks: int) -> int:
-        """A slot for a gang of so many tasks, and room for them."""
+    def take_slot(self, tasks: int) -> int:
+        """A slot for a gang of that many tasks, and room for them."""
         self._tasks += tasks
-        self._state = with_room_for(self._state, self._tasks)
+        self.state = with_room_for(self.state, self._tasks)
         if not self._free_slots:
-            old = len(self._state.gangs.state)
-            self._state = with_more_slots(self._state)
-            self._free_slots = list(range(old, len(self._state.gangs.state)))
+            old = len(self.state.gangs.state)
+            self.state = with_more_slots(self.state)
+            self._free_slots = list(range(old, len(self.state.gangs.state)))
         return self._free_slots.pop()
 
-    def _forget(self, slot: int) -> int:
-        """Free a slot; the row of the job that had it."""
-        self._free_slot(slot, int(self._state.gangs.size[slot]))
+    def fill_reservation(self, reservation: int, now: Time) -> None:
+        """The next arrival is the gang of a valid reservation; its transfer begins."""
+        place = self._arrivals.first
+        self._fill(reservation, place)
+        self._arrivals.taken(place + 1)
+        ready_us = now + self.policy.external_overhead_us
+        instant.fill_reservation(self.state, reservation, ready_us, now)
+        self.plan_at(ready_us)
+
+    def forget(self, slot: int) -> int:
+        """Free a slot; returns the row of its job."""
+        self.free_slot(slot)
         return self._rows.pop(slot)
 
-    def _free_slot(self, slot: int, tasks: int) -> None:
-        self._state.gangs.state[slot] = at.FREE
+    def free_slot(self, slot: int) -> None:
+        self.state.gangs.state[slot] = at.FREE
         self._free_slots.append(slot)
-        self._tasks -= tasks
+        self._tasks -= int(self.state.gangs.size[slot])
 
     def _collect(self) -> None:
-        """Hand over how the gangs ended whose last task has, in order of (end, arrival)."""
-        gangs, number = self._state.gangs, self._state.number
-        slots = self._state.lists.ended[: number[at.ENDED_GANGS]].tolist()
-        number[at.ENDED_GANGS] = 0
+        """Report the outcomes of ended gangs, in order of (end, arrival)."""
+        gangs, number = self.state.gangs, self.state.number
+        slots = self.state.lists.ended[: number[at.N_ENDED]].tolist()
+        number[at.N_ENDED] = 0
         slots.sort(key=lambda slot: (gangs.end_us[slot], gangs.serial[slot]))
         for slot in slots:
             held_us = int(gangs.held_us[slot])
@@ -377,4 +285,94 @@ class GangCore:
                 float(gangs.watts_busy[slot]) / total_us,
                 float(gangs.watts_idle[slot]) / total_us,
             )
-            self._outcomes.add(self._forget(slot), outcome)
+            self._outcomes.add(self.forget(slot), outcome)
+
+
+_CARRIED = tuple(name for name in GangProgress._fields if name != "done")
+"""Columns of a gang that go with it to another cluster."""
+
+
+class WaitingGang(NamedTuple):
+    """A gang that external migration may send: its slot, its rank, its size."""
+
+    slot: int
+    rank: int
+    processors: int
+
+
+class GangExchange:
+    """Gangs that leave a cluster for another one or come from there (GM V-A)."""
+
+    def __init__(self, cluster: ClusterShell) -> None:
+        assert isinstance(cluster.core, GangCore)
+        self._cluster = cluster
+        self._core = cluster.core
+        self.policy = cluster.core.policy
+
+    def waiting_gang(self) -> WaitingGang | None:
+        """The gang to send next, if there is one. All before now has been simulated."""
+        state = self._core.state
+        slot = int(state.number[at.TO_SEND])
+        if slot == NONE:
+            return None
+        return WaitingGang(slot, int(state.gangs.rank[slot]), int(state.gangs.size[slot]))
+
+    def send_only(self, largest: int) -> None:
+        """From now on, send only gangs of at most `largest` tasks."""
+        self._core.rules = self._core.rules._replace(largest=largest)
+
+    def send_away(self, gang: WaitingGang, now: Time) -> tuple[Job, GangProgress] | None:
+        """Remove a gang from the cluster, with its progress; None if it no longer waits."""
+        self._cluster.advance(now)
+        core, gangs = self._core, self._core.state.gangs
+        if gangs.state[gang.slot] != at.QUEUED or gangs.rank[gang.slot] != gang.rank:
+            return None
+        instant.withdraw(core.state, core.rules, gang.slot, now)
+        core.plan_at(now)
+        progress = core.progress(gang.slot)
+        return self._cluster.withdrawn(core.forget(gang.slot)), progress
+
+    def reserve(self, processors: int) -> int | None:
+        """Reserve idle processors for a gang that may come; None if there are too few.
+
+        Returns the number of the reservation. Only priority jobs run there until it is cancelled
+        or the gang has been received.
+        """
+        core = self._core
+        if processors > core.state.number[at.IDLE]:
+            return None
+        slot = core.take_slot(processors)
+        if instant.reserve(core.state, core.rules, slot, processors):
+            return slot
+        core.state.gangs.size[slot] = processors
+        core.free_slot(slot)
+        return None
+
+    def cancel(self, reservation: int, now: Time) -> None:
+        """Free the processors of a reservation."""
+        self._cluster.advance(now)
+        core = self._core
+        instant.cancel(core.state, core.rules, reservation, now)
+        core.free_slot(reservation)
+        core.plan_at(now)
+
+    def receive(self, job: Job, progress: GangProgress, reservation: int, now: Time) -> bool:
+        """The gang of a reservation is here; it starts when its tasks have been transferred.
+
+        False, without any effect, if an outage has ended the reservation; cancel it all the same.
+        """
+        self._cluster.advance(now)
+        core = self._core
+        if core.state.gangs.first_task[reservation] == NONE:
+            return False
+        core.admit(now)
+        self.receive_late(job, progress, now)
+        core.fill_reservation(reservation, now)
+        return True
+
+    def receive_late(self, job: Job, progress: GangProgress, now: Time) -> None:
+        """A gang of another cluster is here with all its tasks, and has no reservation."""
+        row = self._cluster.submit(job, -1, now)
+        if progress != NEVER_RAN:
+            self._core.expected[row] = progress
+        self._core.received += 1

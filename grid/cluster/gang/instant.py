@@ -1,196 +1,128 @@
-"""One instant of a cluster with a queue a processor, and the loop over its instants.
+"""The instants of a gang cluster, outages and external migration, as compiled functions.
 
-In this order: tasks end; machines go down and come up (see `grid.cluster.gang.outages`); priority
-jobs start; gangs that have come join the shortest queues; gangs
-whose processors are kept for them go on; the policy starts what it can; local migration tries what
-is left. External migration is up to the Local Dispatcher, between two instants.
+An instant has this order: tasks end; machines go down and come up; priority jobs start; gangs that
+have arrived join the shortest queues; paused gangs continue; the policy starts what it can; local
+migration tries the rest. External migration happens between instants, by the Local Dispatcher.
+
+Outages: a gang with a task on a processor that goes down, whether it runs, waits in its queue or
+is reserved, leaves all of its processors at that instant. It joins the shortest queues of the
+processors that are up, like an arrival and in order of arrival. A gang with more tasks than there
+are processors up waits, and others pass it. The work of its tasks is lost; those of a
+checkpointable gang all continue from where the slowest one was, for the tasks of a gang need each
+other. A priority job restarts before those that came later. A reservation for another cluster's
+gang is cancelled. A processor that is down gets no task and has no queue. The load that a cluster
+reports (GM Eq. 2) is still by all of its processors: no dispatcher sees outages. GM has none.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from grid.cluster.gang import queues, runs
 from grid.cluster.gang import state as at
+from grid.cluster.gang import tasks as on
 from grid.cluster.gang.decisions import (
+    GangRules,
+    can_start,
+    choose_to_send,
     destinations,
     gang_to_migrate,
+    has_to_move,
     processor_for_priority,
-    processor_not_idle,
-    queue_loads,
-    shortest_queues,
-    tasks_to_move,
+    queues_for_arrival,
 )
-from grid.cluster.gang.outages import displace
 from grid.cluster.gang.state import NONE, State
 from grid.model.arrays import Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US, Time
 
 
-class GangRules(NamedTuple):
-    """What a `GangPolicy` says, for compiled functions."""
-
-    adaptive: bool
-    """Whether queues are compared by `ald`, and not by `ld`."""
-    local_migration: bool
-    local_overhead_us: int
-    whole_queues: bool
-    aging: int
-    priority_limit: int
-    begins_again: bool
-    """Whether a gang that a priority job interrupts comes anew."""
-
-
-@kernel(allocates=False)
+@kernel()
 def advance(state: State, rules: GangRules, until: Time) -> Time:
-    """Carry out all instants before `until`, or until the history is full; when the next is."""
+    """Simulate all instants before `until`; returns when the next is.
+
+    Returns early if the history is full, and, with the present instant, if ASKED waits for a
+    plugin's choice; the next call continues with what is in `Lists.chosen`.
+    """
+    lists, number = state.lists, state.number
     while True:
-        now = next_instant_us(state, rules)
-        if now >= until or state.number[at.NOTED] == len(state.lists.history):
-            return now
-        carry_out(state, rules, now)
-
-
-# The pieces of `advance`, for clusters whose gangs are assigned by what another plugged in.
-
-
-@kernel(allocates=False)
-def next_piece_us(state: State, rules: GangRules) -> Time:
-    return next_instant_us(state, rules)
-
-
-@kernel(allocates=False)
-def first_piece(state: State, rules: GangRules, now: Time) -> None:
-    begin_instant(state, rules, now)
-
-
-@kernel(allocates=False)
-def assigning_piece(state: State, gang: int, chosen: Ints) -> None:
-    assign(state, gang, chosen)
-
-
-@kernel(allocates=False)
-def last_piece(state: State, rules: GangRules, now: Time) -> None:
-    end_instant(state, rules, now)
+        if number[at.ASKED] == NONE:
+            now: Time = _next_instant_us(state)
+            if now >= until or number[at.NOTED] == len(lists.history):
+                return now
+            number[at.NOW], number[at.DUE_US] = now, NEVER
+            on.end_tasks(state, now)
+            _start_priority(state, rules, now)
+        else:
+            _assign(state, number[at.ASKED], lists.chosen)
+            number[at.ASKED] = NONE
+        now = number[at.NOW]
+        _assign_arrivals(state, rules, now)
+        if number[at.ASKED] != NONE:
+            return int(now)
+        _resume(state, now)
+        _start_queued(state, now)
+        if rules.local_migration:
+            _migrate_locally(state, rules, now)
+        on.note(state, now)
+        choose_to_send(state, rules)
 
 
 @inner(allocates=False)
-def next_instant_us(state: State, rules: GangRules) -> Time:
+def _next_instant_us(state: State) -> Time:
     """When something happens next; NEVER."""
-    gangs, lists, number = state.gangs, state.lists, state.number
-    time: int = min(queues.next_end_us(state), number[at.DUE_US])
-    for place in range(number[at.KEPT_GANGS]):
-        gang = lists.kept[place]
+    gangs, end_us, number = state.gangs, state.processors.end_us, state.number
+    time: int = number[at.DUE_US]
+    for p in range(len(end_us)):
+        time = min(time, end_us[p])
+    for place in range(number[at.N_PAUSED]):
+        gang = state.lists.paused[place]
         if gangs.blocked[gang] == 0:
             time = min(time, gangs.ready_us[gang])
-    limited = number[at.STARTED_IN_SECOND] >= rules.priority_limit
-    if limited and number[at.FIRST_PRIORITY] < number[at.LAST_PRIORITY]:
+    if number[at.LIMITED]:
         time = min(time, (number[at.SECOND] + 1) * SECOND_US)
     return time
 
 
 @inner(allocates=False)
-def carry_out(state: State, rules: GangRules, now: Time) -> None:
-    """All that happens at `now`."""
-    begin_instant(state, rules, now)
-    _assign_arrivals(state, rules, now)
-    end_instant(state, rules, now)
-
-
-@inner(allocates=False)
-def begin_instant(state: State, rules: GangRules, now: Time) -> None:
-    """What happens at `now` before gangs that have come join queues."""
-    state.number[at.DUE_US] = NEVER
-    end_tasks(state, now)
-    _sort_arrivals(state)
-    _start_priority(state, rules, now)
-
-
-@inner(allocates=False)
-def end_instant(state: State, rules: GangRules, now: Time) -> None:
-    """What happens at `now` after that."""
-    _resume(state, now)
-    _look_at_freed(state)
-    _start_candidates(state, now)
-    if rules.local_migration:
-        _migrate_locally(state, rules, now)
-    runs.note(state, now)
-
-
-@inner(allocates=False)
-def end_tasks(state: State, now: Time) -> None:
-    """Those end whose time has come. Python calls this one as it is."""
-    while queues.next_end_us(state) <= now:
-        p = state.lists.end_processor[0]
-        queues.pop_end(state)
-        runs.end_task(state, p, now)
-
-
-@inner(allocates=False)
-def _sort_arrivals(state: State) -> None:
-    """Priority jobs go into their own list, the rest stays."""
-    gangs, lists, number = state.gangs, state.lists, state.number
-    left = 0
-    for place in range(number[at.ARRIVALS]):
-        gang = lists.arrivals[place]
-        if not gangs.priority[gang]:
-            lists.arrivals[left] = gang
-            left += 1
-            continue
-        if number[at.LAST_PRIORITY] == len(lists.priority):
-            waiting = number[at.LAST_PRIORITY] - number[at.FIRST_PRIORITY]
-            for step in range(waiting):
-                lists.priority[step] = lists.priority[number[at.FIRST_PRIORITY] + step]
-            number[at.FIRST_PRIORITY], number[at.LAST_PRIORITY] = 0, waiting
-        last = number[at.LAST_PRIORITY]
-        # One that an outage stopped has come before others that wait.
-        while last > number[at.FIRST_PRIORITY] and (
-            gangs.serial[lists.priority[last - 1]] > gangs.serial[gang]
-        ):
-            lists.priority[last] = lists.priority[last - 1]
-            last -= 1
-        lists.priority[last] = gang
-        number[at.LAST_PRIORITY] += 1
-    number[at.ARRIVALS] = left
+def _first_priority(state: State) -> int:
+    """The first priority job that waits; NONE."""
+    for place in range(state.number[at.N_ARRIVALS]):
+        gang: int = state.lists.arrivals[place]
+        if state.gangs.priority[gang]:
+            return gang
+    return NONE
 
 
 @inner(allocates=False)
 def _start_priority(state: State, rules: GangRules, now: Time) -> None:
-    """Start priority jobs in order of arrival, until there are none or no place for one."""
-    processors, gangs, tasks = state.processors, state.gangs, state.tasks
-    lists, number = state.lists, state.number
+    """Start priority jobs in order of arrival, as long as the limit and the processors allow."""
+    processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
     if number[at.SECOND] != now // SECOND_US:
         number[at.SECOND], number[at.STARTED_IN_SECOND] = now // SECOND_US, 0
-    while number[at.FIRST_PRIORITY] < number[at.LAST_PRIORITY]:
-        if number[at.STARTED_IN_SECOND] >= rules.priority_limit:
-            return
-        p = processor_for_priority(processors, gangs, tasks, number[at.ROUND])
+    number[at.LIMITED] = 0
+    while number[at.STARTED_IN_SECOND] < rules.priority_limit:
+        gang = _first_priority(state)
+        p = processor_for_priority(state) if gang != NONE else NONE
         if p == NONE:
             return
-        gang = lists.priority[number[at.FIRST_PRIORITY]]
-        number[at.FIRST_PRIORITY] += 1
+        on.remove(state.lists.arrivals, number[at.N_ARRIVALS], gang)
+        number[at.N_ARRIVALS] -= 1
         number[at.STARTED_IN_SECOND] += 1
         _go_round(state, p)
         if processors.task[p] != NONE:
             interrupted = tasks.gang[processors.task[p]]
-            if rules.begins_again:
-                displace(state, interrupted, now)
+            if rules.restarts:
+                _displace(state, interrupted, now)
             else:
-                runs.interrupt(state, interrupted, now)
+                on.interrupt(state, interrupted, now)
             number[at.INTERRUPTIONS] += 1
-        if processors.keeper[p] == NONE:
-            queues.take_idle(state, p)
+        if processors.reserved_for[p] == NONE:
+            on.take_idle(state, p)
         else:
-            gangs.blocked[processors.keeper[p]] += 1
-        runs.run_task(state, queues.new_task(state, gang, p), now)
-        gangs.state[gang] = at.RUNNING
-        if gangs.start_us[gang] == NEVER:
-            gangs.start_us[gang] = now
-        number[at.WAITING] -= 1
-        queues.count_waiting(state, gang, -1)
+            gangs.blocked[processors.reserved_for[p]] += 1
+        on.run_task(state, on.new_task(state, gang, p), now)
+        on.begin(state, gang, now)
+    number[at.LIMITED] = int(_first_priority(state) != NONE)
 
 
 @inner(allocates=False)
@@ -201,147 +133,258 @@ def _go_round(state: State, last: int) -> None:
 
 @inner()
 def _assign_arrivals(state: State, rules: GangRules, now: Time) -> None:
-    """A task of each gang that has come into each of as many shortest queues.
+    """Put the tasks of each gang that has arrived into queues, or set ASKED to it.
 
-    One with more tasks than there are processors up waits until there are; one whose tasks are
-    under way, until they are here.
+    A gang with more tasks than there are processors up waits until there are enough; one whose
+    tasks are in transfer, until they are here.
     """
-    gangs, lists, number = state.gangs, state.lists, state.number
-    if number[at.ARRIVALS] == 0:
+    gangs, arrivals, number = state.gangs, state.lists.arrivals, state.number
+    if number[at.N_ARRIVALS] == 0:
         return
-    down = state.processors.down
-    up = np.empty(len(down), np.bool_)
-    count = left = 0
-    for p in range(len(down)):
-        up[p] = not down[p]
-        count += up[p]
-    for place in range(number[at.ARRIVALS]):
-        gang = lists.arrivals[place]
-        is_under_way = gangs.ready_us[gang] > now
-        if is_under_way:
+    n_up = 0
+    for p in range(len(state.processors.down)):
+        n_up += not state.processors.down[p]
+    left = place = 0
+    while place < number[at.N_ARRIVALS] and number[at.ASKED] == NONE:
+        gang = arrivals[place]
+        place += 1
+        if gangs.ready_us[gang] > now:
             number[at.DUE_US] = min(number[at.DUE_US], gangs.ready_us[gang])
-        if is_under_way or gangs.size[gang] > count:
-            lists.arrivals[left] = gang
+        if gangs.priority[gang] or gangs.ready_us[gang] > now or gangs.size[gang] > n_up:
+            arrivals[left] = gang
             left += 1
-            continue
-        load = queue_loads(state.processors, rules.adaptive)
-        chosen = shortest_queues(load, up, number[at.ROUND], gangs.size[gang])
-        assign(state, gang, chosen)
-    number[at.ARRIVALS] = left
+        elif rules.asks:
+            number[at.ASKED] = gang
+        else:
+            _assign(state, gang, queues_for_arrival(state, rules, gang))
+    for after in range(place, number[at.N_ARRIVALS]):
+        arrivals[left] = arrivals[after]
+        left += 1
+    number[at.N_ARRIVALS] = left
 
 
 @inner(allocates=False)
-def assign(state: State, gang: int, chosen: Ints) -> None:
-    """A task of a gang that has come joins the queue of each chosen processor."""
-    queues.queue_gang(state, gang, chosen)
-    _go_round(state, chosen[-1])
+def _assign(state: State, gang: int, chosen: Ints) -> None:
+    """Put the tasks of a gang into the queues of the first `size` chosen processors."""
+    on.queue_gang(state, gang, chosen)
+    _go_round(state, chosen[state.gangs.size[gang] - 1])
 
 
 @inner(allocates=False)
 def _resume(state: State, now: Time) -> None:
-    """Gangs whose processors are kept go on, where their time has come and nothing blocks them."""
-    gangs, lists, number = state.gangs, state.lists, state.number
+    """Continue paused gangs whose time has come and that no priority job blocks."""
+    gangs, paused, number = state.gangs, state.lists.paused, state.number
     left = 0
-    for place in range(number[at.KEPT_GANGS]):
-        gang = lists.kept[place]
+    for place in range(number[at.N_PAUSED]):
+        gang = paused[place]
         if gangs.blocked[gang] == 0 and gangs.ready_us[gang] <= now:
-            runs.run_gang(state, gang, now)
+            on.run_gang(state, gang, now)
         else:
-            lists.kept[left] = gang
+            paused[left] = gang
             left += 1
-    number[at.KEPT_GANGS] = left
+    number[at.N_PAUSED] = left
 
 
 @inner(allocates=False)
-def _look_at_freed(state: State) -> None:
-    """Gangs that watch a processor that is idle now watch another, or are candidates."""
-    processors, gangs, tasks = state.processors, state.gangs, state.tasks
-    lists, number = state.lists, state.number
-    for place in range(number[at.FREED]):
-        p = lists.freed[place]
-        if processors.idle_place[p] == NONE:
-            continue
-        gang = processors.watcher[p]
-        while gang != NONE:
-            following = gangs.next_watcher[gang]
-            queues.stop_watching(state, gang)
-            other = processor_not_idle(processors, gangs, tasks, gang)
-            if other != NONE:
-                queues.watch(state, gang, other)
-            else:
-                lists.candidates[number[at.CANDIDATES]] = gang
-                number[at.CANDIDATES] += 1
-            gang = following
-    number[at.FREED] = 0
-
-
-@inner(allocates=False)
-def _start_candidates(state: State, now: Time) -> None:
+def _start_queued(state: State, now: Time) -> None:
     """The policy: in its order, start every gang whose processors are all idle."""
-    gangs, lists, number = state.gangs, state.lists, state.number
-    count = number[at.CANDIDATES]
-    number[at.CANDIDATES] = 0
-    _sort_by_rank(lists.candidates, count, gangs.rank)
-    for place in range(count):
-        gang = lists.candidates[place]
-        other = processor_not_idle(state.processors, gangs, state.tasks, gang)
-        if other != NONE:
-            queues.watch(state, gang, other)
+    queued, number = state.lists.queued, state.number
+    changed = number[at.CHANGED]
+    number[at.CHANGED] = 0
+    if not changed or number[at.SMALLEST] > number[at.IDLE]:
+        return
+    place = 0
+    while place < number[at.N_QUEUED]:
+        gang = queued[place]
+        if can_start(state, gang):
+            on.dequeue_gang(state, gang)
+            on.run_gang(state, gang, now)
         else:
-            queues.dequeue_gang(state, gang)
-            runs.run_gang(state, gang, now)
-
-
-@inner(allocates=False)
-def _sort_by_rank(gangs: Ints, count: int, rank: Ints) -> None:
-    """Shell's sort of the first `count`. numba's own takes longer to compile than all policies."""
-    step = count // 2
-    while step > 0:
-        for place in range(step, count):
-            gang, free = gangs[place], place
-            while free >= step and rank[gangs[free - step]] > rank[gang]:
-                gangs[free] = gangs[free - step]
-                free -= step
-            gangs[free] = gang
-        step //= 2
-
-
-@inner(allocates=False)
-def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
-    """Move tasks to idle processors until no gang can be started so."""
-    processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
-    while number[at.SMALLEST] <= number[at.IDLE]:
-        number[at.SEARCH] += 1
-        gang = gang_to_migrate(
-            processors,
-            gangs,
-            tasks,
-            number[at.IDLE],
-            rules.whole_queues,
-            rules.aging,
-            number[at.SEARCH],
-        )
-        if gang == NONE:
-            return
-        _move_tasks(state, gang, rules.aging)
-        number[at.MIGRATED] += 1
-        if rules.local_overhead_us > 0:
-            runs.keep(state, gang)
-            runs.add_kept(state, gang, now + rules.local_overhead_us)
-        else:
-            runs.run_gang(state, gang, now)
+            place += 1
 
 
 @inner()
-def _move_tasks(state: State, gang: int, aging: int) -> None:
-    """Give those tasks of a queued gang that cannot stay where they are to idle processors."""
+def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
+    """Move tasks to idle processors until this starts no more gangs (GM V-A)."""
     processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
-    moving = tasks_to_move(processors, gangs, tasks, gang, aging)
-    chosen = destinations(processors, gangs, tasks, gang, len(moving), number[at.ROUND], aging)
-    queues.stop_watching(state, gang)
-    queues.dequeue_gang(state, gang)
-    for step in range(len(moving)):
-        queues.place_task(state, moving[step], chosen[step])
-    number[at.MOVED_TASKS] += len(moving)
+    while number[at.SMALLEST] <= number[at.IDLE]:
+        gang = gang_to_migrate(state, rules)
+        if gang == NONE:
+            return
+        moving, count = np.empty(gangs.size[gang], np.int64), 0
+        task = gangs.first_task[gang]
+        while task != NONE:
+            if has_to_move(processors, gangs, tasks, task, gang, rules.aging):
+                moving[count] = task
+                count += 1
+            task = tasks.sibling[task]
+        chosen = destinations(state, gang, count, rules.aging)
+        on.dequeue_gang(state, gang)
+        for step in range(count):
+            on.place_task(state, moving[step], chosen[step])
+        _go_round(state, chosen[-1])
+        on.pass_heads(state, gang)
+        number[at.MIGRATED] += 1
+        number[at.MOVED_TASKS] += count
+        if rules.local_overhead_us > 0:
+            on.reserve(state, gang)
+            on.pause(state, gang, now + rules.local_overhead_us)
+        else:
+            on.run_gang(state, gang, now)
+
+
+def arrive(state: State, gang: int, now: Time) -> None:
+    """A gang arrives; the next plan, which is due now, assigns it to queues. Not compiled: passing
+    a `State` would take longer."""
+    number = state.number
+    state.gangs.state[gang] = at.ARRIVED
+    state.lists.arrivals[number[at.N_ARRIVALS]] = gang
+    number[at.N_ARRIVALS] += 1
+    number[at.WAITING] += state.gangs.size[gang]
+    number[at.DUE_US] = min(number[at.DUE_US], now)
+    on.count_waiting(state, gang, 1)
+
+
+# Outages
+
+
+@kernel(allocates=False)
+def change_machine(state: State, first: int, after: int, down: bool, now: Time) -> None:
+    """Processors from `first` to before `after` go down, or come up; tasks end before that."""
+    processors, gang_of = state.processors, state.tasks.gang
+    on.end_tasks(state, now)
+    for p in range(first, after):
+        processors.down[p] = down
+        if not down:
+            on.make_idle(state, p)
+        elif processors.idle[p]:
+            on.take_idle(state, p)
+    for p in range(first, after if down else first):
+        # A priority job may run on what is reserved for a gang.
+        if processors.reserved_for[p] != NONE:
+            _displace(state, processors.reserved_for[p], now)
+        if processors.task[p] != NONE:
+            _displace(state, gang_of[processors.task[p]], now)
+        while processors.head[p] != NONE:
+            _displace(state, gang_of[processors.head[p]], now)
+
+
+@inner(allocates=False)
+def _displace(state: State, gang: int, now: Time) -> None:
+    """Take a gang off all of its processors; it is an arrival again. A reservation is deleted."""
+    gangs, lists, number = state.gangs, state.lists, state.number
+    if gangs.state[gang] == at.RUNNING:
+        on.interrupt(state, gang, now)
+    if gangs.state[gang] == at.RESERVED:
+        on.release(state, gang)
+        return
+    _undo(state, gang)
+    if gangs.state[gang] == at.QUEUED:
+        on.dequeue_gang(state, gang)
+        on.free_tasks(state, gang)
+    else:
+        on.remove(lists.paused, number[at.N_PAUSED], gang)
+        number[at.N_PAUSED] -= 1
+        on.release(state, gang)
+    number[at.WAITING] += gangs.size[gang] - gangs.unfinished[gang]
+    gangs.unfinished[gang] = gangs.size[gang]
+    gangs.state[gang] = at.ARRIVED
+    on.insert(lists.arrivals, number[at.N_ARRIVALS], gang, gangs.serial)
+    number[at.N_ARRIVALS] += 1
+
+
+@inner(allocates=False)
+def _undo(state: State, gang: int) -> None:
+    """Count what the tasks of a gang that does not run have done, and what of it is lost."""
+    gangs = state.gangs
+    left_us, left = _left(state, gang)
+    done = on.held_us(state, gang) - left_us
+    if done == 0:
+        return
+    on.count_watts(state, gang)
+    lost = done
+    if gangs.checkpointable[gang]:
+        gangs.work[gang] = min(gangs.work[gang], left)
+        lost = on.held_us(state, gang) - left_us
+    else:
+        gangs.restarts[gang] += 1
+    gangs.held_us[gang] += done // gangs.size[gang]
+    gangs.lost_us[gang] += lost // gangs.size[gang]
+
+
+@inner(allocates=False)
+def _left(state: State, gang: int) -> tuple[Time, float]:
+    """For how long its processors are still needed, summed over them, and the work left of its
+    slowest task.
+
+    Processors that are held together have equal times left; the slowest one has the least work.
+    """
+    gangs, tasks = state.gangs, state.tasks
+    total, most, slowest = 0, 0.0, np.inf
+    task = gangs.first_task[gang]
+    while task != NONE:
+        remaining_us, mips = tasks.remaining_us[task], state.processors.mips[tasks.processor[task]]
+        total += remaining_us
+        most = max(most, remaining_us * mips)
+        slowest = min(slowest, mips)
+        task = tasks.sibling[task]
+    if state.number[at.HOLDS]:
+        longest = on.longest_left_us(state, gang)
+        return longest * gangs.size[gang], longest * slowest
+    return total, most
+
+
+# External migration (GM V-A): a gang leaves the cluster, or comes to processors reserved for it.
+
+
+@kernel()
+def reserve(state: State, rules: GangRules, slot: int, size: int) -> bool:
+    """Reserve `size` idle processors in an empty slot; nothing if there are fewer."""
+    chosen = destinations(state, NONE, size, rules.aging)
+    if len(chosen) < size:
+        return False
+    state.gangs.state[slot] = at.RESERVED
+    state.gangs.size[slot] = size
+    for p in chosen:
+        on.new_task(state, slot, p)
+    on.pass_heads(state, slot)
+    on.reserve(state, slot)
     _go_round(state, chosen[-1])
-    runs.pass_heads(state, gang)
+    choose_to_send(state, rules)
+    return True
+
+
+@kernel(allocates=False)
+def cancel(state: State, rules: GangRules, slot: int, now: Time) -> None:
+    """Free the processors of a reservation."""
+    on.release(state, slot)
+    state.gangs.state[slot] = at.FREE
+    state.number[at.DUE_US] = min(state.number[at.DUE_US], now)
+    choose_to_send(state, rules)
+
+
+@kernel(allocates=False)
+def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None:
+    """The gang of a reservation is here, its columns are set; its tasks are ready at `ready_us`."""
+    gangs, tasks = state.gangs, state.tasks
+    task = gangs.first_task[slot]
+    while task != NONE:
+        on.place_task(state, task, tasks.processor[task])
+        task = tasks.sibling[task]
+    on.pause(state, slot, ready_us)
+    state.number[at.WAITING] += gangs.size[slot]
+    on.count_waiting(state, slot, 1)
+    on.note(state, now)
+
+
+@kernel(allocates=False)
+def withdraw(state: State, rules: GangRules, slot: int, now: Time) -> None:
+    """A queued gang leaves."""
+    on.dequeue_gang(state, slot)
+    on.free_tasks(state, slot)
+    state.gangs.state[slot] = at.FREE
+    state.number[at.WAITING] -= state.gangs.size[slot]
+    state.number[at.DUE_US] = min(state.number[at.DUE_US], now)
+    on.count_waiting(state, slot, -1)
+    on.note(state, now)
+    choose_to_send(state, rules)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from grid.cluster import ClusterShell
 from grid.cluster.gang.state import (
     ARRIVED,
@@ -9,9 +11,10 @@ from grid.cluster.gang.state import (
     DUE_US,
     FREE,
     IDLE,
-    KEPT,
-    KEPT_GANGS,
+    N_PAUSED,
+    N_QUEUED,
     NONE,
+    PAUSED,
     QUEUED,
     RESERVED,
     RUNNING,
@@ -24,7 +27,7 @@ from grid.model.time import NEVER
 
 def check_cluster(cluster: ClusterShell) -> None:
     """Raises AssertionError."""
-    state = cluster.core._state
+    state = cluster.core.state
     for slot in range(len(state.gangs.state)):
         if state.gangs.state[slot] != FREE:
             _check_gang(state, slot)
@@ -36,7 +39,7 @@ def check_cluster(cluster: ClusterShell) -> None:
 
 def reservations(cluster: ClusterShell) -> int:
     """How many gangs of others processors are kept for."""
-    return int((cluster.core._state.gangs.state == RESERVED).sum())
+    return int((cluster.core.state.gangs.state == RESERVED).sum())
 
 
 def _tasks(state: State, gang: int) -> list[int]:
@@ -78,34 +81,30 @@ def _check_gang(state: State, gang: int) -> None:
         assert len(unfinished) == gangs.unfinished[gang]
     else:
         assert not running, "a task of a gang runs that does not"
-    if gangs.state[gang] in (KEPT, RESERVED):
+    if gangs.state[gang] in (PAUSED, RESERVED):
         kept = [int(tasks.processor[task]) for task in unfinished]
-        assert all(processors.keeper[p] == gang for p in kept)
+        assert all(processors.reserved_for[p] == gang for p in kept)
         assert gangs.blocked[gang] == sum(processors.task[p] != NONE for p in kept)
     planned = state.number[DUE_US] == NEVER
     if gangs.state[gang] == ARRIVED and planned and not gangs.priority[gang]:
         assert not mine
         assert gangs.size[gang] > (~processors.down).sum(), "a gang could be queued"
-    if gangs.state[gang] == QUEUED:
-        watched = gangs.watches[gang]
-        assert watched in where, "a gang watches a processor that is not its own"
-        assert not planned or processors.idle_place[watched] == NONE, "a gang can start, and waits"
+    if gangs.state[gang] == QUEUED and planned:
+        assert not processors.idle[where].all(), "a gang can start, and waits"
 
 
 def _check_processor(state: State, p: int, queue: list[int]) -> None:
     processors, gangs, tasks = state.processors, state.gangs, state.tasks
-    keeper, task = processors.keeper[p], processors.task[p]
+    keeper, task = processors.reserved_for[p], processors.task[p]
     idle = keeper == NONE and task == NONE and not processors.down[p]
     assert not processors.down[p] or (keeper == NONE and task == NONE and not queue)
-    assert idle == (processors.idle_place[p] != NONE)
-    if idle:
-        assert processors.idle[processors.idle_place[p]] == p
+    assert idle == processors.idle[p]
     assert (task == NONE) == (processors.end_us[p] == NEVER)
     if task != NONE:
         assert tasks.processor[task] == p
         assert gangs.state[tasks.gang[task]] == RUNNING
     if keeper != NONE:
-        assert gangs.state[keeper] in (KEPT, RESERVED), "a processor is kept for nobody"
+        assert gangs.state[keeper] in (PAUSED, RESERVED), "a processor is reserved for no gang"
         assert p in [tasks.processor[one] for one in _tasks(state, keeper)]
         assert task == NONE or gangs.priority[tasks.gang[task]]
     assert processors.waiting[p] == len(queue) + (keeper != NONE)
@@ -119,8 +118,12 @@ def _check_processor(state: State, p: int, queue: list[int]) -> None:
 def _check_numbers(state: State) -> None:
     processors, gangs, number = state.processors, state.gangs, state.number
     assert number[BUSY] == (processors.task != NONE).sum()
-    assert number[IDLE] == (processors.idle_place != NONE).sum()
-    assert number[KEPT_GANGS] == (gangs.state == KEPT).sum()
+    assert number[IDLE] == processors.idle.sum()
+    assert number[N_PAUSED] == (gangs.state == PAUSED).sum()
+    queued = state.lists.queued[: number[N_QUEUED]]
+    assert len(queued) == (gangs.state == QUEUED).sum()
+    assert (gangs.state[queued] == QUEUED).all()
+    assert (np.diff(gangs.rank[queued]) > 0).all(), "the list of queued gangs is out of order"
     here = (gangs.state != FREE) & (gangs.state != RUNNING) & (gangs.state != RESERVED)
     assert number[WAITING] == gangs.unfinished[here].sum()
     sizes = gangs.size[here]

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.gang.exchange import GangExchange
+from grid.cluster.gang.core import GangExchange
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ld
 from grid.kernel.faults import Outage, disjoint
 from grid.model.job import Job
@@ -191,7 +191,7 @@ def test_a_reservation_ends_with_an_outage() -> None:
     check_cluster(cluster)
     # Its other processors are free for others, and it can still be cancelled.
     assert exchange.reserve(2) is not None
-    assert not exchange.take_in(gang(0, 3, 1.0), NEVER_RAN, reservation, 3 * S)
+    assert not exchange.receive(gang(0, 3, 1.0), NEVER_RAN, reservation, 3 * S)
     exchange.cancel(reservation, 3 * S)
     check_cluster(cluster)
     assert reservations(cluster) == 1
@@ -204,11 +204,11 @@ def test_a_gang_that_is_taken_in_after_an_outage_that_nobody_saw_is_played_no_ea
     assert reservation is not None
     assert cluster.next_instant() == NEVER == cluster.horizon()
     # The round begins at 0, so the reservation has gone with the first outage.
-    assert not exchange.take_in(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
+    assert not exchange.receive(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
     exchange.cancel(reservation, 10 * S)
     reservation = exchange.reserve(2)
     assert reservation is not None
-    assert exchange.take_in(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
+    assert exchange.receive(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
     assert play(cluster, [])[0] == {0: (11 * S, 12 * S, 0, 0, 0, S)}
     times = cluster.take_history().time_us
     assert (np.diff(times) > 0).all()
@@ -225,7 +225,7 @@ def test_an_outage_does_not_bring_a_gang_that_is_under_way_earlier(choice: Proce
     cluster.advance(10 * S)
     reservation = exchange.reserve(2)
     assert reservation is not None
-    assert exchange.take_in(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
+    assert exchange.receive(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
     assert fates_s(cluster, [])[0][:2] == (12, 13)
 
 
@@ -245,7 +245,7 @@ def test_a_gang_takes_what_it_has_behind_it_to_another_cluster(
         cluster.submit(gang(1, 1, 99.0), -1, 0)
         _come(exchange, cluster, moved, progress, here_s, is_late)
         cluster.advance((down_s + 1) * S)
-        waiting = exchange.waiting_gang(2)
+        waiting = exchange.waiting_gang()
         assert waiting is not None
         left = exchange.send_away(waiting, (down_s + 1) * S)
         assert left is not None
@@ -271,11 +271,11 @@ def _come(
     if at_s == 0:
         cluster.submit(job, -1, 0)
     elif is_late:
-        exchange.take_in_late(job, progress, (at_s + 1) * S)
+        exchange.receive_late(job, progress, (at_s + 1) * S)
     else:
         reservation = exchange.reserve(2)
         assert reservation is not None
-        assert exchange.take_in(job, progress, reservation, at_s * S)
+        assert exchange.receive(job, progress, reservation, at_s * S)
 
 
 def test_a_processor_that_is_down_does_not_idle() -> None:
