@@ -12,7 +12,7 @@ import typer
 from grid.cli.endings import endings, wrong
 
 if TYPE_CHECKING:
-    from grid.model.plugins.kind import Kind
+    from grid.model.plugins.registry import Kind
     from grid.results.definitions import Metric
 
 POLICY_GROUPS = {
@@ -107,9 +107,9 @@ def _list(kind: Kind) -> None:
 
 def _show(kind: Kind, name: str) -> None:
     from grid.model.errors import InvalidPlugin
-    from grid.model.plugins.reference import is_reference, resolve_reference
     from grid.model.plugins.registry import Plugins
-    from grid.model.plugins.settings import lines_on
+    from grid.model.plugins.settings import setting_lines
+    from grid.model.plugins.source import is_reference, resolve_reference
 
     known = Plugins()
     if is_reference(name):
@@ -121,7 +121,7 @@ def _show(kind: Kind, name: str) -> None:
     part = known.find(kind, name)
     typer.echo(f"{part.origin.name}, {kind.one}: {kind.task}")
     typer.echo(inspect.getdoc(part.target) or "It has no docstring.")
-    settings = list(lines_on(part.declared.model))
+    settings = list(setting_lines(part.declared.model))
     typer.echo("settings:" if settings else "It has no settings.")
     for line in settings:
         typer.echo(f"  {line}")

@@ -19,7 +19,7 @@ from grid.cluster.store import Blocks, Store
 from grid.model.arrays import Bools, Ints
 from grid.model.job import JobOutcome
 from grid.model.platform import Cluster
-from grid.model.plugins.origin import label_of
+from grid.model.plugins.calls import label_of
 from grid.model.records import Draw, HeldTimes, Levels
 from grid.model.time import NEVER, Time
 from grid.policies.compiled_form import CompiledForm

@@ -19,8 +19,7 @@ from grid.config.sections import PluginSection, Section, name_and_settings
 from grid.model.errors import Path, Problem
 from grid.model.fields import PluginName
 from grid.model.platform import VirtualOrganization
-from grid.model.plugins.kind import Kind
-from grid.model.plugins.registry import Plugins
+from grid.model.plugins.registry import Kind, Plugins
 from grid.model.time import Time, from_seconds, to_seconds
 from grid.protocol.registry import FORWARDING, INFORMATION
 from grid.workload.generators import MACHINE_GENERATORS

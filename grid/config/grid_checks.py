@@ -26,8 +26,7 @@ from grid.model.errors import (
 )
 from grid.model.job_table import JobTable, concatenate
 from grid.model.platform import Cluster, VirtualOrganization
-from grid.model.plugins.kind import Kind
-from grid.model.plugins.registry import Plugins
+from grid.model.plugins.registry import Kind, Plugins
 from grid.model.plugins.settings import expected
 from grid.model.time import NEVER, SECOND_US, to_seconds
 from grid.policies.registry import POLICIES, make_policy

@@ -7,8 +7,7 @@ from typing import Any
 from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
 from grid.config.parameters import SECTION
 from grid.config.schema import Scenario
-from grid.model.plugins.kind import Kind
-from grid.model.plugins.registry import Plugin, Plugins
+from grid.model.plugins.registry import Kind, Plugin, Plugins
 from grid.policies.registry import POLICIES
 from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
 from grid.results.metric_parts import CLUSTER_METRICS, JOB_METRICS, VO_METRICS

@@ -21,9 +21,8 @@ from grid.config.schema import Scenario
 from grid.config.validate import NO_SUCH_SETTING, validate
 from grid.config.yaml_tree import Node, at, nearest
 from grid.model.errors import ErrorLine, InvalidPlugin, Path, expected_name, shorten
-from grid.model.plugins.reference import is_reference, resolve_reference
 from grid.model.plugins.registry import Plugin, Plugins, modules_plugged_in
-from grid.model.plugins.source import Source
+from grid.model.plugins.source import Source, is_reference, resolve_reference
 from grid.policies.convergent.weights import HEURISTICS
 
 

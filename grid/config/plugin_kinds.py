@@ -10,7 +10,7 @@ from grid.config.schema import Scenario
 from grid.config.sections import name_and_settings
 from grid.config.yaml_tree import Node, child
 from grid.model.errors import Path
-from grid.model.plugins.kind import Kind
+from grid.model.plugins.registry import Kind
 from grid.policies.convergent.weights import HEURISTICS
 from grid.policies.registry import POLICIES
 from grid.protocol.registry import (

@@ -21,7 +21,7 @@ from grid.config.schema import Scenario, VoSection
 from grid.config.sections import PluginSection
 from grid.kernel.entity import random_stream
 from grid.model.platform import VirtualOrganization
-from grid.model.plugins.kind import Kind
+from grid.model.plugins.registry import Kind
 from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
 
 TIES = ("own_vo", "first", "random")

@@ -17,7 +17,7 @@ from grid.config.workload_sections import TraceFilterSection, WorkloadSection
 from grid.model.arrays import Bools
 from grid.model.errors import ErrorLine, InputError, input_error
 from grid.model.job_table import JobTable
-from grid.model.plugins.origin import short_path
+from grid.model.plugins.calls import short_path
 from grid.model.time import from_seconds
 from grid.workload.convert import read_any_log
 from grid.workload.gwf import ROUTES as GWF_ROUTES

@@ -15,7 +15,7 @@ from grid.config.sections import Section
 from grid.config.yaml_tree import Node, at, child, nearest
 from grid.model.errors import ErrorLine, Path, dotted
 from grid.model.plugins.settings import expected as expected_by
-from grid.model.plugins.settings import tag_key
+from grid.model.plugins.settings import is_missing, path_of
 
 KEYS = tuple(Scenario.model_fields)
 """The keys at the top of a scenario, beside `parameters`."""
@@ -106,7 +106,7 @@ def _path(root: Node, error: Error) -> Path:
             node = inner
         elif error["type"] == "missing" and position == len(location) - 1:
             path.append(step)
-    return (*path, *tag_key(error))
+    return (*path, *path_of(error)[len(location) :])
 
 
 def _error_line(root: Node, path: Path, errors: list[Error], model: type[BaseModel]) -> ErrorLine:
@@ -114,7 +114,7 @@ def _error_line(root: Node, path: Path, errors: list[Error], model: type[BaseMod
     kind = errors[0]["type"]
     if kind == "extra_forbidden":
         return node.error(path, _known_key(path, model), "an unknown key")
-    if kind in ("missing", "union_tag_not_found"):
+    if is_missing(errors[0]):
         return node.error(path, expected_by(errors[0]), "nothing")
     found = None
     if kind == "value_error" and isinstance(node.value, dict):

@@ -30,11 +30,10 @@ from grid.model.time import SECOND_US
 from grid.policies.batsim.policy import Batsim
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
-from grid.policies.registry import GuardedPolicy
 from grid.policies.schedule.policy import ScheduleBased
 from grid.protocol import names
 from grid.protocol.known_state import NO_PLACES, NO_ROWS, fill_in, own_among, status_now
-from grid.protocol.registry import GuardedSelection
+from grid.protocol.registry import ThirdPartySelection
 from grid.protocol.selection import Selection, best_choice
 from grid.results.machines import number_cpus
 
@@ -104,7 +103,7 @@ def _of_entities(grid: Grid, here: frozenset[str], may_break: bool) -> list[Warm
     for kind, cluster in kinds.items():
         policy = grid.policy_of(cluster)
         # What others decide has nothing of ours to compile, and is asked only in earnest.
-        if not isinstance(policy, GuardedPolicy | Batsim):
+        if not hasattr(policy, "origin") and not isinstance(policy, Batsim):
             call = partial(_play, cluster, policy, memory, kind)
             is_long = isinstance(policy, GangPolicy | ScheduleBased)
             found.append(WarmUp(repr(kind), call, is_long))
@@ -128,7 +127,7 @@ def _select(vo: VirtualOrganization, selection: Selection) -> None:
     kinds_asked = (Requirement(RequirementKind.CORES, (Option(1.0, 1.0),)),)
     for asked in ((), kinds_asked):
         job = _job(vo.name, 0, 1, asked)
-        if not isinstance(selection, GuardedSelection):
+        if not isinstance(selection, ThirdPartySelection):
             selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
         best_choice(np.ones(len(resources)), job, by_class, 0, False)
     one, status, none = np.zeros(1, np.int64), np.zeros((4, 0)), np.zeros(0)

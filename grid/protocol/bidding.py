@@ -21,7 +21,7 @@ from grid.model.messages import (
     RequestReservation,
     ReservationReply,
 )
-from grid.model.plugins.origin import failed
+from grid.model.plugins.calls import failed
 from grid.model.resources import ResourceTable
 from grid.protocol.forwarding import Ask, expected_run_us
 from grid.protocol.selection import Selection

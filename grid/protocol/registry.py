@@ -14,16 +14,14 @@ import numpy as np
 from grid.model.arrays import Floats
 from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.job import Job
-from grid.model.plugins.kind import Kind, function_guard, refuse_misspelt, refuse_other_arguments
-from grid.model.plugins.lent_table import lent
-from grid.model.plugins.origin import Guarded, Origin, ask, is_whole
+from grid.model.plugins.calls import Call, expected_attribute, is_integer
+from grid.model.plugins.registry import Kind, function_kind
 from grid.model.resources import ResourceTable
-from grid.model.time import Time
 from grid.protocol.admission import Request
 from grid.protocol.forwarding import Ask, Award, Destination, Question
 from grid.protocol.forwarding.pull import Idle, PullFrom
-from grid.protocol.information import GossipMessage, Overlay, PeerLists, View
-from grid.protocol.selection import Choice, Selection, within_reach
+from grid.protocol.information import GossipMessage, Overlay, View
+from grid.protocol.selection import Choice, within_reach
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -53,7 +51,7 @@ def _forwarding_problem(answer: Any, question: Question) -> str | None:
         return _problem_of_ask(answer, question)
     if isinstance(answer, Award):
         known = [n for n, bid in enumerate(question.bids) if bid.resource >= 0]
-        right = is_whole(answer.bid) and answer.bid in known
+        right = is_integer(answer.bid) and answer.bid in known
         expected = f"one of {known}" if known else "no Award, for there is no bid"
         return None if right else f"gave bid {shorten(answer.bid)}, expected {expected}"
     if not isinstance(answer, Destination):
@@ -63,7 +61,7 @@ def _forwarding_problem(answer: Any, question: Question) -> str | None:
 
 def _problem_of_destination(answer: Destination, question: Question) -> str | None:
     row, vo = answer.row, question.table.columns.vo
-    if not is_whole(row) or not -1 <= row < len(vo):
+    if not is_integer(row) or not -1 <= row < len(vo):
         return f"gave row {shorten(row)}, expected a row of the table or -1"
     for name in ("wait", "late"):
         if not isinstance(value := getattr(answer, name), bool | np.bool_):
@@ -93,41 +91,24 @@ def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
     return None
 
 
-class GuardedPolicy(Guarded):
-    """A rule of another."""
-
-    def __call__(self, question: Question) -> Any:
-        with lent(self.origin, self._what, question.table) as copy:
-            return super().__call__(question._replace(table=copy))
+def _own_table(asked: Any) -> tuple[Any, ...]:
+    """A question to a third-party plugin, with a copy of its table."""
+    return (asked._replace(table=asked.table.to_read()),)
 
 
-class GuardedPull(GuardedPolicy):
-    """A rule of another that fetches work, too."""
-
-    def idle(self, idle: Idle) -> PullFrom:
-        with lent(self.origin, "idle", idle.table) as copy:
-            given = idle._replace(table=copy)
-            asked = self._function.idle
-            answer: PullFrom = ask(self.origin, "idle", asked, _problem_of_pull, given)
-        return answer
-
-
-def _guarded_policy(origin: Origin, rule: Any) -> Any:
-    fetches = callable(getattr(rule, "idle", None))
-    if fetches:
-        refuse_other_arguments(origin, rule, "idle", ("idle",))
-    guard = function_guard(
-        "its rule", _forwarding_problem, GuardedPull if fetches else GuardedPolicy
-    )
-    return guard(origin, rule)
+def _forwarding_calls(policy: Any) -> Mapping[str, Call]:
+    calls = {"__call__": Call("its policy", ("question",), _forwarding_problem, _own_table)}
+    if callable(getattr(policy, "idle", None)):
+        calls["idle"] = Call("idle", ("idle",), _problem_of_pull, _own_table)
+    return calls
 
 
 def _problem_of_ask(ask: Ask, question: Question) -> str | None:
-    if not isinstance(ask.vos, tuple | list) or not all(map(is_whole, ask.vos)):
+    if not isinstance(ask.vos, tuple | list) or not all(map(is_integer, ask.vos)):
         return f"asks {shorten(ask.vos)}, expected a tuple of numbers of VOs"
     for name in ("wait_us", "enough", "lease_us"):
         value = getattr(ask, name)
-        if not (name == "wait_us" and value is None) and not (is_whole(value) and value >= 0):
+        if not (name == "wait_us" and value is None) and not (is_integer(value) and value >= 0):
             none = ", or None" if name == "wait_us" else ""
             return (
                 f"asks with {name} = {shorten(value)}, expected a whole number of at least 0{none}"
@@ -143,18 +124,17 @@ def _problem_of_ask(ask: Ask, question: Question) -> str | None:
     return None
 
 
-class GuardedSelection:
-    """A selection that another plugged in. Utilities are those of Eq. 1, whatever chose.
+class ThirdPartySelection:
+    """A selection that is not built in, completed by utilities.
 
-    Its `choose` is given the random stream where it takes one more argument. What resources are
-    worth to forwarding rules is told by its `worth`, if it has one, else by Eq. 1: the utility that
-    `partial` counts, whatever its `choose` goes by.
+    Its `choose` is passed the random stream if it has a parameter `rng`. The utilities of resources
+    for forwarding policies are those of its `utilities`, if it has that, else of PU Eq. 1.
     """
 
-    def __init__(self, origin: Origin, selection: Any) -> None:
-        self.origin = origin
+    def __init__(self, selection: Any) -> None:
+        self.origin = selection.origin
         self._selection = selection
-        self.draws = "rng" in signature(selection.choose).parameters
+        self.draws = _draws(selection)
         self.needs_work = bool(getattr(selection, "needs_work", False))
         self._by_utility: ByUtility | None = None
 
@@ -166,19 +146,15 @@ class GuardedSelection:
         own_only: bool,
         rng: Generator | None = None,
     ) -> Choice:
-        choose = self._selection.choose
-        with lent(self.origin, "choose", table) as copy:
-            given = (job, copy, own_vo, own_only, *((rng,) if self.draws else ()))
-            choice: Choice = ask(self.origin, "choose", choose, _choice_problem, *given)
+        given = (job, table, own_vo, own_only, *((rng,) if self.draws else ()))
+        choice: Choice = self._selection.choose(*given)
         return choice
 
     def utilities(self, job: Job, table: ResourceTable) -> Floats:
         own = getattr(self._selection, "utilities", None)
         if own is None:
             return self._partial().utilities(job, table)
-        with lent(self.origin, "utilities", table) as copy:
-            found: Floats = ask(self.origin, "utilities", own, _utilities_problem, job, copy)
-        return within_reach(found, table)
+        return within_reach(own(job, table), table)
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
         return self._partial().utility(job, table, row)
@@ -189,6 +165,11 @@ class GuardedSelection:
 
             self._by_utility = ByUtility("partial")
         return self._by_utility
+
+
+def _draws(selection: Any) -> bool:
+    choose = getattr(type(selection), "choose", None)
+    return choose is not None and "rng" in signature(choose).parameters
 
 
 def _utilities_problem(utilities: Any, _: Job, table: ResourceTable) -> str | None:
@@ -212,7 +193,7 @@ def _choice_problem(
         return f"gave {kind_of(choice)}, expected a Choice"
     vo, widest = table.columns.vo, table.columns.widest
     for name, row in choice._asdict().items():
-        if not is_whole(row) or not -1 <= row < len(vo):
+        if not is_integer(row) or not -1 <= row < len(vo):
             return f"gave {shorten(row)} for {name}, expected a row of the table or -1"
         if row >= 0 and job.processors > widest[row]:
             return f"gave row {row} for {name}, expected one that {job.processors} CPUs fit into"
@@ -224,96 +205,37 @@ def _choice_problem(
     return None
 
 
-def _guarded_selection(origin: Origin, selection: Any) -> Selection:
-    if not callable(getattr(selection, "choose", None)):
-        found = f"{type(selection).__name__} without a method choose"
-        found += f" ({origin.shown}:{origin.line})"
-        raise InvalidPlugin(
-            found,
-            "a selection with choose(self, job, table, own_vo, own_only)",
-        )
-    guarded = GuardedSelection(origin, selection)
-    given = ("job", "table", "own_vo", "own_only", *(("rng",) if guarded.draws else ()))
-    refuse_other_arguments(origin, selection, "choose", given)
+def _with_own_table(job: Job, table: ResourceTable, *given: Any) -> tuple[Any, ...]:
+    return job, table.to_read(), *given
+
+
+def _selection_calls(selection: Any) -> Mapping[str, Call]:
+    given = ("job", "table", "own_vo", "own_only", *(("rng",) if _draws(selection) else ()))
+    calls = {"choose": Call("choose", given, _choice_problem, _with_own_table)}
     if callable(getattr(selection, "utilities", None)):
-        refuse_other_arguments(origin, selection, "utilities", ("job", "table"))
-    return guarded
+        given = ("job", "table")
+        calls["utilities"] = Call("utilities", given, _utilities_problem, _with_own_table)
+    return calls
 
 
 OVERLAY_ATTRIBUTES = (
     "period_us", "view_size", "starts_known", "probes_first", "timeout_us", "keeps_probes",
 )  # fmt: skip
-OVERLAY_METHODS = (
-    "subscribers",
-    "known_peers",
-    "rounds",
-    "wait_us",
-    "every_period",
-    "answer",
-    "probes",
-)
 
 
-class GuardedOverlay(Overlay):
-    """An overlay that another plugged in: what is wrong with its answers is told with its line."""
-
-    def __init__(self, origin: Origin, overlay: Any) -> None:
-        self.origin = origin
-        self._overlay = overlay
-        for name in OVERLAY_ATTRIBUTES:
-            setattr(self, name, getattr(overlay, name))
-
-    def subscribers(self, vos: int, rng: Generator) -> PeerLists:
-        return self._asked("subscribers", _whom_problem, vos, rng)
-
-    def known_peers(self, subscribers: PeerLists) -> PeerLists:
-        return self._asked("known_peers", _whom_problem, subscribers)
-
-    def rounds(self, peers: int) -> int:
-        rounds: int = ask(self.origin, "rounds", self._overlay.rounds, _rounds_problem, peers)
-        return rounds
-
-    def wait_us(self, now: Time, rng: Generator) -> Time:
-        wait_us: Time = ask(self.origin, "wait_us", self._overlay.wait_us, _wait_problem, now, rng)
-        return wait_us
-
-    def every_period(self, view: View, rng: Generator) -> Iterable[GossipMessage]:
-        return self._asked("every_period", _letters_problem, view, rng)
-
-    def answer(self, view: View, sender: int, rng: Generator) -> Iterable[GossipMessage]:
-        return self._asked("answer", _letters_problem, view, sender, rng)
-
-    def probes(self, view: View, rng: Generator) -> Sequence[int]:
-        return self._asked("probes", _probes_problem, view, rng)
-
-    def _asked(self, name: str, check: Callable[..., str | None], *given: Any) -> list[Any]:
-        """What its method `name` answers, as a list, for it may be a generator."""
-        method = getattr(self._overlay, name)
-
-        def listed(*them: Any) -> Any:
-            answer = method(*them)
-            return list(answer) if isinstance(answer, Iterable) else answer
-
-        def problem(answer: Any, *them: Any) -> str | None:
-            if not isinstance(answer, list):
-                return f"gave {shorten(answer)}, expected a list or another iterable"
-            return check(answer, *them)
-
-        answer: list[Any] = ask(self.origin, name, listed, problem, *given)
-        return answer
-
-
-def _are_whole(numbers: Any) -> bool:
+def _are_integers(numbers: Any) -> bool:
     """Is it a tuple or a list of whole numbers?"""
-    return isinstance(numbers, tuple | list) and all(map(is_whole, numbers))
+    return isinstance(numbers, tuple | list) and all(map(is_integer, numbers))
 
 
-def _whom_problem(answer: list[Any], vos: Any, *_: Any) -> str | None:
+def _subscribers_problem(answer: list[Any], vos: Any, *_: Any) -> str | None:
+    if not isinstance(answer, list):
+        return f"gave {shorten(answer)}, expected a list or another iterable"
     count = vos if isinstance(vos, int) else len(vos)
     if len(answer) != count:
         return f"gave {len(answer)} rows, expected one for each of the {count} VOs"
     for vo, whom in enumerate(answer):
-        if not _are_whole(whom):
+        if not _are_integers(whom):
             return f"gave {shorten(whom)} for VO {vo}, expected a tuple of numbers of VOs"
         if list(whom) != sorted(dict.fromkeys(whom)) or vo in whom:
             return f"gave {shorten(whom)} for VO {vo}, expected other VOs in ascending order"
@@ -334,43 +256,66 @@ def _wait_problem(answer: Any, *_: Any) -> str | None:
     return f"gave {shorten(answer)}, expected a whole number of at least 1"
 
 
-def _letters_problem(answer: list[Any], view: View, *_: Any) -> str | None:
+def _messages_problem(answer: list[Any], view: View, *_: Any) -> str | None:
+    if not isinstance(answer, list):
+        return f"gave {shorten(answer)}, expected a list or another iterable"
     for letter in answer:
         if not isinstance(letter, GossipMessage):
             return f"gave {kind_of(letter)}, expected a GossipMessage"
-        if not is_whole(letter.to) or letter.to not in view.peers:
+        if not is_integer(letter.to) or letter.to not in view.peers:
             return f"gave a letter to {shorten(letter.to)}, expected one of the view's peers"
-        if not _are_whole(letter.entries):
+        if not _are_integers(letter.entries):
             return f"gave a letter of {shorten(letter.entries)}, expected a tuple of numbers of VOs"
     return None
 
 
 def _probes_problem(answer: list[Any], view: View, *_: Any) -> str | None:
+    if not isinstance(answer, list):
+        return f"gave {shorten(answer)}, expected a list or another iterable"
     strangers = [vo for vo in answer if vo not in view.peers]
-    if strangers or not _are_whole(answer) or len(dict.fromkeys(answer)) < len(answer):
+    if strangers or not _are_integers(answer) or len(dict.fromkeys(answer)) < len(answer):
         return f"gave {shorten(answer)}, expected different ones of the view's peers"
     return None
 
 
-def _guarded_overlay(origin: Origin, overlay: Any) -> Overlay:
-    missing = [name for name in OVERLAY_METHODS if not callable(getattr(overlay, name, None))]
-    missing += [name for name in OVERLAY_ATTRIBUTES if not hasattr(overlay, name)]
+def _to_list(answer: Any) -> Any:
+    return list(answer) if isinstance(answer, Iterable) else answer
+
+
+_OVERLAY_CHECKS: Mapping[str, tuple[Callable[..., str | None], bool]] = {
+    "subscribers": (_subscribers_problem, True),
+    "known_peers": (_subscribers_problem, True),
+    "rounds": (_rounds_problem, False),
+    "wait_us": (_wait_problem, False),
+    "every_period": (_messages_problem, True),
+    "answer": (_messages_problem, True),
+    "probes": (_probes_problem, True),
+}
+"""The check of each method's answer, and whether that is a list."""
+
+
+def _overlay_calls(overlay: Any) -> Mapping[str, Call]:
+    missing = [name for name in OVERLAY_ATTRIBUTES if not hasattr(overlay, name)]
     if missing:
-        found = f"{type(overlay).__name__} without {missing[0]} ({origin.shown}:{origin.line})"
+        found = f"{type(overlay).__name__} without {missing[0]}"
         raise InvalidPlugin(
             found, "an overlay that inherits from grid.protocol.information.Overlay"
         )
-    refuse_misspelt(origin, overlay, (*OVERLAY_ATTRIBUTES, *OVERLAY_METHODS))
-    for name in OVERLAY_METHODS:
-        given = list(signature(getattr(Overlay, name)).parameters)[1:]
-        refuse_other_arguments(origin, overlay, name, given)
     for name, least in (("period_us", 1), ("view_size", 1), ("timeout_us", 1)):
         value = getattr(overlay, name)
         may_be_none = name != "timeout_us" and value is None
-        if not may_be_none and (type(value) is not int or value < least):
-            expected = f"an overlay whose {name} is a whole number of at least {least}"
-            raise InvalidPlugin(f"{name} = {shorten(value)}", expected)
-    return GuardedOverlay(origin, overlay)
+        is_valid = may_be_none or (type(value) is int and value >= least)
+        expected = f"an overlay whose {name} is an integer of at least {least}"
+        expected_attribute(overlay, name, is_valid, expected)
+    return {
+        name: Call(
+            name,
+            tuple(signature(getattr(Overlay, name)).parameters)[1:],
+            check,
+            after=_to_list if is_list else None,
+        )
+        for name, (check, is_list) in _OVERLAY_CHECKS.items()
+    }
 
 
 def _discount_problem(answer: Any, table: ResourceTable, _: int) -> str | None:
@@ -384,12 +329,8 @@ def _discount_problem(answer: Any, table: ResourceTable, _: int) -> str | None:
     return None
 
 
-class GuardedDiscount(Guarded):
-    """A discount of another."""
-
-    def __call__(self, table: ResourceTable, vo: int) -> Any:
-        with lent(self.origin, self._what, table) as copy:
-            return super().__call__(copy, vo)
+def _discounted_copy(table: ResourceTable, vo: int) -> tuple[Any, ...]:
+    return table.to_read(), vo
 
 
 def _admission_problem(answer: Any, _: Request) -> str | None:
@@ -398,23 +339,23 @@ def _admission_problem(answer: Any, _: Request) -> str | None:
 
 def _cluster_problem(cluster: Any, _: Job, loads: Sequence[Load], *__: object) -> str | None:
     clusters = [answer.cluster for answer in loads]
-    if is_whole(cluster) and cluster in clusters:
+    if is_integer(cluster) and cluster in clusters:
         return None
     return f"gave {shorten(cluster)}, expected one of the clusters {clusters}"
 
 
-ADMISSION = Kind(
+ADMISSION = function_kind(
     "admission",
-    "rule of admission",
-    "decides whether a VO takes in a job of another one",
+    "admission policy",
+    "decides whether a VO admits a job of another VO",
     _built_in({"admission": ("everyone", "nobody", "limited")}),
-    function_guard("its rule", _admission_problem),
-    given=("request",),
-    place="vos.*.admission",
+    ("request",),
+    _admission_problem,
+    "vos.*.admission",
 )
 FORWARDING = Kind(
     "forwarding",
-    "rule of forwarding",
+    "forwarding policy",
     "decides where a job queues, is forwarded to, or that it is rejected",
     _built_in(
         {
@@ -426,7 +367,7 @@ FORWARDING = Kind(
             "forwarding.pull": {"pull": "Pull"},
         }
     ),
-    _guarded_policy,
+    _forwarding_calls,
     given=("question",),
     place="protocol.forwarding",
 )  # fmt: skip
@@ -447,8 +388,9 @@ SELECTIONS = Kind(
             "selection.by_load": {"earliest_completion": "EarliestCompletion"},
         }
     ),
-    _guarded_selection,
+    _selection_calls,
     place="vos.*.selection",
+    adapt=ThirdPartySelection,
 )
 INFORMATION = Kind(
     "information",
@@ -468,24 +410,25 @@ INFORMATION = Kind(
             "information.gossip": {"gossip": "Gossip", "index": "IndexTree", "probes": "Probes"},
         }
     ),
-    _guarded_overlay,
+    _overlay_calls,
     place="protocol.information",
 )
-DISCOUNTS = Kind(
+DISCOUNTS = function_kind(
     "discounts",
     "discount of old status",
-    "says what a reader takes other VOs' assigned CPUs for, given how old their status is",
+    "estimates the assigned CPUs of other VOs, given how old their status is",
     _built_in({"information.discounts": ("as_told", "drained", "by_age")}),
-    function_guard("its discount", _discount_problem, GuardedDiscount),
-    given=("table", "vo"),
-    place="protocol.discount",
+    ("table", "vo"),
+    _discount_problem,
+    "protocol.discount",
+    before=_discounted_copy,
 )
-CLUSTER_CHOICES = Kind(
+CLUSTER_CHOICES = function_kind(
     "cluster_choices",
     "choice of a cluster",
     "chooses among the clusters of a VO that can run a job, by their loads",
     _built_in({"cluster_choices": ("least_load",)}),
-    function_guard("its choice", _cluster_problem),
-    given=("job", "loads", "rng"),
-    place="vos.*.cluster_choice",
+    ("job", "loads", "rng"),
+    _cluster_problem,
+    "vos.*.cluster_choice",
 )

@@ -16,8 +16,8 @@ import numpy as np
 from grid.model.arrays import Floats
 from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.job_results import JobResults
-from grid.model.plugins.kind import Kind, function_guard
-from grid.model.plugins.origin import Origin, WithSettings
+from grid.model.plugins.calls import Call
+from grid.model.plugins.registry import Kind, WithSettings, function_kind
 from grid.results.machines import Directory
 from grid.results.metrics import Metrics
 from grid.results.series import edges_of
@@ -71,7 +71,7 @@ def _is_finite(figure: Any) -> bool:
     return number and not isinstance(figure, bool) and math.isfinite(figure)
 
 
-def _vo_guard(origin: Origin, metric: Any) -> Any:
+def _vo_calls(metric: Any) -> Mapping[str, Call]:
     least, most = declared_bounds(metric)
 
     def problem(figure: Any, *_: object) -> str | None:
@@ -85,35 +85,35 @@ def _vo_guard(origin: Origin, metric: Any) -> Any:
             return f"gave {figure:g}, expected at most {most:g}, by its bounds"
         return None
 
-    return function_guard("its metric", problem)(origin, metric)
+    return {"__call__": Call("its metric", ("results", "directory"), problem)}
 
 
-JOB_METRICS = Kind(
+JOB_METRICS = function_kind(
     "job_metrics",
     "metric of a job",
     "gives a number for each job, a column of jobs.csv and jobs.parquet",
     {},
-    function_guard("its metric", _job_problem),
-    given=("results", "directory"),
-    place="metrics.job",
+    ("results", "directory"),
+    _job_problem,
+    "metrics.job",
 )
 VO_METRICS = Kind(
     "vo_metrics",
     "metric of a VO",
     "gives a figure of metrics.json for each VO and for the grid",
     {},
-    _vo_guard,
+    _vo_calls,
     given=("results", "directory"),
     place="metrics.vo",
 )
-CLUSTER_METRICS = Kind(
+CLUSTER_METRICS = function_kind(
     "cluster_metrics",
     "metric of a cluster over time",
     "gives a column of series.parquet",
     {},
-    function_guard("its metric", _cluster_problem),
-    given=("results", "directory", "cluster", "edges_us"),
-    place="metrics.cluster",
+    ("results", "directory", "cluster", "edges_us"),
+    _cluster_problem,
+    "metrics.cluster",
 )
 
 

@@ -17,7 +17,7 @@ from ray.util.placement_group import PlacementGroup, placement_group, remove_pla
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import RunFailed
-from grid.model.plugins.origin import said
+from grid.model.plugins.calls import in_one_line
 from grid.model.plugins.registry import Plugins
 from grid.runtime.address import knock, not_let_in
 from grid.runtime.cpus import usable_cpus
@@ -93,7 +93,7 @@ def refuse_unsendable(parts: Plugins) -> None:
             try:
                 ray.cloudpickle.dumps(one)
             except Exception as error:
-                reason = said(error.__cause__ or error)
+                reason = in_one_line(error.__cause__ or error)
                 raise RunFailed(
                     f"{kind} {name} cannot be sent to other processes: {reason}; make what it "
                     "needs in its __init__, or run it in this process"

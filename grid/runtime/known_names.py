@@ -22,7 +22,6 @@ OWN = (
 
 
 LOADERS = (
-    "grid.model.plugins.reference",
     "grid.model.plugins.registry",
     "grid.model.plugins.source",
 )

@@ -23,7 +23,7 @@ from grid.kernel.dissemination import steps
 from grid.kernel.progress import ProcessProgress
 from grid.model.arrays import Ints
 from grid.model.compiled import plain_while
-from grid.model.plugins.origin import short_path
+from grid.model.plugins.calls import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cycles import look_rarely
 from grid.runtime.door import THIS_MACHINE, Address, Door, NobodyCame, connect

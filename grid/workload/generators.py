@@ -14,8 +14,7 @@ import numpy as np
 from grid.model.errors import dotted, kind_of, shorten
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
-from grid.model.plugins.kind import Kind, function_guard
-from grid.model.plugins.registry import Plugins
+from grid.model.plugins.registry import Plugins, function_kind
 from grid.workload.table_checks import table_problems
 
 Settings = Mapping[str, Any]
@@ -53,7 +52,7 @@ def _machines_problem(made: Any, count: int, *_: object) -> str | None:
     return None
 
 
-JOB_GENERATORS = Kind(
+JOB_GENERATORS = function_kind(
     "job_generators",
     "generator of jobs",
     "makes the jobs of the users of VOs",
@@ -66,11 +65,12 @@ JOB_GENERATORS = Kind(
         "sessions": "grid.workload.sessions:session_jobs",
         "stochastic": "grid.workload.stochastic:stochastic_jobs",
     },
-    function_guard("generating", _jobs_problem),
-    given=("names", "vos", "rng"),
-    place="workload.generator and vos.*.workload.generator",
+    ("names", "vos", "rng"),
+    _jobs_problem,
+    "workload.generator and vos.*.workload.generator",
+    "generating",
 )
-MACHINE_GENERATORS = Kind(
+MACHINE_GENERATORS = function_kind(
     "machine_generators",
     "generator of machines",
     "makes the machines of a cluster, and their licenses",
@@ -80,9 +80,10 @@ MACHINE_GENERATORS = Kind(
         "gang": "grid.workload.gang:gang_machines",
         "partial_utility": "grid.workload.partial_utility:partial_utility_machines",
     },
-    function_guard("generating", _machines_problem),
-    given=("count", "rng"),
-    place="vos.*.clusters.*.machines.generator",
+    ("count", "rng"),
+    _machines_problem,
+    "vos.*.clusters.*.machines.generator",
+    "generating",
 )
 
 

@@ -112,7 +112,7 @@ def test_what_one_line_does_at_several_places_is_told_once(tmp_path: Path) -> No
     result = CliRunner().invoke(app, ["check", str(path)])
     assert result.exit_code == 2
     assert result.stderr.splitlines() == [
-        f"{path}:3: vos.0.workload.settings.jobs: found 'many', expected a whole number (and at "
+        f"{path}:3: vos.0.workload.settings.jobs: found 'many', expected an integer (and at "
         "other places)",
         f"{path}:6: vos.2.workload.settings.jobs: found 0, expected at least 1",
     ]

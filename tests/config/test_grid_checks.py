@@ -156,7 +156,7 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
         "gang policy afcfs takes no account of",
     ),
     (of_machine(cpus=-4), f"{FARM}.machines.0.cpus", "-4, expected at least 1"),
-    (of_machine(cpus=4.0), f"{FARM}.machines.0.cpus", "4.0, expected a whole number"),
+    (of_machine(cpus=4.0), f"{FARM}.machines.0.cpus", "4.0, expected an integer"),
     (of_machine(mips=0), f"{FARM}.machines.0.mips", "0, expected at least 1"),
     (of_machine(mips=float("inf")), f"{FARM}.machines.0.mips", "inf, expected a finite number"),
     (of_machine(operating_system="beos"), f"{FARM}.machines.0.operating_system", "linux"),

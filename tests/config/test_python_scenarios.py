@@ -142,7 +142,7 @@ def deep(levels: int) -> list[Any]:
         ({"seed": 10**50}, "seed", "at most 40 characters"),
         ({"seed": 10**5000}, "seed", "a number of 16610 bits"),
         ({"seed": np.float32("inf")}, "seed", "found inf, expected a finite number"),
-        ({"seed": np.array([1, 2])}, "seed", "found a list, expected a whole number"),
+        ({"seed": np.array([1, 2])}, "seed", "found a list, expected an integer"),
         ({"name": "a\ud800"}, "name", "text that UTF-8 can hold"),
         ({"name": "a" * 10**7}, "name", "a text of 10000000 characters, expected at most"),
         ({7: 8}, "7", "found an unknown key"),

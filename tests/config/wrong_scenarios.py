@@ -174,9 +174,9 @@ NO_SUCH_KEY = [
 ]
 
 WRONG_TYPE = [
-    Wrong("text for a number", edited("cpus: 4", "cpus: four"), 17, CPUS, "a whole number"),
+    Wrong("text for a number", edited("cpus: 4", "cpus: four"), 17, CPUS, "an integer"),
     Wrong("number in quotes", edited("cpus: 4", "cpus: '4'"), 17, CPUS, "'4', expected a whole"),
-    Wrong("fraction", edited("cpus: 4", "cpus: 4.5"), 17, CPUS, "4.5, expected a whole number"),
+    Wrong("fraction", edited("cpus: 4", "cpus: 4.5"), 17, CPUS, "4.5, expected an integer"),
     Wrong("boolean for a number", edited("cpus: 4", "cpus: true"), 17, CPUS, "true, expected"),
     Wrong("YAML 1.1 number", edited("cpus: 4", "cpus: 1_000"), 17, CPUS, "'1_000'"),
     Wrong("YAML 1.1 base 60", edited("run_s: 60", "run_s: 1:30"), 22, f"{JOB}.run_s", "'1:30'"),
@@ -346,7 +346,7 @@ WRONG_PARAMETERS = [
     Wrong("nameless parameter", edited("ttl: 3", 'ttl: "${}"'), 8, "protocol.ttl", "lat, who"),
     Wrong("unclosed reference", edited("ttl: 3", "ttl: ${lat"), 8, "protocol.ttl", "lat, who"),
     Wrong("parameter of a wrong type", edited("ttl: 3", "ttl: ${who}"), 8, "protocol.ttl",
-          "'north', expected a whole number"),
+          "'north', expected an integer"),
     Wrong("parameter within text", edited("name: base", "name: a ${lat}"), 1, "name", "'a 0.1'"),
     Wrong("list of parameters", edited("{lat: 0.1, who: north}", "[lat, who]"), 3, "parameters",
           "a list, expected a mapping"),

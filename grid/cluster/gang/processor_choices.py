@@ -15,7 +15,7 @@ import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import kind_of, shorten
-from grid.model.plugins.kind import Kind, function_guard
+from grid.model.plugins.registry import function_kind
 
 
 class ProcessorQueues(NamedTuple):
@@ -72,12 +72,12 @@ def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | N
     return None
 
 
-PROCESSOR_CHOICES = Kind(
+PROCESSOR_CHOICES = function_kind(
     "processor_choices",
     "choice of processors",
     "chooses the processors whose queues the tasks of a gang join when it arrives",
     {"ld": f"{__name__}:ld", "ald": f"{__name__}:ald"},
-    function_guard("its choice", _problem),
-    given=("size", "queues", "first"),
-    place="vos.*.clusters.*.processor_choice",
+    ("size", "queues", "first"),
+    _problem,
+    "vos.*.clusters.*.processor_choice",
 )

@@ -1,8 +1,8 @@
-"""All that plugs in: policies, selections, generators, metrics and others, found in one way.
+"""Plugins: policies, selections, generators, metrics and others, all declared in one way.
 
-A part is a class or function that takes its settings as keyword parameters. A scenario names it:
+A plugin is a class or function that takes its settings as keyword parameters. A scenario names it:
 
-- by a name: of a part of ours, of one that a package plugs in by an entry point of the group
-  `grid.KIND`, or of a Python object that `grid.run` was given;
-- by where it stands: `path/to/file.py:Name` or `package.module:Name`.
+- by a name: of a built-in plugin, of an entry point of the group `grid.KIND` of an installed
+  package, or of a Python object that was passed to `grid.run`;
+- by its file: `path/to/file.py:Name` or `package.module:Name`.
 """

@@ -1,40 +1,92 @@
-"""Parts by name or by where they stand, and what is made of them.
+"""Kinds of plugins, and plugins by name or reference.
 
-A scenario carries its `Parts`: the sources of the files that it names, and the objects that it was
-given. So they go along to other processes and nodes.
+A scenario has its `Plugins`: the sources of the files that it names, and the objects that it was
+given. They are sent along to other processes and nodes.
 """
 
 from __future__ import annotations
 
+import hashlib
 import inspect
+import pickle
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, distributions
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from grid.model.errors import InvalidPlugin, PluginFailed, expected_name, shorten
-from grid.model.plugins.identity import identity_of, identity_of_package, type_of
-from grid.model.plugins.kind import Kind, refuse_other_arguments
-from grid.model.plugins.origin import (
+from grid.model.plugins.calls import (
+    Call,
+    Check,
     Origin,
-    WithSettings,
+    frames_in,
+    in_one_line,
     origin_of,
-    own_frames,
-    said,
-    shown_frames,
+    with_checks,
 )
 from grid.model.plugins.settings import Declared, declared
 from grid.model.plugins.source import Source
 
 Settings = Mapping[str, Any]
+Calls = Callable[[Any], Mapping[str, Call]]
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """A kind of plugins: its name is the end of the entry point group `grid.NAME`.
+
+    `own` maps names of built-in plugins to `module:attribute`. A plugin is a class, or a function
+    that makes an object, of the settings alone. With `given` it is a function of these arguments,
+    and its settings are keywords. `calls` gives the calls of a third-party plugin and raises
+    InvalidPlugin if it lacks an attribute; `adapt` completes it.
+    """
+
+    name: str
+    title: str
+    task: str
+    """What a plugin of this kind does, in one sentence."""
+    own: Mapping[str, str]
+    calls: Calls
+    given: tuple[str, ...] = ()
+    place: str = ""
+    """The key of a scenario that names one."""
+    adapt: Callable[[Any], Any] | None = None
+
+    @property
+    def one(self) -> str:
+        """The title with its article."""
+        return f"{'an' if self.title[0] in 'aeiou' else 'a'} {self.title}"
+
+    @property
+    def group(self) -> str:
+        """The group of its entry points."""
+        return f"grid.{self.name}"
+
+
+def function_kind(
+    name: str,
+    title: str,
+    task: str,
+    own: Mapping[str, str],
+    given: tuple[str, ...],
+    check: Check,
+    place: str = "",
+    what: str = "",
+    before: Callable[..., tuple[Any, ...]] | None = None,
+) -> Kind:
+    """A kind whose plugins are functions of the arguments `given`; see `Call` for the rest."""
+    call = Call(what or f"its {title.split(maxsplit=1)[0]}", given, check, before)
+    return Kind(name, title, task, own, lambda _: {"__call__": call}, given, place)
 
 
 @dataclass(frozen=True)
 class Plugin:
-    """A class or function that plugs in, not yet made with settings."""
+    """A class or function that plugs in, before it is made with settings."""
 
     kind: Kind
     name: str
@@ -46,22 +98,31 @@ class Plugin:
     @property
     def description(self) -> str:
         """The first line of its docstring."""
-        text = inspect.getdoc(self.target) or ""
-        return text.partition("\n")[0].strip()
+        return (inspect.getdoc(self.target) or "").partition("\n")[0].strip()
 
     @property
     def meaning(self) -> str:
         """The first paragraph of its docstring, in one line."""
-        text = inspect.getdoc(self.target) or ""
-        return " ".join(text.partition("\n\n")[0].split())
+        return " ".join((inspect.getdoc(self.target) or "").partition("\n\n")[0].split())
+
+
+@dataclass(frozen=True)
+class WithSettings:
+    """A function with its settings; unlike `partial`, a journal can hold one."""
+
+    function: Callable[..., Any]
+    settings: dict[str, Any]
+
+    def __call__(self, *given: Any) -> Any:
+        return self.function(*given, **self.settings)
 
 
 @dataclass(frozen=True)
 class Plugins:
-    """What a scenario plugs in beside our own parts and those of installed packages.
+    """The plugins of a scenario next to built-in ones and those of installed packages.
 
     `sources` are by reference, as the scenario has it; `objects` by kind and name. `packages` are
-    the modules of the parts that the scenario has of installed packages, by the parts' names.
+    the modules of the plugins of installed packages that the scenario names, by their names.
     """
 
     sources: Mapping[str, Source] = field(default_factory=dict)
@@ -76,55 +137,61 @@ class Plugins:
         return Plugins(self.sources, merged, self.packages)
 
     def names(self, kind: Kind) -> tuple[str, ...]:
-        """All names of that kind, our own first. Raises InvalidPlugin where two parts have one."""
+        """All names of that kind, built-in ones first. Raises InvalidPlugin for a repeated one."""
         owners = dict.fromkeys(kind.own, "the emulator's own")
-        for point in plugged_in(kind.group):
-            if point.name in owners:
-                raise _taken(kind, point.name, f"the entry point {point.value}", owners)
-            owners[point.name] = f"the entry point {point.value}"
-        for name in self.objects.get(kind.name, {}):
+        points = [(one.name, f"the entry point {one.value}") for one in plugged_in(kind.group)]
+        for name, what in [*points, *((one, "an object") for one in self._objects(kind))]:
             if name in owners:
-                raise _taken(kind, name, "an object", owners)
-        return (*owners, *self.objects.get(kind.name, {}))
+                raise InvalidPlugin(
+                    f"{what} that is called {name!r}",
+                    f"another name for {kind.one}, for that is taken by {owners[name]}",
+                )
+            owners[name] = what
+        return tuple(owners)
+
+    def _objects(self, kind: Kind) -> Mapping[str, Any]:
+        return self.objects.get(kind.name, {})
 
     def find(self, kind: Kind, name: str) -> Plugin:
-        """The part of that name. Raises InvalidPlugin where it is not to be had."""
+        """The plugin of that name. Raises InvalidPlugin if there is none."""
         known = self.names(kind)
-        objects = self.objects.get(kind.name, {})
         if ":" in name:
-            return _part(kind, name, *self._at(kind, name))
+            return _plugin(kind, name, *self._at(kind, name))
         if name not in known:
-            file = name if name.endswith(".py") else "my_parts.py"
-            # People write EASY for easy.
-            meant = name.lower() if name.lower() in known else name
+            file = name if name.endswith(".py") else "my_plugins.py"
+            meant = name.lower() if name.lower() in known else name  # EASY for easy
             expected = expected_name(meant, known, kind.one)
             if not known or file == name:
-                expected = f"{kind.one} with the name that it has in its file, such as {file}:NAME"
+                expected = f"{kind.one} with its name in the file, such as {file}:NAME"
             raise InvalidPlugin(repr(name), expected)
         if name in kind.own:
-            return _own_part(kind, name)
-        if name in objects:
-            publish(objects[name])
-            return _part(kind, name, objects[name])
+            return _own_plugin(kind, name)
+        if name in self._objects(kind):
+            publish(self._objects(kind)[name])
+            return _plugin(kind, name, self._objects(kind)[name])
         (point,) = (point for point in plugged_in(kind.group) if point.name == name)
-        return _part(kind, name, _loaded(kind, name, point.value))
+        return _plugin(kind, name, _loaded(kind, name, point.value))
 
     def make(self, kind: Kind, name: str, settings: Settings) -> Any:
-        """The part of that name with its settings, ready to be asked. Raises InvalidPlugin."""
-        part = self.find(kind, name)
-        values = part.declared.values(settings)
-        if part.declared.wants is not None:
-            values[part.declared.wants] = self
-        if kind.given and not inspect.isclass(part.target):
-            made = WithSettings(part.target, values) if values else part.target
+        """The plugin of that name with its settings. Raises InvalidPlugin."""
+        plugin = self.find(kind, name)
+        values = plugin.declared.values(settings)
+        if plugin.declared.wants is not None:
+            values[plugin.declared.wants] = self
+        if kind.given and not inspect.isclass(plugin.target):
+            made = WithSettings(plugin.target, values) if values else plugin.target
         else:
-            made = _made(part, values)
-            if kind.given and not part.is_own and callable(made):
-                refuse_other_arguments(part.origin, made, "__call__", kind.given)
-        return made if part.is_own else kind.guard(part.origin, made)
+            made = _made(plugin, values)
+        if plugin.is_own:
+            return made
+        if kind.given and not callable(made):
+            found = f"{type(made).__name__} that cannot be called ({plugin.origin.place})"
+            raise InvalidPlugin(found, f"{kind.one}: a function, or a class with __call__")
+        checked = with_checks(plugin.origin, made, kind.calls(made))
+        return checked if kind.adapt is None else kind.adapt(checked)
 
     def shown(self, name: str) -> str:
-        """A reference as messages and tables call it."""
+        """A reference as messages and tables show it."""
         source = self.sources.get(name)
         return name if source is None else f"{source.shown}:{name.rpartition(':')[2]}"
 
@@ -138,23 +205,22 @@ class Plugins:
         for objects in self.objects.values():
             found |= {name: identity_of(target) for name, target in objects.items()}
         for name, module in self.packages.items():
-            found[name] = identity_of_package(module)
+            found[name] = _identity_of_package(module)
         return dict(sorted(found.items()))
 
     @property
     def modules(self) -> tuple[str, ...]:
         """The packages in which their classes are."""
         own = [source.module for source in self.sources.values()]
-        objects = [type_of(one).__module__ for of in self.objects.values() for one in of.values()]
+        objects = [_type_of(one).__module__ for of in self.objects.values() for one in of.values()]
         return tuple(dict.fromkeys([*own, *(name.partition(".")[0] for name in objects if name)]))
 
     def _at(self, kind: Kind, reference: str) -> tuple[Any, str]:
-        """What a reference such as `file.py:Name` stands for, and how messages call its file."""
+        """The object that a reference such as `file.py:Name` names, and its file in messages."""
         name = reference.rpartition(":")[2]
         source = self.sources.get(reference)
         if source is None:
-            expected = f"{kind.one} of a file that the scenario names"
-            raise InvalidPlugin(repr(reference), expected)
+            raise InvalidPlugin(repr(reference), f"{kind.one} of a file that the scenario names")
         try:
             module = source.load()
         except KeyboardInterrupt:
@@ -170,17 +236,17 @@ class Plugins:
 
 
 def plugged_in(*groups: str) -> tuple[EntryPoint, ...]:
-    """What packages plug in to the groups, by name; of all our groups if none is named."""
-    return tuple(point for point in _all_plugged_in() if not groups or point.group in groups)
+    """Entry points of packages in these groups, by name; in all groups `grid.*` without any."""
+    return tuple(point for point in _entry_points() if not groups or point.group in groups)
 
 
 def modules_plugged_in(kind: Kind, name: str) -> dict[str, str]:
-    """The module of the part of that name that a package plugs in, by that name; if one does."""
+    """The module of the plugin of that name from an installed package, by that name."""
     return {point.name: point.module for point in plugged_in(kind.group) if point.name == name}
 
 
 @cache
-def _all_plugged_in() -> tuple[EntryPoint, ...]:
+def _entry_points() -> tuple[EntryPoint, ...]:
     found = {
         (point.group, point.name, point.value): point
         for distribution in distributions()
@@ -190,15 +256,8 @@ def _all_plugged_in() -> tuple[EntryPoint, ...]:
     return tuple(found[key] for key in sorted(found))
 
 
-def _taken(kind: Kind, name: str, what: str, owners: Mapping[str, str]) -> InvalidPlugin:
-    return InvalidPlugin(
-        f"{what} that is called {name!r}",
-        f"another name for {kind.one}, for that is taken by {owners[name]}",
-    )
-
-
 def _loaded(kind: Kind, name: str, value: str) -> Any:
-    """What stands at `module:attribute`."""
+    """The object at `module:attribute`."""
     module, _, attribute = value.partition(":")
     try:
         found: Any = import_module(module)
@@ -217,72 +276,114 @@ def _loaded(kind: Kind, name: str, value: str) -> Any:
 def _not_loaded(
     kind: Kind, name: str, error: BaseException, source: Source | None = None
 ) -> InvalidPlugin:
-    """That its file cannot be imported: where, and why."""
-    file, line = (source.path, 1) if source is not None else ("", None)
-    own = own_frames(error, file)
-    if isinstance(error, SyntaxError) and error.lineno is not None:
-        line = error.lineno
-    elif own is not None:
-        line = own.tb_lineno
-    where = f" ({source.shown}:{line})" if source is not None else ""
-    expected = f"{kind.one} that can be loaded: {said(error)}{where}"
-    return InvalidPlugin(repr(name), expected, details=shown_frames(error, own) if own else "")
+    """The error for a file that cannot be imported."""
+    where, details = "", ""
+    if source is not None:
+        line, details = frames_in(source.path, error)
+        if isinstance(error, SyntaxError) and error.lineno is not None:
+            line = error.lineno
+        where = f" ({source.shown}:{line or 1})"
+    expected = f"{kind.one} that can be loaded: {in_one_line(error)}{where}"
+    return InvalidPlugin(repr(name), expected, details=details)
 
 
 @cache
-def _own_part(kind: Kind, name: str) -> Plugin:
-    """A part of ours. A grid asks for the same ones once a VO, and declarations take a while."""
-    return _part(kind, name, _loaded(kind, name, kind.own[name]), is_own=True)
+def _own_plugin(kind: Kind, name: str) -> Plugin:
+    return _plugin(kind, name, _loaded(kind, name, kind.own[name]), is_own=True)
 
 
-def _part(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool = False) -> Plugin:
+def _plugin(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool = False) -> Plugin:
     label = f"{shown}:{name.rpartition(':')[2]}" if shown else name
     if not callable(target):
-        raise InvalidPlugin(
-            f"{label}, which is {shorten(target)}", f"{kind.one}: a class or function"
-        )
+        found = f"{label}, which is {shorten(target)}"
+        raise InvalidPlugin(found, f"{kind.one}: a class or function")
     origin = origin_of(kind.title, label, target, shown)
     try:
         settings = declared(target, len(kind.given), Plugins)
     except Exception as error:
-        expected = f"settings as keyword parameters of {label} ({origin.shown}:{origin.line})"
-        raise InvalidPlugin(f"a signature that cannot be read: {said(error)}", expected) from None
+        expected = f"settings as keyword parameters of {label} ({origin.place})"
+        found = f"a signature that cannot be read: {in_one_line(error)}"
+        raise InvalidPlugin(found, expected) from None
     if not is_own and not inspect.isclass(target):
-        _refuse_fewer_arguments(kind, target, label, origin)
+        try:
+            inspect.signature(target).bind_partial(*kind.given)
+        except TypeError:
+            found = f"{label}, which takes fewer arguments ({origin.place})"
+            expected = f"{kind.one} that takes {', '.join(kind.given)}"
+            raise InvalidPlugin(found, expected) from None
     return Plugin(kind, name, target, origin, is_own, settings)
 
 
-def _refuse_fewer_arguments(kind: Kind, target: Any, label: str, origin: Origin) -> None:
-    """A function that cannot take what it will be given fails at the end of a run otherwise."""
+def _made(plugin: Plugin, values: dict[str, Any]) -> Any:
     try:
-        inspect.signature(target).bind_partial(*kind.given)
-    except TypeError:
-        found = f"{label}, which takes fewer arguments ({origin.shown}:{origin.line})"
-        raise InvalidPlugin(found, f"{kind.one} that takes {', '.join(kind.given)}") from None
-
-
-def _made(part: Plugin, values: dict[str, Any]) -> Any:
-    try:
-        return part.target(**values)
-    except PluginFailed:
+        return plugin.target(**values)
+    except (PluginFailed, KeyboardInterrupt):
         raise
     except BaseException as error:
-        if part.is_own or part.origin.is_interrupted(error):
+        if plugin.is_own:
             raise
-        failed = part.origin.failed("making it", error)
-        expected = f"{part.kind.one} that can be made: {failed}"
-        raise InvalidPlugin(repr(part.origin.name), expected, (), failed.details) from None
+        failed = plugin.origin.failed("making it", error)
+        expected = f"{plugin.kind.one} that can be made: {failed}"
+        raise InvalidPlugin(repr(plugin.origin.name), expected, (), failed.details) from None
 
 
 # Objects
 
 
-def publish(target: Any) -> None:
-    """Let what an object's classes make be found by name, in a process it was sent to.
+def _type_of(target: Any) -> Any:
+    """The class or function that an object is, or is made of."""
+    while isinstance(target, partial):
+        target = target.func
+    return target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
 
-    A class of a notebook comes along by value; pickle and journals look for it in its module.
+
+def identity_of(target: Any) -> str | None:
+    """SHA-256 of the file that defines an object's class or function, and of the object's state.
+
+    In a notebook, the source of the class or function takes the place of the file. None if the
+    source is not available or the state cannot be pickled.
     """
-    target = type_of(target)
+    kind = _type_of(target)
+    try:
+        file = Path(inspect.getsourcefile(kind) or "")
+        source = _text(file) if file.is_file() else inspect.getsource(kind)
+        state = pickle.dumps(_state(target), 5)
+    except Exception:  # inspecting or pickling a user's object may raise anything
+        return None
+    return _sha256("\n".join((kind.__qualname__, source, state.hex())))
+
+
+def _state(target: Any) -> Any:
+    if isinstance(target, partial):
+        return _state(target.func), target.args, target.keywords
+    is_code = inspect.isclass(target) or inspect.isroutine(target)
+    return None if is_code else getattr(target, "__dict__", target)
+
+
+def _identity_of_package(module: str) -> str:
+    """SHA-256 of the files of the package that a module belongs to, as they are now."""
+    spec = find_spec(module.partition(".")[0])
+    folders = (spec.submodule_search_locations if spec is not None else None) or ()
+    files = [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
+    if not files and spec is not None and spec.origin is not None:
+        files = [Path(spec.origin)]
+    return _sha256("\n".join(map(_text, files)))
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def publish(target: Any) -> None:
+    """Make an object's class, and what its code names, importable in a process it was sent to.
+
+    A class of a notebook is sent by value; pickle and journals look it up in its module.
+    """
+    target = _type_of(target)
     for name, value in [(target.__qualname__, target), *_globals(target)]:
         module = sys.modules.get(getattr(value, "__module__", None) or "")
         if module is not None and name == value.__qualname__ and not hasattr(module, name):

@@ -1,12 +1,12 @@
-"""The settings of a part, as its signature declares them: type, limits, default, a sentence.
+"""Settings of a plugin, as its signature declares them: type, limits, default, description.
 
     def __init__(
         self, *, age_factor: Annotated[float, Field(ge=0, description="of a job's age")] = 0.01
     )
 
-becomes a pydantic model with that field. A parameter `settings` that is annotated with a model
-declares all settings at once, for those that have to agree with each other. What is given is
-taken strictly: no text for a number, no number for a switch, nothing that is not declared.
+becomes a pydantic model with that field. A parameter `settings` annotated with a model declares all
+settings at once, for those that depend on each other. Values are validated strictly: no text for a
+number, no number for a bool, no setting that is not declared.
 """
 
 from __future__ import annotations
@@ -28,10 +28,9 @@ from pydantic import (
     ValidationError,
     create_model,
 )
-from pydantic.fields import FieldInfo
 from pydantic_core import PydanticKnownError
 
-from grid.model.errors import InvalidPlugin, shorten
+from grid.model.errors import InvalidPlugin, Path, shorten
 
 _CONFIG = ConfigDict(
     extra="forbid",
@@ -49,16 +48,16 @@ class PluginModel(BaseModel):
 
 
 MOST = 1e12
-"""The largest weight or factor: sums and products of some stay far from the end of floats."""
+"""The largest weight or factor: sums and products of several stay finite."""
 Weight = Annotated[float, Strict(), Field(ge=-MOST, le=MOST)]
 
 _SCALARS = (bool, int, float, str)
 
 
 class Declared(NamedTuple):
-    """What a part declares: the model of its settings, and how it wants to be given them.
+    """The settings that a plugin declares, and how it takes them.
 
-    With `whole` it takes the model itself; `wants` is the parameter for the parts of the run.
+    With `whole` it takes the model itself; `wants` is the parameter for the run's `Plugins`.
     """
 
     model: type[BaseModel]
@@ -66,48 +65,38 @@ class Declared(NamedTuple):
     wants: str | None = None
 
     def values(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """The settings as keyword arguments. Raises InvalidPlugin for the first that is wrong."""
+        """The settings as keyword arguments. Raises InvalidPlugin for the first invalid one."""
         try:
             checked = self.model.model_validate(dict(settings))
         except ValidationError as invalid:
-            raise _first_problem(invalid, settings) from None
+            error: dict[str, Any] = dict(invalid.errors(include_url=False)[0])
+            path = path_of(error)
+            found = "nothing" if is_missing(error) else shorten(error["input"])
+            if "tag" in error.get("ctx", {}):
+                found = repr(error["ctx"]["tag"])
+            if not path:
+                found = f"the settings {', '.join(settings)}" if settings else "no settings"
+            raise InvalidPlugin(found, expected(error), path) from None
         if self.whole:
             return {"settings": checked}
         given = checked.model_fields_set
         return {name: getattr(checked, name) for name in self.model.model_fields if name in given}
 
 
-def _first_problem(invalid: ValidationError, settings: Mapping[str, Any]) -> InvalidPlugin:
-    error = invalid.errors(include_url=False)[0]
-    path = tuple(error["loc"])
-    found = "nothing" if error["type"] == "missing" else shorten(error["input"])
-    if tag := tag_key(error):
-        path += tag
-        found = repr(error["ctx"]["tag"]) if "tag" in error["ctx"] else "nothing"
-    if not path:
-        found = f"the settings {', '.join(settings)}" if settings else "no settings"
-    return InvalidPlugin(found, expected(dict(error)), path)
-
-
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 A_NAME = "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
 
 _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
+    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), lambda _: "an integer"),
+    **dict.fromkeys(("float_type", "float_parsing"), lambda _: "a number"),
+    **dict.fromkeys(("model_type", "dict_type", "dataclass_type"), lambda _: "a mapping"),
+    **dict.fromkeys(("tuple_type", "list_type"), lambda _: "a list"),
+    **dict.fromkeys(("missing", "union_tag_not_found"), lambda _: "a value: this key is required"),
     "bool_type": lambda _: "true or false",
-    "int_type": lambda _: "a whole number",
-    "int_from_float": lambda _: "a whole number",
-    "int_parsing": lambda _: "a whole number",
-    "float_type": lambda _: "a number",
-    "float_parsing": lambda _: "a number",
     "string_type": lambda _: "text",
     "finite_number": lambda _: "a finite number",
-    "model_type": lambda _: "a mapping",
     "dataclass_exact_type": lambda limits: f"a {limits['class_name']}",
-    "dict_type": lambda _: "a mapping",
-    "tuple_type": lambda _: "a list",
-    "list_type": lambda _: "a list",
     "extra_forbidden": lambda _: "no such setting",
-    "missing": lambda _: "a value: this key is required",
     "literal_error": lambda limits: re.sub(
         r"\b(True|False)\b", lambda word: word[0].lower(), str(limits["expected"])
     ),
@@ -122,21 +111,25 @@ _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     "less_than_equal": lambda limits: f"at most {_number(limits['le'])}",
     "value_error": lambda limits: str(limits["error"]),
     "union_tag_invalid": lambda limits: f"one of {limits['expected_tags'].replace(chr(39), '')}",
-    "union_tag_not_found": lambda _: "a value: this key is required",
 }
 
 
-def tag_key(error: Mapping[str, Any]) -> tuple[str, ...]:
-    """The key of a mapping that says which of several shapes it has, if that key is wrong."""
-    is_tag = error["type"] in ("union_tag_invalid", "union_tag_not_found")
-    return (error["ctx"]["discriminator"].strip("'"),) if is_tag else ()
+def is_missing(error: Mapping[str, Any]) -> bool:
+    """Whether a pydantic error is about a key that is not there."""
+    return error["type"] in ("missing", "union_tag_not_found")
+
+
+def path_of(error: Mapping[str, Any]) -> Path:
+    """The path of a pydantic error, with the key that selects the shape of a mapping."""
+    tag = (error.get("ctx") or {}).get("discriminator")
+    return (*error["loc"], *([tag.strip("'")] if tag else []))
 
 
 def expected(error: Mapping[str, Any]) -> str:
-    """What pydantic expected where it reports `error`, in our words."""
-    say = _EXPECTED.get(error["type"])
-    if say is not None:
-        return say(error.get("ctx", {}))
+    """What pydantic expected where it reports `error`."""
+    text = _EXPECTED.get(error["type"])
+    if text is not None:
+        return text(error.get("ctx", {}))
     return str(error["msg"]).removeprefix("Input should be ")
 
 
@@ -147,17 +140,17 @@ def _number(limit: float) -> str:
 
 
 def declared(target: Any, given: int, injected: type) -> Declared:
-    """What `target`, which takes `given` other arguments first, declares.
+    """The settings of `target`, which takes `given` other arguments first.
 
-    A parameter annotated with the type `injected` is no setting. Raises TypeError or NameError
-    where the signature cannot be read.
+    A parameter annotated with the type `injected` is no setting. Raises TypeError or NameError if
+    the signature cannot be read.
     """
     fields: dict[str, Any] = {}
     whole: type[BaseModel] | None = None
     wants = None
     for name, parameter, annotation in _parameters(target, given):
         if name.startswith("_") or name == "model_config":
-            # pydantic takes it for something of its own, and would leave it out in silence.
+            # pydantic would leave such a field out of the model silently.
             raise TypeError(f"the parameter {name} has a name that no setting can have")
         if isinstance(annotation, type) and issubclass(annotation, injected):
             wants = name
@@ -170,18 +163,18 @@ def declared(target: Any, given: int, injected: type) -> Declared:
             fields[name] = (_strict(annotation), default)
     if whole is not None:
         if fields:
-            raise TypeError(f"the parameter {next(iter(fields))} beside a model of the settings")
+            raise TypeError(f"the parameter {next(iter(fields))} next to a model of the settings")
         return Declared(whole, True, wants)
-    name = getattr(target, "__name__", "part")
+    name = getattr(target, "__name__", "plugin")
     with warnings.catch_warnings():
-        # A setting may be called as a method of the model is, such as `copy`: nobody calls it.
+        # A setting may have the name of a method of the model, such as `copy`.
         warnings.filterwarnings("ignore", "Field name .* shadows an attribute", UserWarning)
         model = create_model(f"settings of {name}", __config__=_CONFIG, **fields)
     return Declared(model, False, wants)
 
 
 def _parameters(target: Any, given: int) -> Iterator[tuple[str, inspect.Parameter, Any]]:
-    """Name, parameter and annotation of each setting; of a class, its parents' where it says so."""
+    """Name, parameter and annotation of each setting; with `**others`, those of parent classes."""
     callables = [target]
     if inspect.isclass(target):
         callables = [
@@ -194,9 +187,9 @@ def _parameters(target: Any, given: int) -> Iterator[tuple[str, inspect.Paramete
             return
         parameters = list(inspect.signature(function).parameters.values())
         for place, parameter in enumerate(parameters):
-            fixed = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+            variadic = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
             first = place < given and parameter.kind is not parameter.KEYWORD_ONLY
-            if not fixed and not first and parameter.name not in seen:
+            if not variadic and not first and parameter.name not in seen:
                 seen[parameter.name] = None
                 yield parameter.name, parameter, _annotation(function, parameter)
         if all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters):
@@ -212,8 +205,8 @@ def _annotation(function: Any, parameter: inspect.Parameter) -> Any:
             function = function.__init__
         function = inspect.unwrap(function)
         annotation = eval(annotation, getattr(function, "__globals__", {}))
-        # A class of a script goes to other processes with the names that its code uses, and text
-        # in annotations uses none.
+        # cloudpickle sends a class of a script with the names that its code uses, and not with
+        # those in annotations that are text.
         getattr(function, "__annotations__", {})[parameter.name] = annotation
     if annotation is parameter.empty:
         return type(parameter.default) if type(parameter.default) in _SCALARS else Any
@@ -221,14 +214,14 @@ def _annotation(function: Any, parameter: inspect.Parameter) -> Any:
 
 
 def _strict(annotation: Any) -> Any:
-    """The same type, with its scalars taken for what they are and nothing else."""
+    """The same type with strict scalars."""
     if annotation in _SCALARS:
         return Annotated[annotation, Strict()]
     origin, inner = get_origin(annotation), get_args(annotation)
     if origin is None:
         return annotation
     if origin is Literal:
-        return Annotated[annotation, BeforeValidator(partial(_of_their_types, inner))]
+        return Annotated[annotation, BeforeValidator(partial(_of_same_type, inner))]
     if origin is Annotated:
         return Annotated[(_strict(inner[0]), *inner[1:])]
     if origin in (Union, types.UnionType):
@@ -236,33 +229,30 @@ def _strict(annotation: Any) -> Any:
     return origin[tuple(one if one is ... else _strict(one) for one in inner)]
 
 
-def _of_their_types(values: tuple[Any, ...], given: Any) -> Any:
-    """What is given, unless it is like one of the values only as 1 is like true."""
-    alike = [type(one) for one in values if one == given]
-    if alike and type(given) not in alike:
+def _of_same_type(values: tuple[Any, ...], given: Any) -> Any:
+    """The value, unless it equals a literal of another type only, as 1 equals True."""
+    types_of_equals = [type(one) for one in values if one == given]
+    if types_of_equals and type(given) not in types_of_equals:
         *first, last = map(repr, values)
         expected = f"{', '.join(first)} or {last}" if first else last
         raise PydanticKnownError("literal_error", {"expected": expected})
     return given
 
 
-def lines_on(model: type[BaseModel]) -> Iterator[str]:
-    """A line on each setting: its name, type, limits and default, and the sentence on it."""
-    shown = model.model_json_schema()
+def setting_lines(model: type[BaseModel]) -> Iterator[str]:
+    """A line for each setting: its name, type, limits, default and description."""
+    schema = model.model_json_schema()
     for name, field in model.model_fields.items():
-        schema = shown["properties"][name]
-        default = "required" if field.is_required() else f"default {_written(field)}"
-        limits = _limits(schema, shown.get("$defs", {}))
-        sentence = f": {field.description}" if field.description else ""
-        yield f"{name}: {limits}, {default}{sentence}"
-
-
-def _written(field: FieldInfo) -> str:
-    return _word(field.get_default(call_default_factory=True))
+        default = "required"
+        if not field.is_required():
+            default = f"default {_word(field.get_default(call_default_factory=True))}"
+        limits = _limits(schema["properties"][name], schema.get("$defs", {}))
+        description = f": {field.description}" if field.description else ""
+        yield f"{name}: {limits}, {default}{description}"
 
 
 def _word(value: object) -> str:
-    """A value as it is written in a scenario."""
+    """A value as a scenario has it."""
     if isinstance(value, BaseModel):
         return f"{{{', '.join(f'{key}: {_word(one)}' for key, one in value)}}}"
     if isinstance(value, tuple):
@@ -273,7 +263,7 @@ def _word(value: object) -> str:
 
 
 TYPE_WORDS = {
-    "integer": "a whole number", "number": "a number", "boolean": "true or false",
+    "integer": "an integer", "number": "a number", "boolean": "true or false",
     "string": "text", "object": "a mapping", "array": "a list", "null": "none",
 }  # fmt: skip
 LIMIT_WORDS = {
@@ -289,8 +279,8 @@ def _limits(schema: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
     if "discriminator" in schema:
         key = schema["discriminator"]["propertyName"]
         shapes = schema["discriminator"]["mapping"].items()
-        told = [f"{name} ({_keys(inner, where, key)})" for name, where in shapes]
-        return f"a mapping with a `{key}`: {', '.join(told)}"
+        each = [f"{name} ({_keys(inner, where, key)})" for name, where in shapes]
+        return f"a mapping with a `{key}`: {', '.join(each)}"
     if "enum" in schema:
         return "one of " + ", ".join(map(_word, schema["enum"]))
     if "$ref" in schema:
@@ -298,11 +288,10 @@ def _limits(schema: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
     if "$ref" in schema.get("items", {}):
         return f"a list of mappings ({_keys(inner, schema['items']['$ref'])})"
     words = TYPE_WORDS.get(str(schema.get("type")), "anything")
-    limits = [f"{said} {schema[key]:g}" for key, said in LIMIT_WORDS.items() if key in schema]
+    limits = [f"{text} {schema[key]:g}" for key, text in LIMIT_WORDS.items() if key in schema]
     return " ".join([words, ", ".join(limits)]).strip()
 
 
 def _keys(inner: Mapping[str, Any], where: str, but: str = "") -> str:
-    """The keys of the mapping to which a schema refers, without that one which names it."""
     keys = inner[where.rpartition("/")[2]].get("properties", {})
     return ", ".join(key for key in keys if key != but)

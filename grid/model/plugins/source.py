@@ -1,8 +1,7 @@
-"""The source of a part that stands in a file: it goes along with a scenario, to every process.
+"""Sources of plugins in files: found by reference, and sent along with a scenario.
 
-It is loaded from its text, under a module name made of its hash, so that a process on another
-node has the same code, and a changed file is another module. Who unpickles a source can unpickle
-what its classes have made, too.
+A source is loaded from its text under a module name made of its hash. So a process on another node
+has the same code, and a changed file is another module.
 """
 
 from __future__ import annotations
@@ -15,20 +14,24 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.util import spec_from_loader
+from importlib.util import find_spec, spec_from_loader
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from grid.model.plugins.calls import short_path
+
 PREFIX = "grid_part_"
-"""What the names of modules begin with that are made of sources."""
+"""How names of modules begin that are made of sources."""
+MAX_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class Source:
     """The text of the file `path`, which messages call `shown`.
 
-    `installed` is the name of the module, where it is one that every node has to have; `written`
-    is the place of the file as the scenario has it, where it is not.
+    `installed` is the name of a module that every node has installed; `written` the path of the
+    file as the scenario has it, for other files.
     """
 
     path: str
@@ -50,7 +53,7 @@ class Source:
 
     @property
     def module(self) -> str:
-        """The name of the module that is made of it, or that it is."""
+        """The name of its module."""
         if self.installed:
             return self.installed
         both = f"{self.path}\n{self.text}".encode()
@@ -65,7 +68,7 @@ _sources: dict[str, Source] = {}
 
 
 class _SourceFinder(MetaPathFinder, Loader):
-    """Finds modules of sources that this process knows, for imports and for pickle."""
+    """Finds modules of the sources that this process has, for imports and for pickle."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
@@ -75,10 +78,61 @@ class _SourceFinder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         source = _sources[module.__name__]
         module.__file__ = source.path
-        # So that tracebacks show the user's lines, also where there is no such file.
+        # Tracebacks show the user's lines where there is no such file, too.
         lines = source.text.splitlines(keepends=True)
         linecache.cache[source.path] = (len(source.text), None, lines, source.path)
         exec(compile(source.text, source.path, "exec", dont_inherit=True), vars(module))
 
 
 sys.meta_path.append(_SourceFinder())
+
+
+def is_reference(name: object) -> bool:
+    """Whether it is `path/to/file.py:Name` or `package.module:Name`, and not a plugin's name."""
+    return isinstance(name, str) and ":" in name
+
+
+def resolve_reference(reference: str, folders: Sequence[Path]) -> tuple[str, Source]:
+    """The reference with an absolute path, and the source of its file.
+
+    Files, and modules that are not installed, are looked up in the `folders`, in order. Raises
+    ValueError with what was expected.
+    """
+    place, _, name = reference.rpartition(":")
+    if not place or not name.isidentifier():
+        raise ValueError("a name such as my_policy.py:MyPolicy")
+    file = place
+    if not place.endswith(".py"):
+        if not all(step.isidentifier() for step in place.split(".")):
+            raise ValueError("a file such as my_policy.py, or a module, before the colon")
+        installed = _installed(place)
+        if installed is not None:
+            shown = short_path(installed)
+            return reference, Source(str(installed), shown, _text(installed), place)
+        file = place.replace(".", "/") + ".py"
+    path = next((folder / file for folder in folders if (folder / file).is_file()), None)
+    if path is None:
+        kind = "a file" if place == file else "an installed module, or a file"
+        where = "in the current folder or in the scenario's"
+        raise ValueError(f"{kind} {file} {where}, or an absolute path")
+    path = path.resolve()
+    return f"{path}:{name}", Source(str(path), short_path(path), _text(path), written=file)
+
+
+def _installed(module: str) -> Path | None:
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+
+
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        data = file.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"a file of at most {MAX_BYTES >> 20} MiB")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"UTF-8 text in {path}") from None

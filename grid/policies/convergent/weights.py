@@ -3,49 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
+from grid.model.arrays import Bools
 from grid.model.errors import InvalidPlugin, expected_name, kind_of
-from grid.model.plugins.kind import Kind, function_guard
-from grid.model.plugins.origin import Guarded
-from grid.model.plugins.registry import Plugins
+from grid.model.plugins.calls import Call
+from grid.model.plugins.registry import Kind, Plugins
 from grid.model.plugins.settings import Weight
 from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix
 
 Weights = dict[str, Weight]
-"""Weights by the name of a heuristic: of the paper's own, or of one that another plugs in."""
+"""Weights by the name of a heuristic: built-in or a plugin."""
 
 
-class GuardedHeuristic(Guarded):
-    """A heuristic that another plugged in: what it leaves in the matrix is looked at."""
+class CheckedHeuristic:
+    """A third-party heuristic: it may write to the priority of the matrix and nothing else."""
 
-    def __call__(self, *given: Any) -> Any:
-        matrix: JobMachineMatrix = given[0]
-        every = {one.name: getattr(matrix, one.name) for one in fields(matrix)}
-        before = {name: one.copy() for name, one in every.items() if isinstance(one, np.ndarray)}
-        super().__call__(*given)
-        can_run = before.pop("priority") > -np.inf
-        for name, array in before.items():
-            if not np.array_equal(getattr(matrix, name), array, equal_nan=True):
-                raise self.origin.failed(f"its work wrote into matrix.{name}: only priority is its")
-        is_kept = np.array_equal(matrix.priority > -np.inf, can_run)
-        if not is_kept or (matrix.priority == np.inf).any():
-            raise self.origin.failed(
-                "its work gave a priority that says which machines can run a job: -inf is for "
-                "those that cannot, and stays there; all others have a finite number"
-            )
+    def __init__(self, heuristic: Any) -> None:
+        self.origin = heuristic.origin
+        self._heuristic = heuristic
+
+    def __call__(self, matrix: JobMachineMatrix, weight: float) -> None:
+        can_run = matrix.priority > -np.inf
+        arrays: dict[str, Any] = {}
+        for one in fields(matrix):
+            value = getattr(matrix, one.name)
+            if isinstance(value, np.ndarray) and one.name != "priority":
+                arrays[one.name] = value.view()
+                arrays[one.name].flags.writeable = False
+        given = replace(matrix, **arrays)
+        self._heuristic(given, weight)
+        problem = _problem(given.priority, can_run)
+        if problem:
+            raise self.origin.failed(f"it gave {problem}")
+        matrix.priority = given.priority
 
 
-def _problem(answer: Any, matrix: JobMachineMatrix, _: float) -> str | None:
-    """What a heuristic gives is looked at: NaN would hide jobs for ever."""
-    if answer is not None:
-        return f"gave {kind_of(answer)}, expected it to give nothing"
-    if np.shape(matrix.priority) != matrix.remaining_s.shape:
-        return f"gave priorities of shape {np.shape(matrix.priority)}, expected that of the matrix"
-    return "gave a priority that is not a number" if np.isnan(matrix.priority).any() else None
+def _problem(priority: Any, can_run: Bools) -> str:
+    if np.shape(priority) != can_run.shape:
+        return f"priorities of shape {np.shape(priority)}, expected {can_run.shape}"
+    if np.isnan(priority).any():
+        return "a priority that is not a number"
+    if not np.array_equal(priority > -np.inf, can_run) or (priority == np.inf).any():
+        return (
+            "a priority that changes which machines can run a job: -inf stays for those that "
+            "cannot, and all others have a finite number"
+        )
+    return ""
+
+
+def _answer_problem(answer: Any, *_: object) -> str | None:
+    return None if answer is None else f"gave {kind_of(answer)}, expected it to give nothing"
+
+
+def _calls(_: object) -> dict[str, Call]:
+    return {"__call__": Call("it", ("matrix", "weight"), _answer_problem)}
 
 
 HEURISTICS = Kind(
@@ -53,9 +68,10 @@ HEURISTICS = Kind(
     "heuristic",
     "adds its weight to the matrix of Convergent Scheduling",
     {},
-    function_guard("its work", _problem, GuardedHeuristic),
+    _calls,
     given=("matrix", "weight"),
-    place="settings.weights of cs2, cs_i_p and their kin",
+    place="settings.weights of cs2, cs_i_p and their variants",
+    adapt=CheckedHeuristic,
 )
 """Heuristics beside those of the papers; see `grid.policies.convergent.cs2_heuristics`."""
 
@@ -68,7 +84,7 @@ def weighed(
 ) -> list[tuple[Heuristic, float]]:
     """Every heuristic that has a weight, given or by default. Raises InvalidPlugin for others.
 
-    Names are those of `own`, or of heuristics that others plug in.
+    Names are those of `own`, or of plugins.
     """
     chosen: list[tuple[Heuristic, float]] = []
     for name, weight in {**default, **given}.items():

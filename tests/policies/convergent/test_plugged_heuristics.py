@@ -82,9 +82,9 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     (about / "entry_points.txt").write_text(ENTRY_POINTS)
     (site / "heuristics_of_a_user.py").write_text(MODULE)
     monkeypatch.syspath_prepend(str(site))
-    registry._all_plugged_in.cache_clear()
+    registry._entry_points.cache_clear()
     yield
-    registry._all_plugged_in.cache_clear()
+    registry._entry_points.cache_clear()
 
 
 @pytest.mark.parametrize("heuristic", ("narrow", "another"))
@@ -102,7 +102,7 @@ def test_its_weight_decides_who_gets_the_machine(
 
 def test_one_that_gives_no_numbers_is_named() -> None:
     view = view_of(0, [waiting()], [100.0])
-    said = r"of_a_user.py:5: heuristic nothing: its work gave a priority"
+    said = r"of_a_user.py:5: heuristic nothing: it gave a priority"
     with pytest.raises(PluginFailed, match=said):
         make_policy("cs2", {"weights": {"nothing": 1}}).plan(view, view.now)
 
@@ -116,10 +116,10 @@ def test_one_that_gives_too_few_is_named() -> None:
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("writes", "its work wrote into matrix.remaining_s: only priority is its"),
-        ("turns", "its work gave a priority that says which machines can run a job: -inf is for"),
-        ("exceeds", "its work gave a priority that says which machines can run a job: -inf is for"),
-        ("hides", "its work gave a priority that says which machines can run a job: -inf is for"),
+        ("writes", "it raised ValueError"),
+        ("turns", "it gave a priority"),
+        ("exceeds", "it gave a priority"),
+        ("hides", "it gave a priority"),
     ],
 )
 @pytest.mark.parametrize(("policy", "settings"), POLICIES)

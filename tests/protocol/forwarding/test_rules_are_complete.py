@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grid.model.plugins.kind import Kind
+from grid.model.plugins.registry import Kind
 from grid.protocol.registry import FORWARDING, INFORMATION, SELECTIONS
 
 ROOT = Path(__file__).parents[3]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ import pytest
 from grid.model.errors import PluginFailed
 from grid.model.job import Job
 from grid.model.platform import Machine
-from grid.model.plugins.origin import Origin
+from grid.model.plugins.registry import Plugins
 from grid.model.resources import ResourceTable
-from grid.protocol.registry import GuardedSelection
+from grid.protocol.registry import SELECTIONS
 from grid.protocol.selection import best_choice
 from tests.protocol.selection.test_utility import job, table
 
@@ -29,9 +28,10 @@ def choose(job: Job, table: ResourceTable, own_vo: int, own_only: bool) -> Any:
     return best_choice(table.columns.mips, job, table, own_vo, own_only)
 
 
-def guarded(**own: Any) -> GuardedSelection:
-    origin = Origin("selection", "mine", "mine.py", "mine.py", 1)
-    return GuardedSelection(origin, SimpleNamespace(choose=choose, **own))
+def guarded(utilities: Any = None) -> Any:
+    own = {"utilities": lambda _, job, table: utilities(job, table)} if utilities else {}
+    made = type("Mine", (), {"choose": lambda _, *given: choose(*given), **own})
+    return Plugins({}, {"selections": {"mine": made}}).make(SELECTIONS, "mine", {})
 
 
 def test_its_own_worth_counts_else_that_of_the_paper() -> None:
@@ -61,5 +61,5 @@ def test_what_follows_from_the_cpus_out_of_reach_is_worth_nothing() -> None:
     ],
 )
 def test_a_wrong_worth_is_told(utilities: Any, said: str) -> None:
-    with pytest.raises(PluginFailed, match=rf"mine.py:1: selection mine: utilities .*{said}"):
+    with pytest.raises(PluginFailed, match=rf": selection mine: utilities .*{said}"):
         guarded(utilities=lambda *_: utilities).utilities(job(), GRID)

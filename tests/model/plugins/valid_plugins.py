@@ -1,8 +1,10 @@
-"""A file with a small part of every kind, some of which fail."""
+"""A file with a small plugin of every kind."""
 
 from __future__ import annotations
 
-SMALL_PARTS = """
+from typing import Any
+
+VALID = """
 from typing import Annotated
 
 import numpy as np
@@ -30,6 +32,12 @@ class Largest:
         return plan
 
 
+class StartsAsArray(Largest):
+    def plan(self, view, now):
+        plan = super().plan(view, now)
+        return Plan(start=np.array(plan.start, np.int64).reshape(-1, 2))
+
+
 class SmallestGang(GangPolicy):
     def __init__(self, *, mine: int = 1, **others):
         super().__init__(**others)
@@ -39,8 +47,9 @@ class SmallestGang(GangPolicy):
 
 
 class Last:
-    def choose(self, job, table, own_vo, own_only):
+    def choose(self, job, table, own_vo, own_only, more=1):
         rows = np.arange(1.0, len(table.columns) + 1)
+        table.assigned_cpus[:] = 0.0
         return best_choice(rows, job, table, own_vo, own_only)
 
 
@@ -76,35 +85,40 @@ def double(results, directory):
 
 
 def widest(results, directory):
+    \"\"\"The most CPUs of a job.\"\"\"
     return int(results.processors.max(initial=0))
 
 
 def seconds(results, directory, cluster, edges_us):
     return np.diff(edges_us) / 1e6
-
-
-def stretch(results, directory):
-    return results.processors * 2.0
-
-
-class Raises(Largest):
-    def plan(self, view, now):
-        return 1 // 0
-
-
-class NoPlan(Largest):
-    def plan(self, view, now):
-        return None
-
-
-class Lazy(Largest):
-    def plan(self, view, now):
-        return Plan()
-
-
-class Nothing:
-    pass
-
-
-broken_jobs = lambda names, vos, rng: {}
 """
+
+
+def scenario(policy: Any = "mine.py:Largest", **more: Any) -> dict[str, Any]:
+    """Three jobs on two machines under `policy`."""
+    jobs = [{"run_s": 10, "processors": number} for number in (1, 2, 2)]
+    cluster = {"policy": policy, "machines": [{"count": 2, "cpus": 2}]}
+    vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}
+    return {"name": "small", "vos": [vo], **more}
+
+
+def everything() -> dict[str, Any]:
+    """A scenario with a plugin of the file for most kinds."""
+    described = scenario(
+        protocol={"when_busy": "mine.py:stay"},
+        metrics={
+            "job": ["mine.py:double"],
+            "vo": ["mine.py:widest"],
+            "cluster": ["mine.py:seconds"],
+        },
+    )
+    (own,) = described["vos"]
+    own["selection"] = "mine.py:Last"
+    own["clusters"][0]["machines"] = {"generator": "mine.py:even_machines", "count": 2}
+    own["workload"] = {"generator": "mine.py:even_jobs", "settings": {"count": 4}}
+    gangs = {"policy": {"name": "mine.py:SmallestGang", "settings": {"mine": 2, "aging": 3}}}
+    gangs["machines"] = [{"count": 2}]  # type: ignore[assignment]
+    gangs["processor_choice"] = "mine.py:Fewest"
+    work = {"jobs": [{"run_s": 1, "processors": 2}]}
+    described["vos"].append({"name": "two", "clusters": [gangs], "workload": work})
+    return described

@@ -1,0 +1,339 @@
+"""Invalid plugins: one line with the plugin's file, and its line where that is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent, indent
+from typing import Any
+
+import pytest
+
+import grid
+from grid.cluster import engines
+from grid.model.errors import InputError, RunFailed
+from grid.policies import registry
+from grid.policies.interface import FEATURES
+
+HEAD = """
+import asyncio
+from dataclasses import replace
+
+import numpy as np
+
+from grid.protocol.forwarding import Ask, Award, Destination
+from grid.protocol.forwarding.pull import PullFrom
+from grid.protocol.information import GossipMessage, Overlay
+from grid.model.job_table import JobTable
+from grid.model.platform import License, Machine
+from grid.model.time import NEVER
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.interface import Plan
+from grid.protocol.selection import best_choice
+from grid.workload.generators import GeneratedMachines
+
+
+def local(question):
+    return Destination(question.local_choice().own, True)
+
+
+def asks(question, **more):
+    if question.asked or question.own_only:
+        return local(question)
+    return Ask(**{"vos": (1 - question.vo,), "wait_us": 1_000_000, **more})
+
+
+def jobs(names, **columns):
+    ones = np.full(3, 10_000_000)
+    table = JobTable.of(number=np.arange(3), submit_us=np.arange(3), processors=np.ones(3),
+                        estimate_us=ones, run_us=ones)
+    return {name: replace(table, **columns) for name in names}
+
+
+"""
+METHODS = {
+    "policy": "class Mine:\n    def plan(self, view, now):\n",
+    "selection": "class Mine:\n    def choose(self, job, table, own_vo, own_only):\n",
+    "forwarding": "def Mine(question):\n",
+    "jobs": "def Mine(names, vos, rng):\n",
+    "machines": "def Mine(count, rng):\n",
+    "job": "def Mine(results, directory):\n",
+    "vo": "def Mine(results, directory):\n",
+    "cluster": "def Mine(results, directory, cluster, edges_us):\n",
+    "discount": "def Mine(table, vo):\n",
+}
+"""The head of the method or function of each kind that is asked."""
+KEYS = {
+    "policy": "vos.0.clusters.0.policy",
+    "selection": "vos.0.selection",
+    "forwarding": "protocol.when_busy",
+    "discount": "protocol.discount",
+    "overlay": "protocol.information",
+    "jobs": "vos.0.workload",
+    "machines": "vos.0.clusters.0.machines",
+    "job": "metrics.job",
+    "vo": "metrics.vo",
+    "cluster": "metrics.cluster",
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(place: str, text: str, **settings: Any) -> Any:
+    """Two VOs of one busy machine each, with the plugin `Mine` of `text` in that place."""
+    if place in METHODS and not text.lstrip().startswith(("class", "def Mine")):
+        text = METHODS[place] + indent(
+            dedent(text).strip(), " " * 8 if "    " in METHODS[place] else " " * 4
+        )
+    Path("mine.py").write_text(HEAD + dedent(text).strip() + "\n")
+    vos: list[dict[str, Any]] = []
+    for number in range(2):
+        jobs = [{"submit_s": 5 + s + number, "run_s": 10} for s in range(3)]
+        clusters = [{"machines": [{"cpus": 1}]}]
+        vos.append({"name": f"vo{number}", "clusters": clusters, "workload": {"jobs": jobs}})
+    value: Any = "mine.py:Mine"
+    if settings:
+        value = {"name": value, "settings": settings}
+    if place in ("jobs", "machines"):
+        value = {"generator": value} | ({"count": 2} if place == "machines" else {})
+    if place in ("job", "vo", "cluster"):
+        value = [value]
+    return grid.run({"name": "small", "vos": vos}, set={KEYS[place]: value})
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("policy", "raise SystemExit(0)"),
+        ("policy", "raise asyncio.CancelledError"),
+        ("policy", "return None"),
+        ("policy", "return Plan(start=[(10**6, 0)])"),
+        ("policy", "return Plan(kill=[-1])"),
+        ("policy", "return Plan(start=[(view.queue[0], 99)])"),
+        ("policy", "view.free[0] -= 1; return Plan()"),
+        ("policy", "view.queue[:] = 0; return Plan()"),
+        ("policy", "view.machines.licenses[:] = 1; return Plan()"),
+        ("policy", "view.jobs.machine[0] += 1; return Plan()"),
+        ("policy", "return Plan(made=np.array([True, False]))"),
+        ("selection", "return best_choice(np.ones(1), job, table, own_vo, own_only)"),
+        ("selection", "return best_choice(np.full(2, np.nan), job, table, own_vo, own_only)"),
+        ("selection", "return best_choice(['a', 'b'], job, table, own_vo, own_only)"),
+        ("selection", "return best_choice(np.ones(2), job, table, own_vo, own_only, 'lucky')"),
+        ("selection", "table.columns.mips[:] = 1.0"),
+        ("forwarding", "question.table.columns.cpus[0] = 9.0"),
+        ("forwarding", "return asks(question, wait_us=10.5)"),
+        ("forwarding", "return asks(question, wait_us=-1)"),
+        ("forwarding", "return asks(question, enough='some')"),
+        ("forwarding", "return asks(question, lease_us=5e6)"),
+        ("forwarding", "return asks(question, vos=1)"),
+        ("forwarding", "return Award(0.0) if question.bids else asks(question)"),
+        ("forwarding", "return local(question)._replace(wait='perhaps')"),
+        (
+            "forwarding",
+            """
+            class Mine:
+                def __call__(self, question):
+                    return local(question)._replace(late=True)
+
+                def idle(self, idle):
+                    return PullFrom(1 - idle.vo, 1_000_000)
+            """,
+        ),
+        ("discount", "return np.zeros(1)"),
+        ("discount", "return -table.assigned_cpus - 1.0"),
+        (
+            "overlay",
+            "class Mine(Overlay):\n    def subscribers(self, vos, rng): return [(0.5,)] * vos",
+        ),
+        ("overlay", "class Mine(Overlay):\n    def subscribers(self, vos, rng): return None"),
+        (
+            "overlay",
+            """
+            class Mine(Overlay):
+                period_us = 1_000_000
+                def rounds(self, peers): return 1
+                def every_period(self, view, rng):
+                    return [GossipMessage(float(vo), (view.vo,)) for vo in view.peers]
+            """,
+        ),
+        (
+            "overlay",
+            """
+            class Mine(Overlay):
+                probes_first = True
+                def probes(self, view, rng): return [float(vo) for vo in view.peers]
+            """,
+        ),
+        ("jobs", "return jobs(names, estimate_us=np.full(3, -1))"),
+        ("jobs", "return jobs(names, run_us=5)"),
+        ("jobs", "return jobs(names, run_us=np.full(3, np.nan))"),
+        ("jobs", "return jobs(names) | {3: None}"),
+        ("jobs", "names.append('mars')"),
+        ("machines", "return tuple(Machine(f'm{n}', 0) for n in range(count))"),
+        ("machines", "return (Machine('m', 1, mips=float('nan')), Machine('n', 1))"),
+        ("machines", "return (Machine('m', 1, licenses=('other',)), Machine('n', 1))"),
+        (
+            "machines",
+            "return GeneratedMachines((Machine('m', 1), Machine('n', 1)), (License('a', 1),) * 2)",
+        ),
+        ("machines", "return (Machine('m', 1),)"),
+        ("job", "results.outcome.end_us[:] = 0"),
+        ("job", "return np.full(len(results), 1j)"),
+        ("job", "return np.full(len(results), np.inf)"),
+        ("job", "return np.array(['one'] * len(results))"),
+        ("vo", "results.submit_us[:] = 0"),
+        ("vo", "return np.zeros((40, 40))"),
+        ("vo", "def Mine(results, directory):\n    return 101\nMine.bounds = (0, 100)"),
+        ("vo", "def Mine(results, directory):\n    return -1\nMine.bounds = (0, None)"),
+        ("cluster", "edges_us[:] = 0"),
+    ],
+)
+def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_plugin(
+    place: str, text: str
+) -> None:
+    with pytest.raises(RunFailed) as failed:
+        run(place, text)
+    line = str(failed.value)
+    assert line.startswith("mine.py:") and " mine.py:Mine: " in line and "\n" not in line
+
+
+def test_an_error_names_its_innermost_line_and_keeps_the_traceback() -> None:
+    with pytest.raises(RunFailed) as failed:
+        run("policy", "def divide(one): return one // 0\nreturn divide(1)")
+    assert "ZeroDivisionError" in str(failed.value)
+    assert "one // 0" in getattr(failed.value, "details", "")
+
+
+def test_bounds_hold_with_settings() -> None:
+    text = (
+        "def Mine(results, directory, *, figure: int = 1):\n    return figure\nMine.bounds = (0, 9)"
+    )
+    assert run("vo", text, figure=3).metrics["grid"]["Mine"] == 3
+    with pytest.raises(RunFailed, match=r"mine\.py:"):
+        run("vo", text, figure=-2)
+
+
+@pytest.mark.parametrize(
+    ("place", "text"),
+    [
+        ("policy", "class Mine: ignores = ('memery',)"),
+        ("policy", "class Mine: ignores = 'memory'"),
+        ("policy", "class Mine(GangPolicy): ignores = ('nonsense',)"),
+        ("policy", "class Mine:\n    async def plan(self, view, now): return Plan()"),
+        ("policy", "class Mine(GangPolicy):\n    def __init__(self): pass"),
+        ("policy", "class Mine:\n    def plan(self, view): return Plan()"),
+        ("policy", "class Mine: pass"),
+        (
+            "policy",
+            "class Mine:\n    def __init__(self): 1 / 0\n    def plan(self, view, now): pass",
+        ),
+        ("selection", "class Mine:\n    def choose(self, job, table): return None"),
+        ("selection", "class Mine(METHOD): pass"),
+        ("vo", "def Mine(results, directory):\n    return 1\nMine.bounds = (1, 0)"),
+        ("vo", "def Mine(results): return 1"),
+        ("vo", "class Mine:\n    def __call__(self, results, directory, scale): return 1"),
+        ("overlay", "class Mine(Overlay): period_us = -5"),
+        ("overlay", "class Mine: pass"),
+        ("forwarding", "class Mine: pass"),
+    ],
+)
+def test_an_invalid_plugin_is_an_input_error_at_its_key(place: str, text: str) -> None:
+    with pytest.raises(InputError) as failed:
+        run(place, text)
+    (error,) = failed.value.errors
+    assert error.field.startswith(KEYS[place])
+    assert "Mine" in str(error) or "METHOD" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("policy", "field"),
+    [
+        ("mine.py:Other", ""),
+        ("nowhere.py:Mine", ""),
+        ({"name": "mine.py:Mine", "settings": {"most": 0}}, ".settings.most"),
+        ({"name": "mine.py:Mine", "settings": {"mots": 1}}, ".settings.mots"),
+        ({"name": "fcfs", "settings": {"most": 1}}, ".settings.most"),
+    ],
+)
+@pytest.mark.parametrize("folder", ["", "a-folder-with-a-long-name/and-another-one-in-that"])
+def test_a_wrong_name_or_setting_is_an_input_error(
+    policy: Any, field: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / folder).mkdir(parents=True, exist_ok=True)
+    monkeypatch.chdir(tmp_path / folder)
+    Path("mine.py").write_text(
+        "from typing import Annotated\nfrom pydantic import Field\nclass Mine:\n"
+        "    def __init__(self, *, most: Annotated[int, Field(ge=1)] = 1): pass\n"
+        "    def plan(self, view, now): pass\n"
+    )
+    cluster = {"policy": policy, "processors": 2}
+    vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": [{"run_s": 10}]}}
+    with pytest.raises(InputError) as failed:
+        grid.load_scenario({"name": "small", "vos": [vo]})
+    (error,) = failed.value.errors
+    assert error.field.startswith(f"vos.0.clusters.0.policy{field}")
+    assert str(tmp_path) not in str(error)
+
+
+def test_a_broken_file_is_reported_with_its_line() -> None:
+    Path("mine.py").write_text("import numpy\nimport nothing_of_that_name\n")
+    vo = {"name": "a", "clusters": [{"processors": 1, "policy": "mine.py:Mine"}]}
+    with pytest.raises(InputError, match=r"nothing_of_that_name.*mine\.py:2"):
+        grid.load_scenario({"vos": [vo | {"workload": {"jobs": [{"run_s": 1}]}}]})
+
+
+@pytest.mark.parametrize(
+    ("metrics", "field"),
+    [
+        ({"job": ["mine.py:stretch"]}, "metrics.job.0"),
+        ({"job": ["mine.py:double", "two.py:double"]}, "metrics.job.1"),
+        ({"vo": ["mine.py:makespan"]}, "metrics.vo.0"),
+        ({"cluster": ["mine.py:queued"]}, "metrics.cluster.0"),
+    ],
+)
+def test_a_metric_has_a_name_of_its_own(metrics: Any, field: str) -> None:
+    names = ("stretch", "double", "makespan")
+    text = "\n".join(f"def {name}(results, directory): return 1" for name in names)
+    for file in ("mine.py", "two.py"):
+        Path(file).write_text(f"{text}\ndef queued(results, directory, cluster, edges_us): return")
+    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": [{"run_s": 1}]}}
+    with pytest.raises(InputError) as failed:
+        grid.load_scenario({"vos": [vo], "metrics": metrics})
+    assert [error.field for error in failed.value.errors] == [field]
+
+
+def test_a_name_of_a_built_in_plugin_and_an_unknown_kind_are_refused() -> None:
+    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": [{"run_s": 1}]}}
+    with pytest.raises(InputError, match=r"policies.easy: found"):
+        grid.run({"vos": [vo]}, policies={"easy": object})
+    with pytest.raises(InputError, match="folders: found 'folders'"):
+        grid.run({"vos": [vo]}, folders="x")
+
+
+def test_a_policy_that_only_wakes_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "MOST_IDLE_WAKES", 50)
+    with pytest.raises(RunFailed, match=r"mine\.py:Mine: .* 50 times"):
+        run("policy", "return Plan(wake_us=now + 1)")
+
+
+def test_a_policy_may_wake_while_anything_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "MOST_IDLE_WAKES", 45)
+    text = """
+    plan = Plan(start=[(s, 0) for s in view.queue[:1].tolist() if view.fits(s, 0)])
+    return replace(plan, wake_us=now + 250_000 if len(view.queue) > len(plan.start) else NEVER)
+    """
+    assert run("policy", text).metrics["grid"]["jobs_completed"] == 6
+
+
+def test_a_gang_policy_may_ignore_a_feature_that_a_cluster_requests() -> None:
+    assert tuple(engines.FEATURES) == FEATURES
+    Path("mine.py").write_text(
+        f"{HEAD}class Mine(GangPolicy):\n    ignores = ('machine outages',)\n"
+    )
+    faults = {"heal_s": 9, "machine_outages": [{"vo": "a", "at_s": 5, "for_s": 1}]}
+    clusters = [{"processors": 1, "policy": "mine.py:Mine"}]
+    vos = [{"name": "a", "clusters": clusters, "workload": {"jobs": [{"run_s": 10}]}}]
+    with pytest.raises(InputError, match=r"mine.py:Mine .* machine outages"):
+        grid.load_scenario({"vos": vos, "faults": faults})
