@@ -95,21 +95,21 @@ def test_a_choice_of_clusters_decides() -> None:
     def second(*given: Any) -> int:
         return max(answer.cluster for answer in given[1])
 
-    clusters = [{"name": name, "processors": 2, "bind": "cluster"} for name in ("first", "second")]
-    jobs = [{"run_s": 10, "processors": number} for number in (1, 2, 2)]
+    clusters = [{"name": name, "cpus": 2, "resource": "cluster"} for name in ("first", "second")]
+    jobs = [{"run_s": 10, "cpus": number} for number in (1, 2, 2)]
     vo = {"name": "one", "clusters": clusters, "workload": {"jobs": jobs}, "cluster_choice": "mine"}
     run = grid.run({"name": "small", "vos": [vo]}, cluster_choices={"mine": second})
     assert set(run.jobs_table()["cluster"].to_pylist()) == {"second"}
 
 
-@pytest.mark.parametrize("enters", ["scheduler", "cluster"])
-def test_a_policy_that_never_starts_jobs_is_named(enters: str) -> None:
+@pytest.mark.parametrize("entry_point", ["scheduler", "cluster"])
+def test_a_policy_that_never_starts_jobs_is_named(entry_point: str) -> None:
     class Lazy:
         def plan(self, view: ClusterView, now: Time) -> Plan:
             return Plan()
 
     described = scenario("lazy")
-    described["vos"][0]["workload"]["enters"] = enters
+    described["vos"][0]["workload"]["entry_point"] = entry_point
     with pytest.raises(RunFailed, match="policy lazy never started 3 jobs"):
         grid.run(described, policies={"lazy": Lazy})
 

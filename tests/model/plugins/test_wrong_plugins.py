@@ -65,7 +65,7 @@ METHODS = {
 KEYS = {
     "policy": "vos.0.clusters.0.policy",
     "selection": "vos.0.selection",
-    "forwarding": "protocol.when_busy",
+    "forwarding": "protocol.forwarding",
     "discount": "protocol.discount",
     "overlay": "protocol.information",
     "jobs": "vos.0.workload",
@@ -268,7 +268,7 @@ def test_a_wrong_name_or_setting_is_an_input_error(
         "    def __init__(self, *, most: Annotated[int, Field(ge=1)] = 1): pass\n"
         "    def plan(self, view, now): pass\n"
     )
-    cluster = {"policy": policy, "processors": 2}
+    cluster = {"policy": policy, "cpus": 2}
     vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": [{"run_s": 10}]}}
     with pytest.raises(InputError) as failed:
         grid.load_scenario({"name": "small", "vos": [vo]})
@@ -279,7 +279,7 @@ def test_a_wrong_name_or_setting_is_an_input_error(
 
 def test_a_broken_file_is_reported_with_its_line() -> None:
     Path("mine.py").write_text("import numpy\nimport nothing_of_that_name\n")
-    vo = {"name": "a", "clusters": [{"processors": 1, "policy": "mine.py:Mine"}]}
+    vo = {"name": "a", "clusters": [{"cpus": 1, "policy": "mine.py:Mine"}]}
     with pytest.raises(InputError, match=r"nothing_of_that_name.*mine\.py:2"):
         grid.load_scenario({"vos": [vo | {"workload": {"jobs": [{"run_s": 1}]}}]})
 
@@ -298,14 +298,14 @@ def test_a_metric_has_a_name_of_its_own(metrics: Any, field: str) -> None:
     text = "\n".join(f"def {name}(results, directory): return 1" for name in names)
     for file in ("mine.py", "two.py"):
         Path(file).write_text(f"{text}\ndef queued(results, directory, cluster, edges_us): return")
-    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": [{"run_s": 1}]}}
+    vo = {"name": "a", "clusters": [{"cpus": 1}], "workload": {"jobs": [{"run_s": 1}]}}
     with pytest.raises(InputError) as failed:
         grid.load_scenario({"vos": [vo], "metrics": metrics})
     assert [error.field for error in failed.value.errors] == [field]
 
 
 def test_a_name_of_a_built_in_plugin_and_an_unknown_kind_are_refused() -> None:
-    vo = {"name": "a", "clusters": [{"processors": 1}], "workload": {"jobs": [{"run_s": 1}]}}
+    vo = {"name": "a", "clusters": [{"cpus": 1}], "workload": {"jobs": [{"run_s": 1}]}}
     with pytest.raises(InputError, match=r"policies.easy: found"):
         grid.run({"vos": [vo]}, policies={"easy": object})
     with pytest.raises(InputError, match="folders: found 'folders'"):
@@ -333,7 +333,7 @@ def test_a_gang_policy_may_ignore_a_feature_that_a_cluster_requests() -> None:
         f"{HEAD}class Mine(GangPolicy):\n    ignores = ('machine outages',)\n"
     )
     faults = {"heal_s": 9, "machine_outages": [{"vo": "a", "at_s": 5, "for_s": 1}]}
-    clusters = [{"processors": 1, "policy": "mine.py:Mine"}]
+    clusters = [{"cpus": 1, "policy": "mine.py:Mine"}]
     vos = [{"name": "a", "clusters": clusters, "workload": {"jobs": [{"run_s": 10}]}}]
     with pytest.raises(InputError, match=r"mine.py:Mine .* machine outages"):
         grid.load_scenario({"vos": vos, "faults": faults})

@@ -96,7 +96,7 @@ def seconds(results, directory, cluster, edges_us):
 
 def scenario(policy: Any = "mine.py:Largest", **more: Any) -> dict[str, Any]:
     """Three jobs on two machines under `policy`."""
-    jobs = [{"run_s": 10, "processors": number} for number in (1, 2, 2)]
+    jobs = [{"run_s": 10, "cpus": number} for number in (1, 2, 2)]
     cluster = {"policy": policy, "machines": [{"count": 2, "cpus": 2}]}
     vo = {"name": "one", "clusters": [cluster], "workload": {"jobs": jobs}}
     return {"name": "small", "vos": [vo], **more}
@@ -105,7 +105,7 @@ def scenario(policy: Any = "mine.py:Largest", **more: Any) -> dict[str, Any]:
 def everything() -> dict[str, Any]:
     """A scenario with a plugin of the file for most kinds."""
     described = scenario(
-        protocol={"when_busy": "mine.py:stay"},
+        protocol={"forwarding": "mine.py:stay"},
         metrics={
             "job": ["mine.py:double"],
             "vo": ["mine.py:widest"],
@@ -119,6 +119,6 @@ def everything() -> dict[str, Any]:
     gangs = {"policy": {"name": "mine.py:SmallestGang", "settings": {"mine": 2, "aging": 3}}}
     gangs["machines"] = [{"count": 2}]  # type: ignore[assignment]
     gangs["processor_choice"] = "mine.py:Fewest"
-    work = {"jobs": [{"run_s": 1, "processors": 2}]}
+    work = {"jobs": [{"run_s": 1, "cpus": 2}]}
     described["vos"].append({"name": "two", "clusters": [gangs], "workload": work})
     return described
