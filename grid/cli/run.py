@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grid.cli.endings import ExitCode, endings, naming_folder, naming_options, wrong
-from grid.cli.export import FILES
 from grid.cli.options import (
     NO_EVENTS,
     Address,
@@ -275,6 +274,7 @@ def _watcher(display: Display, page: Watcher | None, is_live: bool) -> Watcher |
 
 def _say(finished: Run, folder: Path) -> None:
     """The table of a run, what it cost, and where its results are."""
+    from grid.integrations.export.formats import Format
     from grid.results.run_folder import REPORT
     from grid.results.summary import measured_line, print_summary
 
@@ -298,7 +298,9 @@ def _say(finished: Run, folder: Path) -> None:
         typer.echo(f"digest {manifest['digest']}")
     typer.echo(f"results in {folder}")
     typer.echo(f"report: grid report {folder}")
-    if older := [name for name in (REPORT, *FILES.values()) if (folder / name).exists()]:
+    if older := [
+        name for name in (REPORT, *(one.file for one in Format)) if (folder / name).exists()
+    ]:
         typer.echo(f"older than this run: {', '.join(older)}")
     if live is not None and live.get("interrupted"):
         raise typer.Exit(ExitCode.INTERRUPTED)

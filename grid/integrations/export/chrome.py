@@ -1,4 +1,4 @@
-"""A run as trace events in JSON, for chrome://tracing and all that reads that format.
+"""A run as trace events in JSON, for chrome://tracing and other readers of that format.
 
 The same as the trace of Perfetto: VOs are processes, lanes of clusters or machines are threads,
 jobs are complete events, forwarding is a flow, queues and CPUs in use are counters.
@@ -13,20 +13,18 @@ from typing import IO, Any
 
 import numpy as np
 
-from grid.integrations.export.counters import counters
-from grid.integrations.export.schedule import Schedule, in_parts
-from grid.integrations.export.tracks import Layout, layout, track_name
+from grid.integrations.export.schedule import Schedule, counters, forwarded_or_idle, in_parts
+from grid.integrations.export.tracks import Layout, layout
 
 SUBMITTED = 1
-"""The thread of each VO on which jobs stand that were forwarded or did not run."""
+"""The thread of each VO with its jobs that were forwarded or did not run."""
 
 
 def write_chrome(schedule: Schedule, folder: Path, file: IO[bytes]) -> None:
     """Write the trace of the run in `folder`."""
-    plan = layout(schedule)
     file.write(b'{"displayTimeUnit": "ms", "traceEvents": [')
     before = b"\n"
-    for part in _parts(schedule, folder, plan):
+    for part in _parts(schedule, folder, layout(schedule)):
         if part:
             file.write(before + ",\n".join(map(json.dumps, part)).encode())
             before = b",\n"
@@ -37,12 +35,10 @@ def _parts(schedule: Schedule, folder: Path, plan: Layout) -> Iterator[list[dict
     yield list(_names(schedule, plan))
     lane_vo = np.zeros(plan.lanes, np.int64)
     for track in plan.tracks:
-        lanes = slice(track.first_lane, track.first_lane + track.lanes)
-        lane_vo[lanes] = schedule.clusters[track.cluster][0]
+        lane_vo[track.first_lane : track.first_lane + track.lanes] = track.vo
     for part in in_parts(np.arange(len(plan.rows))):
         yield list(_jobs(schedule, plan.rows[part], plan.lane[part], lane_vo))
-    chosen = np.flatnonzero((schedule.hops > 0) | ~schedule.ran)
-    for rows in in_parts(chosen):
+    for rows in in_parts(forwarded_or_idle(schedule)):
         yield list(_submitted(schedule, rows))
     for one in counters(schedule, folder):
         pairs = zip(one.time_us.tolist(), one.values.tolist(), strict=True)
@@ -51,18 +47,15 @@ def _parts(schedule: Schedule, folder: Path, plan: Layout) -> Iterator[list[dict
 
 
 def _names(schedule: Schedule, plan: Layout) -> Iterator[dict[str, Any]]:
+    def named(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+        return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+
     for place, name in enumerate(schedule.vos):
-        yield _named("process_name", place + 1, 0, name)
-        yield _named("thread_name", place + 1, SUBMITTED, "forwarded, or did not run")
+        yield named("process_name", place + 1, 0, name)
+        yield named("thread_name", place + 1, SUBMITTED, "forwarded, or did not run")
     for track in plan.tracks:
-        pid = schedule.clusters[track.cluster][0] + 1
-        for lane in range(track.lanes):
-            tid = _thread(track.first_lane + lane)
-            yield _named("thread_name", pid, tid, track_name(schedule, track))
-
-
-def _named(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+        for lane in range(track.first_lane, track.first_lane + track.lanes):
+            yield named("thread_name", track.vo + 1, _thread(lane), track.name)
 
 
 def _thread(lane: int) -> int:
@@ -96,9 +89,9 @@ def _submitted(schedule: Schedule, rows: Any) -> Iterator[dict[str, Any]]:
     columns = (schedule.number, schedule.vo, schedule.submit_us, schedule.hops, schedule.ran)
     values = [column[rows].tolist() for column in columns]
     for row, number, vo, submit, hops, ran in zip(rows.tolist(), *values, strict=True):
-        said = "forwarded" if ran else "did not run"
+        what = "forwarded" if ran else "did not run"
         event = {"cat": schedule.vos[vo], "pid": vo + 1, "tid": SUBMITTED, "ts": submit}
         args = {"hops": hops}
-        yield {**event, "ph": "i", "s": "t", "name": f"job {number} {said}", "args": args}
+        yield {**event, "ph": "i", "s": "t", "name": f"job {number} {what}", "args": args}
         if ran:
             yield {**event, "ph": "s", "name": "forwarded", "id": row}

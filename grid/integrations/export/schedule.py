@@ -1,11 +1,11 @@
-"""The schedule of a run as columns of microseconds, read from its folder a part at a time."""
+"""The schedule of a run as columns of microseconds, and levels over time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,28 +13,25 @@ import pyarrow.compute
 import pyarrow.parquet
 
 from grid.lab.report.run_data import read_metrics
-from grid.model.arrays import Bools, Ints
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import InputError, input_error
 from grid.model.time import SECOND_US
+from grid.results.belief_ages import belief_ages
+from grid.results.event_reading import EventFile
+from grid.results.run_folder import EVENTS_FILE
 
-EXPECTED = "a table of jobs of a run"
 ROWS_AT_A_TIME = 262_144
 NEVER_US = -1
-_TIMES = ("submission_time", "assigned_time", "starting_time", "finish_time", "requested_time")
-_WHOLES = {
-    "job_id": np.int64, "requested_number_of_resources": np.int32, "machine": np.int32,
-    "hops": np.int16, "user": np.int64,
-}  # fmt: skip
-_OF_NO_TRACE = ("user", "requested_time")
-_NAMES = ("vo", "executed_vo", "cluster", "state")
+MAX_POINTS = 20_000
+"""Of a counter; one with more changes shows the highest of neighbouring values."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Schedule:
-    """What became of jobs, every column of shape (jobs,), in the order of jobs.parquet.
+    """The outcome of jobs, every column of shape (jobs,), in the order of jobs.parquet.
 
     `vo` and `executed_vo` are positions in `vos`, `cluster` in `clusters`, which are (position of
-    the VO, name); -1 where the job did not run. Times are microseconds, -1 for none. `state` is a
+    the VO, name); -1 if the job did not run. Times are microseconds, -1 for none. `state` is a
     position in `states`. `machine` is the number of a machine in its cluster, -1: not one.
     """
 
@@ -67,107 +64,146 @@ class Schedule:
 
 
 def read_schedule(folder: Path, *, for_traces: bool = False) -> Schedule:
-    """The schedule of the run in `folder`. Raises InputError where it is missing or broken.
+    """The schedule of the run in `folder`. Raises InputError if it is missing or broken.
 
-    Traces need no users and no estimates: these are -1 `for_traces`, and take no memory.
+    Columns are read one by one. Users and estimates are -1 and take no memory `for_traces`.
     """
     path = folder / "jobs.parquet"
     vos = tuple(read_metrics(folder / "metrics.json")["vos"])
     if not path.is_file():
-        raise _wrong(path, "no such file")
+        raise _broken(path, "no such file")
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
-            return _read(file, vos, _OF_NO_TRACE if for_traces else ())
+            return _read(file, vos, for_traces)
     except (OSError, KeyError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise _not_read(path, error) from None
+        raise not_read(path, error) from None
 
 
-def read_jobs(path: Path, columns: list[str]) -> pa.Table:
-    """Some columns of jobs.parquet as they are. Raises InputError."""
-    try:
-        return pyarrow.parquet.read_table(path, columns=columns)
-    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
-        raise _not_read(path, error) from None
+def _broken(path: Path, found: str) -> InputError:
+    return input_error("", found, "a table of jobs of a run", str(path))
 
 
-def _wrong(path: Path, found: str) -> InputError:
-    return input_error("", found, EXPECTED, str(path))
-
-
-def _not_read(path: Path, error: Exception) -> InputError:
+def not_read(path: Path, error: Exception) -> InputError:
+    """The error of a table that cannot be read."""
     is_broken = isinstance(error, pa.ArrowException) or not str(error)
-    return _wrong(path, "a broken file" if is_broken else str(error).splitlines()[0])
+    return _broken(path, "a broken file" if is_broken else str(error).splitlines()[0])
 
 
-class _Names:
-    """Positions of names, in the order in which they come, after some that are known."""
+def _read(file: pyarrow.parquet.ParquetFile, vos: tuple[str, ...], for_traces: bool) -> Schedule:
+    count = file.metadata.num_rows
 
-    def __init__(self, known: Sequence[str] = ()) -> None:
-        self.of: dict[str, int] = {name: place for place, name in enumerate(known)}
+    def chunks(name: str) -> Iterator[pa.Array]:
+        for batch in file.iter_batches(ROWS_AT_A_TIME, columns=[name]):
+            yield batch[name]
 
-    def positions(self, column: pa.Array) -> Ints:
-        """The positions of a column of names; -1 for null."""
-        packed = column.dictionary_encode() if pa.types.is_string(column.type) else column
-        names = packed.dictionary.to_pylist()
-        places = np.array([self.of.setdefault(name, len(self.of)) for name in names] + [-1])
-        indices = packed.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
-        found: Ints = places[indices]
-        return found
+    def joined(parts: Iterator[Ints], kind: type = np.int64) -> Ints:
+        column, first = np.empty(count, kind), 0
+        for part in parts:
+            column[first : first + len(part)] = part
+            first += len(part)
+        return column
 
+    def integers(name: str, kind: type) -> Ints:
+        return joined((_integers(part) for part in chunks(name)), kind)
 
-def _read(
-    file: pyarrow.parquet.ParquetFile, vos: tuple[str, ...], without: tuple[str, ...]
-) -> Schedule:
-    rows = file.metadata.num_rows
-    named = {name: _Names(vos if name in ("vo", "executed_vo") else ()) for name in _NAMES}
-    columns: dict[str, Any] = {name: np.empty(rows, np.int64) for name in _TIMES}
-    columns |= {name: np.empty(rows, kind) for name, kind in _WHOLES.items()}
-    columns |= {name: np.empty(rows, np.int32) for name in _NAMES}
-    columns |= {name: np.broadcast_to(np.int64(-1), rows) for name in without}
-    first = 0
-    wanted = [name for name in columns if name not in without]
-    for batch in file.iter_batches(ROWS_AT_A_TIME, columns=wanted):
-        part = slice(first, first + len(batch))
-        for name in (one for one in _TIMES if one in wanted):
-            columns[name][part] = _microseconds(batch[name])
-        for name in (one for one in _WHOLES if one in wanted):
-            whole = pyarrow.compute.cast(batch[name], pa.int64()).fill_null(-1)
-            columns[name][part] = whole.to_numpy(zero_copy_only=False)
-        for name in _NAMES:
-            columns[name][part] = named[name].positions(batch[name])
-        first = part.stop
-    if len(named["vo"].of) > len(vos) or len(named["executed_vo"].of) > len(vos):
+    def times(name: str) -> Ints:
+        return joined(map(_microseconds, chunks(name)))
+
+    def names(name: str, known: list[str]) -> Ints:
+        """Positions in `known`, which grows by names that it lacks; -1 for null."""
+        return joined((_positions(part, known) for part in chunks(name)), np.int32)
+
+    owners, hosts, clusters, states = [*vos], [*vos], list[str](), list[str]()
+    vo, executed = names("vo", owners), names("executed_vo", hosts)
+    if len(owners) > len(vos) or len(hosts) > len(vos):
         raise ValueError("a VO that metrics.json does not have")
-    return _schedule(columns, vos, list(named["cluster"].of), tuple(named["state"].of))
+    cluster = names("cluster", clusters)
+    # Clusters of two VOs may have one name: a cluster is a VO and a name.
+    pairs = np.where(
+        (executed < 0) | (cluster < 0), -1, executed.astype(np.int64) * len(clusters) + cluster
+    )
+    found = np.unique(pairs[pairs >= 0])
+    none = np.broadcast_to(np.int64(-1), count)
+    state = names("state", states)
+    return Schedule(
+        vos=vos,
+        clusters=tuple((int(one) // len(clusters), clusters[int(one) % len(clusters)])
+                       for one in found),
+        states=tuple(states),
+        vo=vo,
+        number=integers("job_id", np.int64),
+        user=none if for_traces else integers("user", np.int64),
+        processors=integers("requested_number_of_resources", np.int32),
+        hops=integers("hops", np.int16),
+        state=state,
+        executed_vo=executed,
+        cluster=np.where(pairs < 0, -1, np.searchsorted(found, pairs)).astype(np.int32),
+        machine=integers("machine", np.int32),
+        submit_us=times("submission_time"),
+        assigned_us=times("assigned_time"),
+        start_us=times("starting_time"),
+        end_us=times("finish_time"),
+        estimate_us=none if for_traces else times("requested_time"),
+    )  # fmt: skip
+
+
+def _integers(column: pa.Array) -> Ints:
+    filled = pyarrow.compute.cast(column, pa.int64()).fill_null(-1)
+    values: Ints = filled.to_numpy(zero_copy_only=False)
+    return values
 
 
 def _microseconds(column: pa.Array) -> Ints:
     seconds = column.fill_null(float("nan")).to_numpy(zero_copy_only=False)
     known = np.isfinite(seconds)
-    # Floats name every microsecond of some centuries, so the nearest one is the one meant.
+    # Doubles resolve every microsecond of some centuries, so the nearest one is exact.
     times: Ints = np.where(known, np.rint(np.where(known, seconds, 0) * SECOND_US), NEVER_US)
     return times.astype(np.int64)
 
 
-def _schedule(
-    columns: dict[str, Any], vos: tuple[str, ...], names: list[str], states: tuple[str, ...]
-) -> Schedule:
-    """Clusters of two VOs may have one name: a cluster is a VO and a name."""
-    executed, name = columns["executed_vo"], columns["cluster"]
-    pairs = np.where((executed < 0) | (name < 0), -1, executed.astype(np.int64) * len(names) + name)
-    found = np.unique(pairs[pairs >= 0])
-    cluster: Any = np.where(pairs < 0, -1, np.searchsorted(found, pairs)).astype(np.int32)
-    clusters = tuple((int(one) // len(names), names[int(one) % len(names)]) for one in found)
-    return Schedule(
-        vos, clusters, states, columns["vo"], columns["job_id"], columns["user"],
-        columns["requested_number_of_resources"], columns["hops"], columns["state"], executed,
-        cluster, columns["machine"], columns["submission_time"], columns["assigned_time"],
-        columns["starting_time"], columns["finish_time"], columns["requested_time"],
-    )  # fmt: skip
+def _positions(column: pa.Array, known: list[str]) -> Ints:
+    packed = column.dictionary_encode() if pa.types.is_string(column.type) else column
+    names = packed.dictionary.to_pylist()
+    known += [name for name in names if name not in known]
+    places = np.array([known.index(name) for name in names] + [-1])
+    found: Ints = places[packed.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)]
+    return found
+
+
+class Counter(NamedTuple):
+    """A value of a VO over time: `values` from each of `time_us` on."""
+
+    vo: int
+    name: str
+    unit: str
+    time_us: Ints
+    values: Floats
+
+
+def counters(schedule: Schedule, folder: Path) -> Iterator[Counter]:
+    """Queue and CPUs in use of each cluster; of a run with events, the age of information.
+
+    That is the age of the state on which a Local Scheduler chose a resource of another VO.
+    """
+    for cluster, (vo, name) in enumerate(schedule.clusters):
+        for title, unit, (times, levels) in (
+            ("queued jobs", "jobs", queue_levels(schedule, cluster)),
+            ("CPUs in use", "CPUs", busy_levels(schedule, cluster)),
+        ):
+            times, levels = thinned(times, levels)
+            yield Counter(vo, f"{name}: {title}", unit, times, levels.astype(np.float64))
+    if not (folder / EVENTS_FILE).is_file():
+        return
+    times, vos, ages = belief_ages(EventFile(folder), schedule.vos)
+    for vo in range(len(schedule.vos)):
+        mine = vos == vo
+        if mine.any():
+            time_us, age_us = thinned(times[mine], ages[mine])
+            yield Counter(vo, "age of information", "s", time_us, age_us / SECOND_US)
 
 
 def queue_levels(schedule: Schedule, cluster: int) -> tuple[Ints, Ints]:
-    """When the queue of a cluster changed, and how many jobs waited there from then on.
+    """When the queue of a cluster changed, and how many jobs waited from then on.
 
     A job waits from its assignment to its first start. One that never started is in no queue.
     """
@@ -196,20 +232,22 @@ def _levels(begin: Ints, end: Ints, weight: Ints) -> tuple[Ints, Ints]:
     return times[last], np.cumsum(steps)[last]
 
 
-def thinned(times: Ints, levels: Ints, most: int) -> tuple[Ints, Ints]:
-    """At most so many of the levels: of each group of neighbours the highest, at its first time.
-
-    So the highest of all stays, and what is between two groups may be lower than shown.
-    """
+def thinned(times: Ints, levels: Ints, most: int = MAX_POINTS) -> tuple[Ints, Ints]:
+    """At most `most` levels: of each group of neighbours the highest, at its first time."""
     if len(times) <= most:
         return times, levels
     starts = np.arange(0, len(times), -(-len(times) // most))
-    # The last level stays as it is: it is how the run ended.
+    # The last level is kept: it is how the run ended.
     starts = np.union1d(starts, [len(times) - 1])
     return times[starts], np.maximum.reduceat(levels, starts)
 
 
-def in_parts(rows: Ints, size: int = ROWS_AT_A_TIME) -> Iterator[Ints]:
-    """The rows, so many at a time."""
-    for first in range(0, len(rows), size):
-        yield rows[first : first + size]
+def in_parts(rows: Ints) -> Iterator[Ints]:
+    """The rows, ROWS_AT_A_TIME at a time."""
+    for first in range(0, len(rows), ROWS_AT_A_TIME):
+        yield rows[first : first + ROWS_AT_A_TIME]
+
+
+def forwarded_or_idle(schedule: Schedule) -> Any:
+    """The rows of jobs that were forwarded or did not run."""
+    return np.flatnonzero((schedule.hops > 0) | ~schedule.ran)

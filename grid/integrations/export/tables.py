@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from grid import __version__
-from grid.integrations.export.schedule import Schedule, in_parts, read_jobs
+from grid.integrations.export.schedule import Schedule, in_parts, not_read
 from grid.lab.report.run_data import read_metrics
 from grid.model.arrays import Ints
 from grid.model.errors import input_error
@@ -29,7 +29,7 @@ PHASES = ("unassigned", "queued", "running")
 
 
 def write_phases(schedule: Schedule, file: IO[bytes]) -> None:
-    """A row for each phase of each job that ran: `grid.results.definitions` has them."""
+    """Write a row for each phase of each job that ran; columns as in `grid.results.definitions`."""
     writer = None
     for rows in in_parts(np.flatnonzero(schedule.ran)):
         table = _phases(schedule, rows)
@@ -72,13 +72,12 @@ def _named(positions: Ints, names: Any) -> pa.Array:
 
 
 def write_swf(schedule: Schedule, path: Path, run: Path) -> int:
-    """The jobs in SWF, in whole seconds, as the format has them; estimates are rounded up.
+    """Write the jobs in SWF, in seconds; estimates are rounded up.
 
-    Gives how many ran longer than they requested, as jobs may that were stopped or ran on slow
-    machines: estimates are at 1,000 MIPS.
-
-    Numbers are given anew, from 1, in the order of submission. Status: 1 completed, 0 failed, 5
-    did not run. Group and queue: VO of the user, and VO where it ran. Partition: the cluster.
+    Jobs are renumbered from 1 in the order of submission. Status: 1 completed, 0 failed, 5 did not
+    run. Group and queue: VO of the user, and VO where it ran. Partition: the cluster. Returns how
+    many jobs ran longer than they requested: they were preempted or ran on machines of less than
+    1,000 MIPS, for which estimates are given.
     """
     order = np.lexsort((schedule.number, schedule.vo, schedule.submit_us))
     ran = schedule.ran[order]
@@ -111,7 +110,7 @@ def write_swf(schedule: Schedule, path: Path, run: Path) -> int:
 
 
 def _whole_seconds(times_us: Ints) -> Ints:
-    """Microseconds of the nearest second; -1 where there is no time."""
+    """Microseconds of the nearest second; -1 for no time."""
     seconds = (times_us + SECOND_US // 2) // SECOND_US * SECOND_US
     return np.where(times_us < 0, -1, seconds)
 
@@ -122,7 +121,7 @@ def _statuses(schedule: Schedule, order: Ints, ran: Any) -> Ints:
 
 
 def _users(schedule: Schedule) -> Ints:
-    """Users of all VOs, numbered through the grid from 1; -1 where none is named."""
+    """Users of all VOs, numbered through the grid from 1; -1 for none."""
     pairs = np.stack([schedule.vo, schedule.user], axis=1)
     _, number = np.unique(pairs, axis=0, return_inverse=True)
     return np.where(schedule.user < 0, -1, number.ravel() + 1)
@@ -131,7 +130,7 @@ def _users(schedule: Schedule) -> Ints:
 def _header(schedule: Schedule, run: Path) -> dict[str, str]:
     cpus = (earlier_run(run) or {}).get("cpus")
     partitions = [
-        f"Partition: {place + 1} {schedule.vos[vo]}/{cluster}"
+        f"{place + 1} {schedule.vos[vo]}/{cluster}"
         for place, (vo, cluster) in enumerate(schedule.clusters)
     ]
     groups = [f"{place + 1} {vo}" for place, vo in enumerate(schedule.vos)]
@@ -144,14 +143,14 @@ def _header(schedule: Schedule, run: Path) -> dict[str, str]:
         **({"MaxProcs": f"{cpus}"} if isinstance(cpus, int) else {}),
         "Note": "Groups are VOs of users, queues are VOs where jobs ran.",
         "Group": "\n".join(groups),
-        "Partition": "\n".join(one.removeprefix("Partition: ") for one in partitions),
+        "Partition": "\n".join(partitions),
     }
 
 
 def check_batsim(folder: Path) -> None:
-    """Raises InputError where Batsim's files cannot be written to `folder`, or replace others.
+    """Raises InputError if Batsim's files cannot be written to `folder`, or would replace others.
 
-    Both of them are there, and no run is, where a run was exported before.
+    An earlier export has left both of them, and no run.
     """
     check_place(folder)
     there = [name for name in BATSIM_FILES if (folder / name).exists()]
@@ -161,12 +160,16 @@ def check_batsim(folder: Path) -> None:
 
 
 def write_batsim(folder: Path, run: Path) -> None:
-    """Batsim's `jobs.csv` and `schedule.csv` of the run in `run`, in `folder`, which is there.
+    """Write Batsim's `jobs.csv` and `schedule.csv` of the run in `run` to the existing `folder`.
 
-    Raises InputError where no job ran: Evalys reads no such table.
+    Raises InputError if no job ran: Evalys cannot read such a table.
     """
     metrics, manifest = read_metrics(run / "metrics.json"), earlier_run(run) or {}
-    table = read_jobs(run / "jobs.parquet", list(BATSIM_COLUMNS))
+    path = run / "jobs.parquet"
+    try:
+        table = pyarrow.parquet.read_table(path, columns=list(BATSIM_COLUMNS))
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        raise not_read(path, error) from None
     if not table["starting_time"].null_count < len(table):
         raise input_error(
             "--to", "batsim for a run in which no job ran", "a run with one", str(run)
@@ -188,12 +191,13 @@ def _plain(kind: pa.DataType) -> pa.DataType:
 
 
 def _one_of(metrics: Mapping[str, Any], manifest: Any, table: pa.Table) -> dict[str, Any]:
-    """The one row of schedule.csv, of all jobs: figures of a run may leave out its warm-up."""
-    states = table["final_state"].cast(pa.string())
-    killed = sum(count for state, count in _counts(states) if state.startswith("COMPLETED_WALL"))
+    """The row of schedule.csv, over all jobs: metrics of a run may exclude its warm-up."""
+    counts = table["final_state"].cast(pa.string()).value_counts().to_pylist()
+    ended = {one["values"]: one["counts"] for one in counts}
+    killed = sum(count for state, count in ended.items() if state.startswith("COMPLETED_WALL"))
+    rejected = ended.get("REJECTED", 0)
     submitted, done = len(table), int(table["success"].to_numpy().sum())
-    rejected = sum(count for state, count in _counts(states) if state == "REJECTED")
-    began, ended = table["submission_time"].to_numpy().min(), table["finish_time"].drop_null()
+    began, last = table["submission_time"].to_numpy().min(), table["finish_time"].drop_null()
 
     def of(name: str) -> tuple[Any, Any]:
         column = table[name].drop_null().to_numpy()
@@ -208,7 +212,7 @@ def _one_of(metrics: Mapping[str, Any], manifest: Any, table: pa.Table) -> dict[
         "nb_jobs_killed": killed,
         "nb_jobs_rejected": rejected,
         "success_rate": done / submitted,
-        "makespan": round(float(ended.to_numpy().max() - began), 6),
+        "makespan": round(float(last.to_numpy().max() - began), 6),
         "mean_waiting_time": waits[0],
         "max_waiting_time": waits[1],
         "mean_turnaround_time": turnarounds[0],
@@ -218,8 +222,3 @@ def _one_of(metrics: Mapping[str, Any], manifest: Any, table: pa.Table) -> dict[
         "simulation_time": manifest.get("wall_seconds", ""),
         "consumed_joules": metrics["grid"].get("energy_j", ""),
     }
-
-
-def _counts(states: pa.ChunkedArray) -> Iterator[tuple[str, int]]:
-    for one in states.value_counts().to_pylist():
-        yield one["values"], one["counts"]

@@ -1,0 +1,93 @@
+"""The formats of `grid export`, and the function that writes one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from enum import StrEnum
+from pathlib import Path
+
+from grid.model.errors import input_error
+from grid.model.extras import need
+
+
+class Format(StrEnum):
+    """A format and the name of its file; of `batsim` that of a folder."""
+
+    file: str
+
+    def __new__(cls, name: str, file: str) -> Format:
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.file = file
+        return member
+
+    PERFETTO = "perfetto", "trace.pftrace"
+    CHROME = "chrome", "trace.json"
+    PAJE = "paje", "trace.paje"
+    PARQUET = "parquet", "phases.parquet"
+    SWF = "swf", "schedule.swf"
+    BATSIM = "batsim", "batsim"
+
+
+TRACES = (Format.PERFETTO, Format.CHROME, Format.PAJE)
+
+
+def export_run(folder: Path, to: Format, target: Path) -> int:
+    """Write the run in `folder` to `target`, whole or not at all.
+
+    Returns how many jobs of an SWF log ran longer than they requested. Raises InputError and
+    MissingExtra.
+    """
+    from grid.lab.store import refuse_sweep
+    from grid.results.run_folder import check_file
+
+    if not folder.is_dir():
+        found = "a file" if folder.exists() else "no such folder"
+        raise input_error("", found, "the folder of a run", str(folder))
+    refuse_sweep(folder)
+    if to is Format.PERFETTO:
+        need(f"--to {to.value}", "perfetto", "perfetto")
+    from grid.integrations.export import chrome, paje, perfetto, tables
+    from grid.integrations.export.schedule import read_schedule
+
+    if to is Format.BATSIM:
+        tables.check_batsim(target)
+        with _replacing(target) as partial:
+            tables.write_batsim(partial, folder)
+        return 0
+    check_file(target, "--out", Path(to.file).suffix, replaced=True)
+    schedule = read_schedule(folder, for_traces=to in TRACES)
+    if to is Format.SWF:
+        return tables.write_swf(schedule, target, folder)
+    # A symbolic link stays one, to the new file.
+    target = target.resolve()
+    with _replacing(target.parent) as partial, (partial / target.name).open("wb") as file:
+        if to is Format.PERFETTO:
+            perfetto.write_perfetto(schedule, folder, file)
+        elif to is Format.CHROME:
+            chrome.write_chrome(schedule, folder, file)
+        elif to is Format.PAJE:
+            paje.write_paje(schedule, folder, file)
+        else:
+            tables.write_phases(schedule, file)
+    return 0
+
+
+@contextmanager
+def _replacing(folder: Path) -> Iterator[Path]:
+    """A folder to write into, whose files move to `folder` if no error is raised."""
+    was_there = folder.is_dir()
+    folder.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=".", suffix=".partial", dir=folder))
+    try:
+        yield partial
+        for path in sorted(partial.iterdir()):
+            path.replace(folder / path.name)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+        if not was_there:
+            with suppress(OSError):  # It is not empty after a success.
+                folder.rmdir()
