@@ -24,48 +24,36 @@ _IMPORTED = re.compile(rb"^from (\S+) import", re.MULTILINE)
 
 
 def keep_apart(root: Path) -> None:
-    """Have numba use a folder for the sources below `root` as they are.
+    """Set NUMBA_CACHE_DIR to a folder for the kernel modules below `root` as they are.
 
-    It is in the folder that NUMBA_CACHE_DIR names, else beside the sources, else, where nothing
-    can be written there, in the user's cache. Without any of these it is a folder that is removed
-    when this process ends. What this process starts uses it, too.
+    It is below the folder that NUMBA_CACHE_DIR names, else next to the sources, else, if they are
+    read-only, in the user's cache, else a temporary folder of this process. Child processes use it.
     """
     given = os.environ.get("NUMBA_CACHE_DIR")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "grid"
-    if given:
-        place = Path(given)
-    elif os.access(root, os.W_OK):
-        place = root / "__pycache__"
-    elif _can_be_made(cache):
-        place = cache
-    else:
-        place = _until_the_end()
+    parent = Path(given) if given else _writable(root)
     name = state_of(root)
-    if place.name == name:
+    if parent.name == name:
         return
-    folder = place / name
-    if not folder.exists():
-        _drop_old(folder.parent)
-    os.environ["NUMBA_CACHE_DIR"] = str(folder)
+    if not (parent / name).exists():
+        _drop_old(parent)
+    os.environ["NUMBA_CACHE_DIR"] = str(parent / name)
     if "numba" in sys.modules:
-        sys.modules["numba"].config.CACHE_DIR = str(folder)
+        sys.modules["numba"].config.CACHE_DIR = str(parent / name)
 
 
-def _can_be_made(folder: Path) -> bool:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
-        return False
-    return os.access(folder, os.W_OK)
-
-
-def _until_the_end() -> Path:
-    """A folder of this process, which takes it along when it ends."""
+def _writable(root: Path) -> Path:
+    if os.access(root, os.W_OK):
+        return root / "__pycache__"
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "grid"
+    with suppress(OSError):
+        cache.mkdir(parents=True, exist_ok=True)
+        if os.access(cache, os.W_OK):
+            return cache
     folder = Path(tempfile.mkdtemp(prefix="grid-"))
     owner = os.getpid()
 
     def remove() -> None:
-        # A process that was forked has the same to do at its end.
+        # A forked child runs the same exit handlers.
         if os.getpid() == owner:
             shutil.rmtree(folder, ignore_errors=True)
 
@@ -76,9 +64,8 @@ def _until_the_end() -> Path:
 def state_of(root: Path) -> str:
     """The name of the cache folder for the kernel modules below `root` as they are.
 
-    Hashed are the contents of all modules with compiled functions and of the modules that they
-    import by name: numba compiles their constants and functions into its callers. An edit anywhere
-    else keeps the folder.
+    It hashes the modules with compiled functions and the modules that they import from, whose
+    constants and functions numba compiles into its callers. Other edits keep the folder.
     """
     package = root.name
     contents = {path: path.read_bytes() for path in sorted(root.rglob("*.py"))}
@@ -98,16 +85,16 @@ def state_of(root: Path) -> str:
 
 
 def kept_text(name: str, make: Callable[[], str]) -> str:
-    """What `make` gives, or what it gave to an earlier process under that name."""
+    """The result of `make`, or what an earlier process stored under that name."""
     folder = Path(os.environ["NUMBA_CACHE_DIR"])
     with suppress(OSError, UnicodeDecodeError):
-        # A machine that went down may have left it empty.
+        # Empty after a crash of the machine.
         if kept := (folder / name).read_text(encoding="utf-8"):
             return kept
     text = make()
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all, for others may read it now.
+        # Atomic, since other processes may read it now.
         with tempfile.TemporaryDirectory(dir=folder) as fresh:
             written = Path(fresh) / name
             written.write_text(text, encoding="utf-8")
@@ -116,7 +103,7 @@ def kept_text(name: str, make: Callable[[], str]) -> str:
 
 
 def _drop_old(folder: Path) -> None:
-    """Remove what other states have left, but for new ones, which may be in use."""
+    """Remove folders of other contents that no process has written to for a day."""
     for other in folder.glob("compiled-*"):
         if time.time() - other.stat().st_mtime > UNUSED_SECONDS:
             shutil.rmtree(other, ignore_errors=True)

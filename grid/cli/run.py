@@ -222,7 +222,6 @@ def _run_one(
     from grid.config.load import load_scenario
     from grid.config.shipped import find
     from grid.results.run_folder import beside_a_whole_one, check_folder
-    from grid.runtime.compiling import compiling_ahead
     from grid.runtime.progress import RunProgress, display_on
     from grid.runtime.run import Stalled, execute, save
 
@@ -235,20 +234,19 @@ def _run_one(
         how |= {"live": _live(folder, *pace) if pace is not None else None}
         how |= {"progress": RunProgress(display), "stage": display.stage}
         page = page_that_says() if how.pop("watch") else nullcontext()
-        with compiling_ahead() as how["compiling"]:
-            with page as shown:
-                how["watcher"] = _watcher(display, shown, is_live)
-                try:
-                    with naming_options("placement", "address", "transport"):
-                        finished = execute(loaded, str(path), **how)
-                except Stalled as stalled:
-                    with naming_folder(folder):
-                        save(stalled.run, folder)
-                    raise
-            display.stage("writing the results")
-            place = folder if force else beside_a_whole_one(folder, finished.manifest.get("live"))
-            with naming_folder(place):
-                save(finished, place)
+        with page as shown:
+            how["watcher"] = _watcher(display, shown, is_live)
+            try:
+                with naming_options("placement", "address", "transport"):
+                    finished = execute(loaded, str(path), **how)
+            except Stalled as stalled:
+                with naming_folder(folder):
+                    save(stalled.run, folder)
+                raise
+        display.stage("writing the results")
+        place = folder if force else beside_a_whole_one(folder, finished.manifest.get("live"))
+        with naming_folder(place):
+            save(finished, place)
     _say(finished, place)
     if place != folder:
         typer.echo(f"{folder} keeps the run whose jobs have all ended")

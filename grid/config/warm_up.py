@@ -20,7 +20,6 @@ from grid.config.build import Grid
 from grid.config.gang_migration import migrating
 from grid.kernel.entity import random_stream
 from grid.kernel.least import Least
-from grid.model.compiled import plain_kernels
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.migration_messages import NEVER_RAN
@@ -30,26 +29,14 @@ from grid.model.time import SECOND_US
 from grid.policies.batsim.policy import Batsim
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
-from grid.policies.schedule.policy import ScheduleBased
 from grid.protocol import names
 from grid.protocol.known_state import NO_PLACES, NO_ROWS, fill_in, own_among, status_now
 from grid.protocol.registry import ThirdPartySelection
 from grid.protocol.selection import Selection, best_choice
-from grid.results.machines import number_cpus
 
 LONG_ENOUGH_US = 1000 * SECOND_US
 AN_OUTAGE = MachineOutage(0, SECOND_US // 2, SECOND_US)
 """Of a machine that a job runs on then."""
-
-
-class WarmUp(NamedTuple):
-    """A call that has compiled, or loaded, part of what a run will call."""
-
-    name: str
-    """Calls of the same name compile the same."""
-    call: Callable[[], None]
-    is_long: bool = False
-    """Whether it takes some ten seconds to compile; others take a few."""
 
 
 class _Kind(NamedTuple):
@@ -70,20 +57,11 @@ def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bo
     With `may_break`, of a run in which somebody may take machines down.
     """
     here = frozenset(grid.names if members is None else members)
-    for one in _of_entities(grid, here, may_break):
-        one.call()
+    for call in _of_entities(grid, here, may_break):
+        call()
 
 
-def warm_ups(grid: Grid) -> list[WarmUp]:
-    """All that a run of `grid` and the writing of its results need compiled, in pieces.
-
-    Those that take longest come first, so that none of them is begun when all else is done.
-    """
-    found = [*_of_entities(grid, frozenset(grid.names), False), WarmUp("results", _number_cpus)]
-    return sorted(found, key=lambda one: not one.is_long)
-
-
-def _of_entities(grid: Grid, here: frozenset[str], may_break: bool) -> list[WarmUp]:
+def _of_entities(grid: Grid, here: frozenset[str], may_break: bool) -> list[Callable[[], None]]:
     kinds: dict[_Kind, Cluster] = {}
     for vo in grid.vos:
         moving = migrating(grid, vo)
@@ -99,23 +77,20 @@ def _of_entities(grid: Grid, here: frozenset[str], may_break: bool) -> list[Warm
                     migrates=len(moving) > 1 and number in moving,
                 )
                 kinds.setdefault(kind, cluster)
-    found, memory = [], grid.asks_for_memory
+    found: list[Callable[[], None]] = []
+    memory = grid.asks_for_memory
     for kind, cluster in kinds.items():
         policy = grid.policy_of(cluster)
         # What others decide has nothing of ours to compile, and is asked only in earnest.
         if not hasattr(policy, "origin") and not isinstance(policy, Batsim):
-            call = partial(_play, cluster, policy, memory, kind)
-            is_long = isinstance(policy, GangPolicy | ScheduleBased)
-            found.append(WarmUp(repr(kind), call, is_long))
+            found.append(partial(_play, cluster, policy, memory, kind))
             if kind.migrates:
-                call = partial(_migrate, cluster, policy, memory, kind)
-                found.append(WarmUp(f"{kind!r}: from cluster to cluster", call))
+                found.append(partial(_migrate, cluster, policy, memory, kind))
     choosing = (names.scheduler, names.information_service)
     if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
         selections = {type(made := grid.selection_of(vo)): (vo, made) for vo in grid.vos}
         for vo, selection in selections.values():
-            name = f"selection {type(selection).__name__}"
-            found.append(WarmUp(name, partial(_select, vo, selection)))
+            found.append(partial(_select, vo, selection))
     return found
 
 
@@ -135,12 +110,6 @@ def _select(vo: VirtualOrganization, selection: Selection) -> None:
     fill_in(status, NO_ROWS, NO_PLACES, NO_PLACES, 0)
     status_now(status, NO_ROWS, NO_PLACES, NO_PLACES, 0, -1, none, none, 0)
     own_among(NO_PLACES, NO_ROWS, 0, 0, none, none, 0)
-
-
-def _number_cpus() -> None:
-    """The numbering of no CPUs."""
-    nothing, one = np.zeros(0, np.int32), np.zeros(1, np.int64)
-    number_cpus(nothing, nothing, nothing, one)
 
 
 def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:
@@ -189,19 +158,14 @@ def _with_jobs(
 
 
 def _migrate(cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: _Kind) -> None:
-    """A gang that waits leaves the cluster, and comes back when it is idle.
-
-    What a cluster does besides is a piece of its own, and may be compiled elsewhere meanwhile.
-    """
+    """A waiting gang leaves the cluster, and returns when the cluster is idle."""
     state = _with_jobs(cluster, policy, memory, kind)
     exchange, leaves_us, idle_us = GangExchange(state), SECOND_US // 2, LONG_ENOUGH_US // 2
-    with plain_kernels():
-        state.advance(leaves_us)
+    state.advance(leaves_us)
     waiting = exchange.waiting_gang()
     left = exchange.send_away(waiting, leaves_us) if waiting is not None else None
     job, progress = left or (_job("", 7, 1), NEVER_RAN)
-    with plain_kernels():
-        state.advance(idle_us)
+    state.advance(idle_us)
     for comes in (False, True):
         reservation = exchange.reserve(job.processors)
         if reservation is not None and comes:

@@ -69,7 +69,7 @@ def perform(scenario: Scenario, file: str) -> tuple[Record, Record]:
     The first is the same in every run of the same scenario, seed and code, to the last bit.
     Raises InputError and RunFailed.
     """
-    run = execute(scenario, file, in_process=True)
+    run = execute(scenario, file, in_process=True, compile_first=True)
     return record_of(run, scenario), clock_of(run)
 
 

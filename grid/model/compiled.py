@@ -1,128 +1,103 @@
-"""How functions are compiled: what Python calls, and what only compiled code calls.
+"""Decorators of compiled functions: kernels, which Python calls, and functions that they call.
 
-Most of what numba takes to compile a function is not the function. It makes two more of each, one
-for calls from Python and one for calls from C, and each takes apart every array that it is given;
-and it counts the references to all arrays that a function handles. So nothing gets a form for C,
-only a `kernel` gets one for Python and machine code, and what makes no array says so.
+An interpreted and a compiled function return bit-identical results: none sums an array (NumPy and
+numba add in different orders) or calls a function, such as a power, that each implements itself.
 
-Compiled or not, a function gives the same, bit for bit: it has no sum of an array, which numpy and
-numba add up in different orders, no power and no other function that each has its own form of.
+A kernel of which numba's cache has nothing is interpreted until interpreted kernels have taken
+`INTERPRETED_SECONDS` of this process, then compiled. A small first run ends before that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
 from typing import Any, TypeVar
 
 from numba import njit
+from numba.extending import overload, register_jitable
 
-from grid.model.linked_code import LinkedCompiler, compile_once_for_all_values
-
-# Not all of its options are in its types.
+INTERPRETED_SECONDS = 2.0
 _njit: Any = njit
+_overload: Any = overload
+_register: Any = register_jitable
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
+class _Interpreted:
+    """CPU seconds of interpreted kernels in this process, and the limit."""
+
+    spent_s = 0.0
+    limit_s = INTERPRETED_SECONDS
+
+
+def interpreted_seconds() -> float:
+    """CPU seconds that this process has spent on interpreted kernels."""
+    return _Interpreted.spent_s
+
+
+def compile_kernels() -> None:
+    """From now on, compile a kernel at its first call."""
+    _Interpreted.limit_s = 0.0
+
+
 def kernel(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _Function]:
-    """A compiled function that Python calls; kept on disk.
+    """A compiled function that Python calls, cached on disk.
 
-    One that `allocates` nothing may slice arrays, but must not make any, nor return any; numba
-    refuses most of what does.
+    With `allocates` false it may slice arrays, but neither makes nor returns any.
     """
+    options = _options(allocates) | options
 
-    def made(function: _Function) -> _Function:
-        compiled: Any = _njit(cache=True, **_options(allocates, options))(function)
-        if compiled is not function:
-            _ask_before_compiling(compiled, _kernels_are_plain)
-            compile_once_for_all_values(compiled)
-        return compiled  # type: ignore[no-any-return]
+    def decorate(function: _Function) -> _Function:
+        compiled: Any = _njit(cache=True, **options)(function)
+        if compiled is function or _is_cached(compiled):
+            return compiled  # type: ignore[no-any-return]
+        return _interpreted_at_first(function, compiled, options)
 
-    return made
-
-
-def _compiled() -> bool:
-    return False
+    return decorate
 
 
-class _Kernels:
-    """How this process calls kernels that are not compiled yet."""
-
-    are_plain: Callable[[], bool] = staticmethod(_compiled)
-
-
-_kernels = _Kernels()
+def _is_cached(compiled: Any) -> bool:
+    folder, function = Path(compiled.stats.cache_path), compiled.py_func
+    return any(folder.glob(f"*.{function.__name__}-*.nbi"))
 
 
-def _kernels_are_plain() -> bool:
-    return _kernels.are_plain()
+def _interpreted_at_first(function: _Function, compiled: Any, options: dict[str, Any]) -> _Function:
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        if _Interpreted.spent_s >= _Interpreted.limit_s:
+            return compiled(*args, **named)
+        began_s = time.thread_time()
+        try:
+            return function(*args, **named)
+        finally:
+            _Interpreted.spent_s += time.thread_time() - began_s
 
-
-def plain_while(are_plain: Callable[[], bool] = _compiled) -> None:
-    """From now on, a kernel that is not compiled is called as a plain Python function, as long as
-    `are_plain()` says so: it is asked at each such call, and may wait. By default it is never."""
-    _kernels.are_plain = are_plain
-
-
-@contextmanager
-def plain_kernels() -> Iterator[None]:
-    """Within, kernels that are not compiled are called as plain functions, and no other waits."""
-    before = _kernels.are_plain
-    plain_while(lambda: True)
-    try:
-        yield
-    finally:
-        plain_while(before)
+    # What another kernel that calls this one compiles.
+    _overload(call, jit_options=options, strict=False)(lambda *_, **__: function)
+    return call  # type: ignore[return-value]
 
 
 def inner(*, allocates: bool = True, **options: Any) -> Callable[[_Function], _Function]:
-    """A part of compiled functions. Called from Python, it is a plain Python function."""
-
-    def made(function: _Function) -> _Function:
-        said = {"no_cpython_wrapper": True, "pipeline_class": LinkedCompiler, **options}
-        compiled: Any = _njit(**_options(allocates, said))(function)
-        if compiled is not function:
-            compile_once_for_all_values(compiled)
-            # What numba takes the function for where compiled code names it.
-            function.compiled = compiled  # type: ignore[attr-defined]
-            function._numba_type_ = compiled._numba_type_  # type: ignore[attr-defined]
-        return function
-
-    return made
+    """A function that compiled code calls. Python calls it interpreted."""
+    return _register(**_options(allocates) | options)  # type: ignore[no-any-return]
 
 
 def inlined(function: _Function) -> _Function:
-    """A part that allocates nothing, put into its callers before they are compiled.
+    """An `inner` function that allocates nothing, inlined into its callers."""
+    return _register(**_options(False) | {"forceinline": True})(function)  # type: ignore[no-any-return]
 
-    Called from Python, it is a plain Python function.
+
+def _options(allocates: bool) -> dict[str, Any]:
+    """Options that numba would otherwise inherit from the function compiled first.
+
+    Reference counts are atomic instructions: without them (`_nrt` false), a pool under conservative
+    backfilling takes a third of the time.
     """
-    compiled: Any = _njit(inline="always", **_options(False, {}))(function)
-    if compiled is not function:
-        _ask_before_compiling(compiled, lambda: True)
-    return compiled  # type: ignore[no-any-return]
-
-
-def _ask_before_compiling(compiled: Any, is_plain: Callable[[], bool]) -> None:
-    """Have the plain function answer calls for which nothing is compiled, if `is_plain()`.
-
-    Numba asks this method for what it is to call with types that it has not met.
-    """
-    compile_for = getattr(compiled, "_compile_for_args", None)
-    if compile_for is None:
-        # Another numba: it compiles at the first call.
-        return
-
-    def form_for(*args: Any, **named: Any) -> Any:
-        return compiled.py_func if is_plain() else compile_for(*args, **named)
-
-    compiled._compile_for_args = form_for
-
-
-def _options(allocates: bool, more: dict[str, Any]) -> dict[str, Any]:
-    """All that numba would else take over from whatever function happens to be compiled first.
-
-    A count of references is an atomic instruction, and a loop over a few arrays is full of them:
-    they took two thirds of the time of a pool under conservative backfilling.
-    """
-    said = {"no_cfunc_wrapper": True, "_nrt": allocates}
-    return said | {"forceinline": False, "error_model": "python"} | more
+    return {
+        "no_cfunc_wrapper": True,
+        "_nrt": allocates,
+        "forceinline": False,
+        "error_model": "python",
+    }

@@ -15,12 +15,12 @@ from typing import Any
 
 from grid.config.build import Grid
 from grid.config.warm_up import warm_up
+from grid.model.compiled import compile_kernels
 from grid.model.interventions import NO_WISHES, Wishes, lasting
 from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
 from grid.results.event_file import EventSpool
 from grid.runtime.cluster import places, ray_cluster
-from grid.runtime.compiling import CompilingAhead
 from grid.runtime.host import packages_of_policies
 from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.live_actors import Actors
@@ -73,7 +73,7 @@ def run_live(
     address: str | None = None,
     progress: Progress | None = None,
     stage: Stage = tell_nobody,
-    compiling: CompilingAhead | None = None,
+    compile_first: bool = True,
     watcher: Watcher | None = None,
     spool: EventSpool | None = None,
 ) -> LiveOutcome:
@@ -89,7 +89,8 @@ def run_live(
     with journals_in(folder):
         # Compiled once and kept on disk, and not by all actors at the same time.
         stage("setting up")
-        (compiling or CompilingAhead()).meanwhile(stage)
+        if compile_first:
+            compile_kernels()
         warm_up(grid, may_break=watcher is not None)
         stage("starting Ray" if address is None else "connecting to Ray")
         host_of = _hosts(grid, placement, actors)

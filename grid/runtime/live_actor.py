@@ -12,6 +12,7 @@ import ray
 
 from grid.config.warm_up import warm_up
 from grid.kernel.outbox import Outbox
+from grid.model.compiled import compile_kernels
 from grid.runtime.host import Host, Status
 from grid.runtime.interventions import Interventions
 from grid.runtime.live_clock import Clock, Epoch
@@ -46,6 +47,7 @@ class LiveActor:
         if self._host is None:
             grid, host_of = await shared[0]
             # What else would be compiled while the clock runs.
+            compile_kernels()
             warm_up(grid, self._members, may_break=self._watched)
             members, folder, speedup = self._members, self._folder, self._speedup
             host = Host(

@@ -55,6 +55,8 @@ class RunOutcome:
     snapshots: int = 0
     rounds: int = 0
     cpu_seconds: float = 0.0
+    interpreted_seconds: float = 0.0
+    """CPU time of kernels that were not compiled yet."""
     wall_seconds: float = 0.0
     start_seconds: float = 0.0
     actors: int = 0

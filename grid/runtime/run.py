@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from grid.config.build import Grid
 from grid.config.plugin_kinds import metrics_of
 from grid.config.schema import Scenario
+from grid.config.warm_up import warm_up
 from grid.config.workload import realize
+from grid.model.compiled import compile_kernels
 from grid.model.errors import RunFailed, input_error, only_on_ray, shorten
 from grid.model.extras import need
 from grid.model.interventions import NO_WISHES, Wishes
@@ -24,7 +26,6 @@ from grid.results.checkers import check
 from grid.results.machines import Directory, machine_cpus
 from grid.results.metric_parts import MoreColumns, add_figures, more_columns
 from grid.results.metrics import Metrics, metrics
-from grid.runtime.compiling import CompilingAhead
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.interventions import with_outages
 from grid.runtime.looking import Watcher, beginning_of
@@ -133,8 +134,8 @@ class RunOptions:
     """How to run a grid: in this process, else on Ray actors, in virtual time or `live`.
 
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
-    actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. With `compiling`,
-    processes of their own compile what was not compiled before, and `compile_first` waits for them.
+    actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. With
+    `compile_first`, kernels are compiled before the run.
     With `events`, the run's folder has all of them; with `profile`, the manifest what more CPUs
     would give. Raises InputError.
     """
@@ -144,7 +145,6 @@ class RunOptions:
     address: str | None = None
     transport: str | None = None
     live: Live | None = None
-    compiling: CompilingAhead | None = None
     compile_first: bool = False
     events: bool = False
     profile: bool = False
@@ -248,9 +248,10 @@ class _Played(NamedTuple):
 
 def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
     """Play it; what it needs is compiled before it is timed, or meanwhile."""
-    compiling = how.compiling or CompilingAhead()
-    if how.compiling is not None and how.address is None:
-        compiling.begin(grid, first=how.waits_for_code)
+    if how.waits_for_code:
+        how.stage("compiling")
+        compile_kernels()
+        warm_up(grid)
     number = int(how.placed) if how.placed.isdecimal() else None
     on_actors: dict[str, Any] = {
         "placement": "vo" if number else how.placed,
@@ -258,7 +259,7 @@ def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
         "address": how.address,
         "progress": how.progress,
         "stage": how.stage,
-        "compiling": compiling,
+        "compile_first": how.waits_for_code,
     }
     lived: LiveOutcome | None = None
     check_schedulers(grid, live=how.live is not None)
@@ -271,8 +272,7 @@ def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
         pace = None if how.live is None else how.live.pace
         how.watcher.begin(beginning_of(grid, how.runtime, pace))
     if how.in_process:
-        compiling.meanwhile(how.stage)
-        compiling.run_begins(how.stage)
+        how.stage("running")
         outcome = run_sequential(grid, how.progress, spool=spool, watcher=how.watcher)
     elif how.live is not None:
         from grid.runtime.live import run_live
@@ -287,7 +287,6 @@ def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
         transport = how.transport or "sockets"
         both: dict[str, Any] = {"spool": spool, "watcher": how.watcher, "profile": how.profile}
         outcome = run_windowed(grid, transport=transport, **both, **on_actors)
-    compiling.run_is_over()
     return _Played(
         grid.name,
         source,
@@ -316,7 +315,7 @@ def _checked(played: _Played, how: RunOptions) -> Run:
     if outcome.stalled is not None:
         manifest["stalled"] = outcome.stalled
     manifest["cpus"] = int(machine_cpus(directory).sum())
-    manifest["compiled_before"] = how.compiling is None or how.compiling.was_before
+    manifest["compiled_before"] = outcome.interpreted_seconds == 0
     manifest["runtime"] = how.runtime
     manifest["placement"] = None if how.in_process else how.placed
     if outcome.profile:

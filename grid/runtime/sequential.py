@@ -12,6 +12,7 @@ from grid.config.warm_up import warm_up
 from grid.config.wrapped import entities_of
 from grid.kernel.process import LogicalProcess
 from grid.kernel.progress import StallDetector, progress_of
+from grid.model.compiled import interpreted_seconds
 from grid.model.errors import RunFailed
 from grid.model.time import NEVER, Time, to_seconds
 from grid.runtime.cycles import rarely_looked_for
@@ -48,6 +49,7 @@ def run_sequential(
     started = time.perf_counter()
     warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
+    interpreted = interpreted_seconds()
     schedulers = Schedulers()
     hooks = RuntimeHooks(plan_time, schedulers.connect)
     entities = entities_of(grid, grid.names, hooks, events=spool is not None)
@@ -89,6 +91,7 @@ def run_sequential(
         messages=process.messages,
         snapshots=process.snapshots,
         cpu_seconds=time.process_time() - cpu,
+        interpreted_seconds=interpreted_seconds() - interpreted,
         wall_seconds=time.perf_counter() - wall,
         start_seconds=wall - started,
         stalled=stalled,

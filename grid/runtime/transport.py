@@ -22,7 +22,7 @@ from grid.config.build import Grid
 from grid.kernel.dissemination import steps
 from grid.kernel.progress import ProcessProgress
 from grid.model.arrays import Ints
-from grid.model.compiled import plain_while
+from grid.model.compiled import compile_kernels
 from grid.model.plugins.calls import short_path
 from grid.results.look import ProcessLook
 from grid.runtime.cycles import look_rarely
@@ -71,7 +71,7 @@ def last_line(error: BaseException) -> str:
 class WindowActor:
     """A Ray actor that holds one window of a run, from its beginning or from a saved state.
 
-    `how` has the settings of `Window`, and whom to ask before code is compiled, if anybody.
+    `how` has the settings of `Window`, and `compile_first`.
     """
 
     def __init__(
@@ -84,9 +84,8 @@ class WindowActor:
         look_rarely()
         self._grid = grid
         self._how = dict(how)
-        meanwhile = self._how.pop("meanwhile", None)
-        if meanwhile is not None:
-            plain_while(meanwhile)
+        if self._how.pop("compile_first", False):
+            compile_kernels()
         self._number = number
         self._count: int
         self._grants: SafeTimes

@@ -19,6 +19,7 @@ from grid.config.wrapped import entities_of
 from grid.kernel.event import MIN_EVENT_KEY, Envelope
 from grid.kernel.process import LogicalProcess
 from grid.kernel.progress import ProcessProgress, progress_of
+from grid.model.compiled import interpreted_seconds
 from grid.model.errors import not_saved
 from grid.model.job_results import JobResults
 from grid.model.time import Time
@@ -190,6 +191,7 @@ class Window:
         self._profile = profile
         self._rounds = 0
         self._costs: dict[int, float] = {}
+        self._interpreted_s = interpreted_seconds()
         self._process: LogicalProcess
         if state is not None:
             self._process, self._store, self._schedulers = self._shared.loads(state)
@@ -294,6 +296,7 @@ class Window:
             messages=self._process.messages,
             snapshots=self._process.snapshots,
             cpu_seconds=time.process_time() - self.cpu_began_s,
+            interpreted_seconds=interpreted_seconds() - self._interpreted_s,
             timings=self._stopwatch.take(),
         )
         return total

@@ -16,14 +16,15 @@ import ray
 
 from grid.config.build import Grid
 from grid.config.stall import stall_span_us
+from grid.config.warm_up import warm_up
 from grid.kernel.progress import ProcessProgress, StallDetector
+from grid.model.compiled import compile_kernels
 from grid.model.errors import PluginFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import Look
 from grid.runtime.checkpoints import Checkpoints
 from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
-from grid.runtime.compiling import CompilingAhead
 from grid.runtime.looking import Watcher
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
 from grid.runtime.placement import better_process_of, deal
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 ROUNDS_A_PAUSE = 5000
 SECONDS_A_PAUSE = 0.5
 SECONDS_A_LOOK = 0.1
+MANY_JOBS = 10_000
+"""With more jobs, kernels are compiled before the run."""
 ANSWER_SECONDS = 300.0
 MOST_TO_DEAL = 1_000_000_000
 """Larger states, in bytes, are not taken apart to deal VOs anew: the driver would hold them all."""
@@ -66,7 +69,7 @@ def run_windowed(
     rounds_a_checkpoint: int | None = None,
     progress: Progress | None = None,
     stage: Stage = tell_nobody,
-    compiling: CompilingAhead | None = None,
+    compile_first: bool = False,
     spool: EventSpool | None = None,
     watcher: Watcher | None = None,
     profile: bool = False,
@@ -79,19 +82,22 @@ def run_windowed(
     outcome's profile says what more CPUs would give. Raises ActorDied.
     """
     started = time.perf_counter()
+    if compile_first or sum(grid.jobs_by_vo()) > MANY_JOBS:
+        # Once, rather than in each actor.
+        compile_first = True
+        compile_kernels()
+        warm_up(grid)
     stage("starting Ray" if address is None else "connecting to Ray")
-    compiling = compiling or CompilingAhead()
     with ray_cluster(address):
-        meanwhile = compiling.meanwhile(stage)
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
             stage(f"starting {len(options)} Ray actors")
-            more = {"profile": profile, "meanwhile": meanwhile}
+            more = {"profile": profile, "compile_first": compile_first}
             workers = _Workers(grid, process_of, options, transport, spool, watcher, more)
             try:
                 workers.begin()
-                compiling.run_begins(stage)
+                stage("running")
                 wall, cpu = time.perf_counter(), time.process_time()
                 checkpoints = Checkpoints(rounds_a_checkpoint, time.perf_counter)
                 stalls = StallDetector(stall_span_us(grid))
@@ -259,6 +265,7 @@ class _Workers:
             total.messages += part.messages
             total.snapshots += part.snapshots
             total.cpu_seconds += part.cpu_seconds
+            total.interpreted_seconds += part.interpreted_seconds
         total.profile = self._profile([part.timings for part in parts])
         return total
 

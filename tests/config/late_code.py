@@ -8,15 +8,15 @@ from __future__ import annotations
 import gc
 import json
 import sys
-import tempfile
 from pathlib import Path
 
 from numba.core.dispatcher import Dispatcher
 
 from grid.config.load import load_scenario
 from grid.config.shipped import find
-from grid.config.warm_up import warm_ups
-from grid.runtime.run import execute, realize, save
+from grid.config.warm_up import warm_up
+from grid.model.compiled import compile_kernels
+from grid.runtime.run import execute, realize
 
 
 def compiled() -> set[str]:
@@ -32,14 +32,13 @@ def compiled() -> set[str]:
 
 def late(name: str, settings: list[str], warm: bool) -> list[str]:
     """What a run of this scenario adds to the warm-ups, where it is `warm`, in order."""
+    compile_kernels()
     file = find(Path(name), experiment=False)
     scenario = load_scenario(file, settings)
     if warm:
-        for one in warm_ups(realize(scenario, name)[0]):
-            one.call()
+        warm_up(realize(scenario, name)[0])
     before = compiled()
-    with tempfile.TemporaryDirectory() as folder:
-        save(execute(scenario, name, in_process=True), Path(folder, "run"))
+    execute(scenario, name, in_process=True)
     return sorted(compiled() - before)
 
 

@@ -70,15 +70,3 @@ def test_the_outage_of_a_warm_up_meets_a_job() -> None:
     job: Job = warm_up._job("a", 0, 1)
     assert 0 < down.start_us < job.run_us
     assert down.end_us < warm_up.LONG_ENOUGH_US
-
-
-def test_each_kind_of_selection_makes_a_choice() -> None:
-    """Not that of the first VO alone."""
-    vos: list[dict[str, Any]] = [
-        {"name": name, "selection": selection, "clusters": [{"cpus": 2}]}
-        for name, selection in (("a", "random"), ("b", "partial"), ("c", "partial"))
-    ]
-    vos[0]["workload"] = {"jobs": [{"run_s": 5}]}
-    names = [one.name for one in warm_up.warm_ups(grid_of(vos=vos))]
-    kinds = [name for name in names if name.startswith("selection ")]
-    assert len(kinds) == len(set(kinds)) == 2

@@ -21,7 +21,6 @@ import typer.testing
 from typer.testing import CliRunner
 
 from grid.cli.app import app
-from grid.runtime.compiling import WORKER
 
 MOST_LINES = 5
 MOST_BYTES = 900 << 20
@@ -65,7 +64,7 @@ class _Watch:
     def _hear(self, event: str, args: tuple[Any, ...]) -> None:
         if self.allowed is None:
             return
-        if event in RUNS and not (event == "subprocess.Popen" and args[1] == list(WORKER)):
+        if event in RUNS:
             self.seen.append(f"{event} {args[:1]}")
         elif event == "open" and isinstance(args[2], int) and args[2] & WRITES:
             self._look(event, args[:1])

@@ -1,54 +1,84 @@
-"""Which form of a function is called: the compiled one, or the plain one until that is there."""
+"""Kernels are interpreted at first if they are not cached, with the same results."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
-import numpy as np
 import pytest
 
-from grid.model.compiled import _ask_before_compiling, inlined, kernel, plain_while
+import grid
 
+KERNELS = """
+import json
+import numpy as np
+import grid.model.compiled as compiled
+from grid.model.compiled import compile_kernels, inlined, inner, kernel
 
 @inlined
-def _half(number: int) -> int:
+def half(number):
     return number // 2
 
+@inner(allocates=False)
+def total(numbers):
+    whole = 0
+    for number in numbers:
+        whole += half(number)
+    return whole
 
 @kernel(allocates=False)
-def _halves(numbers: Any) -> int:
-    total = 0
-    for number in numbers:
-        total += _half(number)
-    return total
+def halves(numbers):
+    return total(numbers)
+
+@kernel(allocates=False)
+def twice(numbers):
+    return 2 * halves(numbers)
+
+def results():
+    return [int(one(np.array([5, 6, -3]))) for one in (half_of, total, halves, twice)]
+
+def half_of(numbers):
+    return half(numbers[0])
+
+is_compiled = hasattr(twice, "signatures")
+first = results()
+compile_kernels()
+print(json.dumps([is_compiled, first, results()]))
+"""
 
 
-@pytest.mark.skipif(not hasattr(_halves, "signatures"), reason="nothing is compiled here")
-def test_a_kernel_is_plain_until_nobody_says_so_and_is_asked_at_each_call() -> None:
-    compiled: Any = _halves
-    numbers, answers = np.array([5, 6, -3]), [True, True, False]
-    asked: list[bool] = []
-
-    def are_plain() -> bool:
-        asked.append(answers.pop(0))
-        return asked[-1]
-
-    plain_while(are_plain)
-    try:
-        forms = [(_halves(numbers), len(compiled.signatures)) for _ in range(5)]
-    finally:
-        plain_while()
-    assert forms == [(3, 0), (3, 0), (3, 1), (3, 1), (3, 1)]
-    assert asked == [True, True, False]
-
-
-def test_a_numba_that_asks_nobody_is_left_as_it_is() -> None:
-    other = SimpleNamespace(py_func=divmod)
-    _ask_before_compiling(other, lambda: True)
-    assert vars(other) == {"py_func": divmod}
+@pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled")
+def test_a_kernel_that_is_not_cached_is_interpreted_at_first(tmp_path: Path) -> None:
+    (tmp_path / "kernels.py").write_text(KERNELS)
+    environment = {
+        **os.environ,
+        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+    }
+    expected = [2, 3, 3, 6]
+    for is_cached in (False, True):
+        done = subprocess.run(
+            [sys.executable, "kernels.py"],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert json.loads(done.stdout) == [is_cached, expected, expected]
 
 
-def test_what_is_put_into_others_is_plain_where_python_calls_it() -> None:
-    assert _half(7) == 3
-    assert not getattr(_half, "signatures", [])
+@pytest.mark.parametrize("name", ["two-vos", "local-policies"])
+def test_an_interpreted_run_has_the_same_digest(name: str) -> None:
+    program = "import grid, sys; print(grid.run(sys.argv[1]).manifest['digest'])"
+    done = subprocess.run(
+        [sys.executable, "-c", program, name],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == grid.run(name).manifest["digest"]
