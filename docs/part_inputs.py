@@ -126,9 +126,9 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "columns": "What does not change, a `ResourceColumns`.",
         "assigned_cpus": "CPUs that are promised to jobs, queued ones included. inf: no status has "
         "come; NaN: the job may not go there.",
-        "work_s": "CPU seconds that these jobs still need, by their estimates; NaN where no "
+        "backlog_s": "CPU seconds that these jobs still need, by their estimates; NaN where no "
         "selection or rule asks for it.",
-        "told_us": "The time that this status was told for; -inf: none has come.",
+        "observed_at_us": "The time that this status was told for; -inf: none has come.",
         "confirmed_us": "Nothing that happened up to then has changed the assigned CPUs.",
         "now": "When the table was made. `table.age_us` is how old each status is by then.",
     },

@@ -38,11 +38,11 @@ class Outages:
         self._lay_out()
 
     def take_down(self, machine: int, now: Time) -> None:
-        """The machine is down from `now` on, for which no change has been taken, until `mend`."""
+        """The machine is down from `now` on, for which no change has been taken, until `repair`."""
         self._wanted.append(MachineOutage(machine, now, NEVER))
         self._lay_out()
 
-    def mend(self, now: Time) -> None:
+    def repair(self, now: Time) -> None:
         """From `now` on, machines are down only as it was settled before the run."""
         ended = [replace(one, end_us=min(one.end_us, now)) for one in self._wanted]
         self._wanted = [one for one in ended if one.start_us < one.end_us]

@@ -150,9 +150,9 @@ class ClusterShell:
         """Somebody takes the machine down; it is as if an outage had been settled for `now`."""
         self._outages.take_down(machine, max(now, self._played_us))
 
-    def mend(self, now: Time) -> None:
+    def repair(self, now: Time) -> None:
         """Machines that were taken down are let up again."""
-        self._outages.mend(max(now, self._played_us))
+        self._outages.repair(max(now, self._played_us))
 
     def next_instant(self) -> Time:
         """When something next happens here; NEVER if nothing will."""

@@ -37,7 +37,7 @@ from grid.model.errors import input_error, shorten
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.plugins.registry import Plugins
-from grid.model.resources import NOT_TOLD, clusters_of, resources_of, status_rows, summary_of
+from grid.model.resources import NOT_INCLUDED, clusters_of, resources_of, status_rows, summary_of
 from grid.model.time import Time
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
@@ -245,7 +245,7 @@ class Grid:
         resources = resources_of(self.vos[position], position)
         nothing = np.zeros(len(resources))
         rows = status_rows(
-            resources, nothing, nothing if self._information.include_backlog else NOT_TOLD, 0
+            resources, nothing, nothing if self._information.include_backlog else NOT_INCLUDED, 0
         )
         if self.settings.protocol.snapshot_detail == "summary":
             return summary_of(rows, resources)
@@ -352,7 +352,9 @@ class Grid:
                 self._schedulers,
                 self._distances(position),
             ),
-            rules=SchedulerSettings(protocol.ttl, self.rule_of(vo), loops, refused_ones, listeners),
+            settings=SchedulerSettings(
+                protocol.ttl, self.rule_of(vo), loops, refused_ones, listeners
+            ),
             first_cluster=self._first_cluster[position],
         )
 

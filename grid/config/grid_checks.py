@@ -31,7 +31,7 @@ from grid.model.plugins.settings import expected
 from grid.model.time import NEVER, SECOND_US, to_seconds
 from grid.policies.registry import POLICIES, make_policy
 from grid.protocol.admission import unknown_vos
-from grid.protocol.information.graphs import edges_beyond
+from grid.protocol.information.overlays import edges_beyond
 from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
 from grid.workload.table_checks import table_problems
 

@@ -64,10 +64,10 @@ class ProtocolSection(Section):
         default=False,
         description="A job remembers the VOs that it has left, and is not sent there again.",
     )
-    when_refused: Literal["next", "home", "reject"] = Field(
+    when_refused: Literal["next", "origin", "reject"] = Field(
         default="next",
         description="What a job does that another VO does not take in. `next`: it goes back to "
-        "where it came from, and tries another VO. `home`: it goes back to its own VO, takes "
+        "where it came from, and tries another VO. `origin`: it goes back to its own VO, takes "
         "what is free there, and else waits there. `reject`: it is rejected.",
     )
     information: PluginSection | PluginName = Field(
@@ -77,9 +77,9 @@ class ProtocolSection(Section):
         "see `grid parts information`.",
     )
     discount: PluginSection | PluginName = Field(
-        default="as_told",
-        description="How a reader takes old status of other VOs. `as_told`: as new. `drained`: "
-        "less what must have been worked off since. `by_age`: the older, the less it counts.",
+        default="no_correction",
+        description="Correction of stale status of other VOs. `no_correction`: none. `drained`: "
+        "less the work done since. `by_age`: the older, the less weight.",
     )
     snapshot_detail: Literal["full", "summary"] = Field(
         default="full",

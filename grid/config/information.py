@@ -18,11 +18,11 @@ from grid.model.plugins.registry import Plugins
 from grid.model.resources import ResourceColumns, classes_of, concatenate_resources, resources_of
 from grid.model.time import NEVER, Time
 from grid.protocol import names
-from grid.protocol.admission import everyone
+from grid.protocol.admission import admit_all
 from grid.protocol.forwarding.local import forward, never, queue, reject, when_nothing_free
 from grid.protocol.information import Overlay, PeerLists
-from grid.protocol.information.graphs import All
-from grid.protocol.information_service import InformationService, Sources
+from grid.protocol.information.overlays import All
+from grid.protocol.information_service import InformationService, InformationSettings
 from grid.protocol.known_state import KnownState, ResourceClasses
 from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
 from grid.protocol.resource_manager import SnapshotSettings
@@ -103,7 +103,7 @@ class GridInformation:
         forwarding, _ = name_and_settings(protocol.forwarding)
         rules = [forwarding, *(vo.forwarding for vo in self._vos if vo.forwarding)]
         wanting += [find(FORWARDING, rule).target for rule in dict.fromkeys(rules)]
-        return any(getattr(one, "needs_work", False) for one in wanting)
+        return any(getattr(one, "needs_backlog", False) for one in wanting)
 
     @cached_property
     def _classes(self) -> ResourceClasses | None:
@@ -134,7 +134,7 @@ class GridInformation:
         admits = find(ADMISSION, vo.admission).target
         return (
             any(rule is one for one in BY_CLASS)
-            and admits is everyone
+            and admits is admit_all
             and bool(getattr(self._selections[repr(_selection(vo))], "best_of_class_suffices", 0))
         )
 
@@ -168,7 +168,7 @@ class GridInformation:
         hears = self._heard_by[position]
         own = self._resources[position]
         delays_us = _delays_us(hears, distances, len(self._vos))
-        sources = Sources(
+        sources = InformationSettings(
             overlay,
             self.services,
             reads_board=bool(hears),
@@ -193,7 +193,7 @@ class GridInformation:
 
     def _discount(self) -> Callable[..., Any] | None:
         name, settings = name_and_settings(self._settings.protocol.discount)
-        if name == "as_told":
+        if name == "no_correction":
             return None
         made: Callable[..., Any] = self._parts.make(DISCOUNTS, name, dict(settings))
         return made

@@ -76,10 +76,10 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
     changes: dict[str, Any] = {
         "forwarding": _part(FORWARDING, stream),
         "information": _one_of(("all", _part(INFORMATION, stream)), stream),
-        "discount": _one_of(("as_told", _part(DISCOUNTS, stream)), stream),
+        "discount": _one_of(("no_correction", _part(DISCOUNTS, stream)), stream),
         "ttl": _one_of((0, 1, 2, 3, 6), stream),
         "avoid_loops": _one_of((False, True), stream),
-        "when_refused": _one_of(("next", "home", "reject"), stream),
+        "when_refused": _one_of(("next", "origin", "reject"), stream),
     }
     if isinstance(changes["information"], PluginSection) and changes["information"].name == "edges":
         changes["information"] = _between(changes["information"], scenario)
@@ -99,8 +99,8 @@ def _drawn(vo: VoSection, stream: np.random.Generator) -> VoSection:
     changes: dict[str, Any] = {
         "forwarding": _one_of((None, None, _part(FORWARDING, stream)), stream),
         "selection": _part(SELECTIONS, stream),
-        "admission": _one_of(("everyone", _part(ADMISSION, stream)), stream),
-        "priority": _one_of(("none", "home", "afar"), stream),
+        "admission": _one_of(("all", _part(ADMISSION, stream)), stream),
+        "priority": _one_of(("none", "local", "remote"), stream),
     }
     return vo.model_copy(update=changes)
 

@@ -66,7 +66,7 @@ VoPriority = Annotated[
     PriorityRule,
     Field(
         description="Whose jobs start first where some have to wait: those of the VO's own users "
-        "(home) or those of other VOs (afar). The others wait at the Resource Manager until "
+        "(local) or those of other VOs (remote). The others wait at the Resource Manager until "
         "CPUs are left over. Default: none, all wait in the cluster."
     ),
 ]
@@ -225,7 +225,7 @@ class VoSection(Section):
         "jobs that are bound to no machine (`resource: cluster`, gangs).",
     )
     forwarding: VoForwarding = None
-    admission: VoAdmission = "everyone"
+    admission: VoAdmission = "all"
     priority: VoPriority = "none"
     joins_s: Joins = 0.0
     leaves_s: Leaves = None
@@ -262,7 +262,7 @@ class VosFromTraceSection(Section):
     overrun: Overrun = "kill"
     estimates: Estimates = "user"
     estimate_factor: EstimateFactor = 1.0
-    admission: VoAdmission = "everyone"
+    admission: VoAdmission = "all"
     priority: VoPriority = "none"
 
 

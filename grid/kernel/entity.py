@@ -10,6 +10,7 @@ import numpy as np
 
 from grid.kernel.event import BACKGROUND_TIMER, TIMER
 from grid.model.arrays import Floats, Ints
+from grid.model.event import word_of
 from grid.model.time import NEVER, Time
 
 Rows = Floats
@@ -131,6 +132,24 @@ class Entity(Protocol):
     def timeout(self, ctx: Context, timer: str) -> None:
         """A timer that this entity set has run out."""
         ...
+
+
+class MessageHandler:
+    """Passes each message to the method of its name: a `RunJob` to `on_run_job`."""
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        """Raises TypeError for a message without a method."""
+        kind = type(message)
+        method = _METHODS.get(kind)
+        if method is None:
+            method = _METHODS[kind] = f"on_{word_of(kind)}"
+        handler = getattr(self, method, None)
+        if handler is None:
+            raise TypeError(f"{ctx.name}: {kind.__name__} from {sender}")
+        handler(ctx, sender, message)
+
+
+_METHODS: dict[type, str] = {}
 
 
 @runtime_checkable

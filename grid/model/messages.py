@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey, JobOutcome, dtypes
 from grid.model.job_results import JobPlacement
-from grid.model.resources import NOT_TOLD, STATUS_OF_TABLE, ResourceColumns, ResourceTable
+from grid.model.resources import NOT_INCLUDED, STATUS_OF_TABLE, ResourceColumns, ResourceTable
 from grid.model.time import Time
 
 Subject = Literal["jobs", "places", "information"]
@@ -400,11 +400,11 @@ class JobEnded(NamedTuple):
 class LocalStatus(NamedTuple):
     """Resource Manager to its own Information Service: the VO's resources now.
 
-    `work_s` is of shape (0,) if no plugin reads it; see `grid.model.resources`.
+    `backlog_s` is of shape (0,) if no plugin reads it; see `grid.model.resources`.
     """
 
     assigned_cpus: Floats
-    work_s: Floats = NOT_TOLD
+    backlog_s: Floats = NOT_INCLUDED
 
 
 @message()
@@ -483,13 +483,13 @@ class LeaveVo(NamedTuple):
 
 @message()
 class TakeDown(NamedTuple):
-    """Observer of a live run to Local Dispatcher: that machine is down until `Mend`."""
+    """Observer of a live run to Local Dispatcher: that machine is down until `Repair`."""
 
     machine: int
 
 
 @message()
-class Mend(NamedTuple):
+class Repair(NamedTuple):
     """Observer of a live run to Local Dispatcher: all such machines are up again."""
 
 

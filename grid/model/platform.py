@@ -240,8 +240,8 @@ class VirtualOrganization:
     forwarding: str | None = None
     """Its own rule of forwarding; None: that of the protocol."""
     forwarding_settings: PluginSettings = ()
-    admission: str = "everyone"
+    admission: str = "all"
     admission_settings: PluginSettings = ()
     priority: PriorityRule = "none"
-    """Whose jobs start first, where some have to wait: `home`, `afar` or `none`."""
+    """Whose jobs start first, where some have to wait: `local`, `remote` or `none`."""
     membership: Membership = ALWAYS

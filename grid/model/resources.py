@@ -21,11 +21,11 @@ UNKNOWN = np.inf
 OUT_OF_REACH = np.nan
 """Assigned CPUs of a resource that the job may not go to: it is never chosen."""
 
-ASSIGNED_CPUS, WORK_S, NUMBER, TOLD_US = 0, 1, 2, 3
+ASSIGNED_CPUS, BACKLOG_S, NUMBER, OBSERVED_AT_US = 0, 1, 2, 3
 STATUS_COLUMNS = 4
 """Columns of a status row: CPUs assigned to jobs, seconds of CPU time that these still need (NaN
 where nobody asks for that), which resource it is, and when that was so."""
-NOT_TOLD: Floats = np.empty(0)
+NOT_INCLUDED: Floats = np.empty(0)
 """Columns of a table of resources that nobody has asked for."""
 
 
@@ -126,28 +126,27 @@ class SomeResources(ResourceColumns):
         return ResourceColumns, _columns(self)
 
 
-STATUS_OF_TABLE = ("assigned_cpus", "work_s", "told_us", "confirmed_us")
+STATUS_OF_TABLE = ("assigned_cpus", "backlog_s", "observed_at_us", "confirmed_us")
 """The columns of a `ResourceTable` that are its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceTable:
-    """Resources of the grid as one virtual organization knows them at one moment.
+    """The resources of the grid and their status, as one VO knows them.
 
-    `assigned_cpus` has shape (resources,): how many CPUs are promised to jobs, queued ones
-    included, so that load is assigned / cpus and may pass one; `UNKNOWN` where no status has come,
-    `OUT_OF_REACH` where a job may not go. `work_s` is the CPU time that these jobs still need, by
-    their estimates; NaN where no selection, rule or discount asks for it. Both are as the VO told
-    them at `told_us`. Until `confirmed_us`, which is that or later, nothing has changed the
-    assigned CPUs. Both times are -inf where no status has come. `now` is when the table was made.
-    All have the shape (resources,).
+    `assigned_cpus` has shape (resources,): CPUs assigned to jobs, queued ones included, so that the
+    load, assigned / cpus, may exceed one; `UNKNOWN` if no status has arrived, `OUT_OF_REACH` if the
+    job must not go there. `backlog_s` is the CPU time that these jobs still need, by their
+    estimates; NaN if no plugin needs it. Both are as observed at `observed_at_us`. Assigned CPUs
+    have not changed until `confirmed_us`, which is that or later. Both times are -inf if no status
+    has arrived. `now` is when the table was made. All have the shape (resources,).
     """
 
     columns: ResourceColumns
     assigned_cpus: Floats
-    work_s: Floats = field(default_factory=NOT_TOLD.view)
-    told_us: Floats = field(default_factory=NOT_TOLD.view)
-    confirmed_us: Floats = field(default_factory=NOT_TOLD.view)
+    backlog_s: Floats = field(default_factory=NOT_INCLUDED.view)
+    observed_at_us: Floats = field(default_factory=NOT_INCLUDED.view)
+    confirmed_us: Floats = field(default_factory=NOT_INCLUDED.view)
     now: Time = 0
 
     @property
@@ -254,13 +253,15 @@ def classes_of(resources: ResourceColumns) -> Ints:
     return numbers.reshape(-1).astype(np.int64)
 
 
-def status_rows(resources: ResourceColumns, assigned: Floats, work_s: Floats, now: Time) -> Floats:
+def status_rows(
+    resources: ResourceColumns, assigned: Floats, backlog_s: Floats, now: Time
+) -> Floats:
     """The full status of a VO's resources, shape (resources, STATUS_COLUMNS)."""
     rows = np.empty((len(resources), STATUS_COLUMNS))
     rows[:, ASSIGNED_CPUS] = assigned
-    rows[:, WORK_S] = work_s if len(work_s) else np.nan
+    rows[:, BACKLOG_S] = backlog_s if len(backlog_s) else np.nan
     rows[:, NUMBER] = resources.number
-    rows[:, TOLD_US] = now
+    rows[:, OBSERVED_AT_US] = now
     return rows
 
 

@@ -1,26 +1,30 @@
-"""PeerLists a VO takes jobs in from: `everyone`, `nobody`, or within limits."""
+"""Admission of jobs of other VOs (guests): admission policies, and the queue for resources."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections import deque
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Annotated, Any, NamedTuple
 
+import numpy as np
 from pydantic import Field
 
-from grid.model.job import Job
+from grid.model.arrays import Floats
+from grid.model.job import Job, JobKey
+from grid.model.messages import CallId, RequestReservation
 from grid.model.time import Time
 
 Names = Annotated[
-    tuple[str, ...] | None, Field(description="VOs whose jobs are taken in; none: of all")
+    tuple[str, ...] | None, Field(description="VOs whose jobs are admitted; none: of all")
 ]
 Limit = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
 class Request(NamedTuple):
-    """A job of another VO that shall be assigned a resource of this one.
+    """A job of another VO that is to be assigned a resource of this VO.
 
-    `jobs` of that other VO, with so many `processors` in all, are here: running, waiting, or with a
-    place held for them. `assigned` of the `cpus` of this VO are promised to jobs of any VO.
+    That VO has `jobs` here, which hold or wait for `processors`: running, queued, and reserved.
+    `assigned` of the `cpus` of this VO are assigned to jobs of any VO.
     """
 
     job: Job
@@ -31,14 +35,14 @@ class Request(NamedTuple):
     now: Time
 
 
-def everyone(request: Request) -> bool:
-    """Every job is taken in."""
+def admit_all(request: Request) -> bool:
+    """Every job is admitted."""
     del request
     return True
 
 
-def nobody(request: Request) -> bool:
-    """No job of another VO is taken in."""
+def admit_none(request: Request) -> bool:
+    """No job of another VO is admitted."""
     del request
     return False
 
@@ -60,11 +64,10 @@ def limited(
         float | None, Field(gt=0, le=1000, description="assigned CPUs over CPUs, with the job")
     ] = None,
 ) -> bool:
-    """Jobs of listed VOs are taken in, up to a quota for each VO, and up to a load.
+    """Jobs of listed VOs are admitted, up to a quota for each VO, and up to a load.
 
-    Quotas by VO and a load above which guests are refused are how sites of EGEE and OSG shared
-    what they had: Dumitrescu and Foster, Usage policy-based CPU sharing in virtual organizations
-    (2004).
+    Sites of EGEE and OSG shared resources by such quotas and load limits: Dumitrescu and Foster,
+    Usage policy-based CPU sharing in virtual organizations (2004).
     """
     job = request.job
     quota = cpus_of.get(job.vo, cpus)
@@ -77,9 +80,102 @@ def limited(
 
 
 def unknown_vos(
-    rule: str, settings: Iterable[tuple[str, Any]], known: Container[str]
+    policy: str, settings: Iterable[tuple[str, Any]], known: Container[str]
 ) -> Iterator[tuple[str, str]]:
-    """The settings of `limited` that name VOs which are not there, and those names."""
-    for setting, value in settings if rule == "limited" else ():
+    """The settings of `limited` that name unknown VOs, and those names."""
+    for setting, value in settings if policy == "limited" else ():
         if setting in ("from_vos", "cpus_of") and isinstance(value, list | tuple | dict):
             yield from ((setting, name) for name in value if name not in known)
+
+
+class Waiting(NamedTuple):
+    """A queued job or, with a `request`, a queued reservation for a job."""
+
+    job: Job
+    request: RequestReservation | None
+    rank: int
+    late: bool = False
+    """It can be withdrawn (late binding)."""
+
+
+class AdmissionQueue:
+    """A queue for each resource of jobs and reservations that are not dispatched yet.
+
+    A lower rank goes first; within a rank, first come first served. A job that is dispatched, or a
+    reservation that is held, counts against the resource's `cpus` until it ends, whether it runs or
+    waits in the cluster.
+    """
+
+    def __init__(self, cpus: Sequence[float]) -> None:
+        self._cpus = list(cpus)
+        self._dispatched = [0] * len(self._cpus)
+        self._queues: dict[int, deque[Waiting]] = {}
+        self._reserved = np.zeros((2, len(self._cpus)))
+        """CPUs of queued reservations, by rank and resource."""
+
+    def is_behind(self, resource: int, rank: int) -> bool:
+        """Whether a job of that rank must wait for jobs in the queue."""
+        return resource in self._queues and self._queues[resource][0].rank <= rank
+
+    def has_room(self, job: Job, resource: int) -> bool:
+        """Whether enough CPUs are left."""
+        return self._dispatched[resource] + job.processors <= self._cpus[resource]
+
+    def add(self, waiting: Waiting, resource: int) -> None:
+        """Queue a job or reservation behind all of its rank."""
+        queue = self._queues.setdefault(resource, deque())
+        position = len(queue)
+        while position and queue[position - 1].rank > waiting.rank:
+            position -= 1
+        queue.insert(position, waiting)
+        self._count(waiting, resource, 1)
+
+    def withdraw(self, key: JobKey, resource: int) -> bool:
+        """Remove a late-bound job from the queue. Returns whether it was queued."""
+        for waiting in self._queues.get(resource, ()):
+            if waiting.late and waiting.job.key == key:
+                self._remove(waiting, resource)
+                return True
+        return False
+
+    def release(self, call: CallId) -> int:
+        """Remove the reservation of a call. Returns its resource; -1: it was not queued."""
+        for resource, queue in self._queues.items():
+            for waiting in queue:
+                if waiting.request is not None and waiting.request.call == call:
+                    self._remove(waiting, resource)
+                    return resource
+        return -1
+
+    def reserved_before(self, rank: int) -> Floats:
+        """CPUs of queued reservations that go before a job of that rank, shape (resources,)."""
+        before: Floats = self._reserved[: rank + 1].sum(axis=0)
+        return before
+
+    def dispatch(self, resource: int, processors: int) -> None:
+        """A job was dispatched, or a reservation is held."""
+        self._dispatched[resource] += processors
+
+    def complete(self, resource: int, processors: int) -> None:
+        """A dispatched job has ended or moved to another resource, or a reservation has ended."""
+        self._dispatched[resource] -= processors
+
+    def take_ready(self, resource: int) -> Iterator[Waiting]:
+        """Remove those at the head that have room now; each must be dispatched at once."""
+        queue = self._queues.get(resource)
+        while queue and self.has_room(queue[0].job, resource):
+            waiting = queue.popleft()
+            self._count(waiting, resource, -1)
+            if not queue:
+                del self._queues[resource]
+            yield waiting
+
+    def _remove(self, waiting: Waiting, resource: int) -> None:
+        self._queues[resource].remove(waiting)
+        self._count(waiting, resource, -1)
+        if not self._queues[resource]:
+            del self._queues[resource]
+
+    def _count(self, waiting: Waiting, resource: int, sign: int) -> None:
+        if waiting.request is not None:
+            self._reserved[waiting.rank, resource] += sign * waiting.job.processors

@@ -1,12 +1,12 @@
 """Checkers: invariants of each kind of entity, checked from its messages.
 
-A checker observes every message to and from its entity, and has records of its own. Together the
-checkers verify that each job is in one place: an entity hands on each job once, and what lies
-between two entities is delivered exactly once (`grid.kernel.reliable`). A broken invariant is
-recorded as a `Violation`; the entity goes on.
+A checker observes every message to and from its entity. Together the checkers verify that each job
+is in one place: an entity transfers each job once, and messages are delivered exactly once
+(`grid.kernel.reliable`). A broken invariant is recorded as a `Violation`; the entity goes on.
+`grid.results.checkers` checks the results of all runs.
 
-Which messages hand over a job, report its end or concern a job in hand is declared with the
-messages (`grid.model.messages.MessageSpec.custody`).
+Messages declare whether they transfer a job, report its end or concern a job of their sender
+(`grid.model.messages.MessageSpec.custody`).
 """
 
 from __future__ import annotations
@@ -152,9 +152,9 @@ def job_in_words(key: JobKey) -> str:
 
 
 class SchedulerChecker(Checker):
-    """A Local Scheduler of VO `name`: each job that comes goes on or ends, once; a TTL falls.
+    """A Local Scheduler of VO `name`: each job is transferred or ends, once; TTLs decrease.
 
-    The greatest TTL with which a job may be sent on is kept for each job in hand.
+    For each open job it keeps the greatest TTL with which it may be forwarded.
     """
 
     def __init__(self, name: str, ttl: int) -> None:
@@ -162,12 +162,14 @@ class SchedulerChecker(Checker):
         self._name = name
         self._ttl = ttl
         self._asked: dict[JobKey, None] = {}
+        """Jobs for which it has requested a resource, without an answer."""
         self._away: dict[JobKey, None] = {}
+        """Its own jobs that are with other VOs."""
         self._ended: dict[int, None] = {}
         self._calls: dict[CallId, None] = {}
-        """Its own calls that have no answer yet."""
+        """Its own calls without an answer."""
         self._called: dict[CallId, None] = {}
-        """Calls of others that it has not answered."""
+        """Calls of other schedulers without an answer."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
         match message:
@@ -193,9 +195,9 @@ class SchedulerChecker(Checker):
                 if key not in self._away:
                     yield f"it received the end of {job_in_words(key)}, which is with no other VO"
             case _:
-                yield from self._heard_of_calls(message)
+                yield from self._receive_call(message)
 
-    def _heard_of_calls(self, message: Any) -> Iterator[str]:
+    def _receive_call(self, message: Any) -> Iterator[str]:
         match message:
             case CallForBids(_, call):
                 self._called[call] = None
@@ -221,7 +223,7 @@ class SchedulerChecker(Checker):
                 self._calls[call] = None
             case Bid(call):
                 if call not in self._called:
-                    yield f"it answered a call twice, or one that was taken back: {call}"
+                    yield f"it answered a call twice, or one that was released: {call}"
                 self._called.pop(call, None)
             case ReturnJob(job) if job.vo == self._name:
                 yield f"it sent back its own {job_in_words(job.key)}"
@@ -246,10 +248,10 @@ class SchedulerChecker(Checker):
 
 
 class ManagerChecker(Checker):
-    """The Resource Manager of VO `name`: it answers at once, and assigns no more than it has.
+    """The Resource Manager of VO `name`: it answers at once, and assigns no more CPUs than exist.
 
-    CPUs held are kept for each job in hand. Of another VO it takes in `jobs` at most, and
-    `processors`, where such limits are given.
+    For each open job it keeps its CPUs. At most `jobs` jobs and `processors` CPUs of another VO are
+    admitted, if such limits are given.
     """
 
     def __init__(
@@ -268,11 +270,11 @@ class ManagerChecker(Checker):
         self._ended: JobKey | None = None
         self._unheld = -1
         self._taken: int | None = None
-        """CPUs that were held for the job that is to be assigned a place."""
+        """CPUs that were reserved for the job that is to be assigned a resource."""
         self._until_us: dict[CallId, Time] = {}
-        """When leases are over."""
-        self._tickets: dict[CallId, RequestReservation] = {}
-        """Places that were asked for and are not held, nor refused, nor released."""
+        """When leases expire."""
+        self._requests: dict[CallId, RequestReservation] = {}
+        """Requests for reservations that are not held, refused or released."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
         match message:
@@ -283,11 +285,11 @@ class ManagerChecker(Checker):
                 if message.call in self._open:
                     self._taken = self._open.pop(message.call)
                     if self._until_us.pop(message.call) < self.now:
-                        yield f"the lease of a place for {job_in_words(job.key)} should be over"
+                        yield f"the lease for {job_in_words(job.key)} should have expired"
             case RequestReservation(call):
-                self._tickets[call] = message
+                self._requests[call] = message
             case ReleaseReservation(call):
-                self._tickets.pop(call, None)
+                self._requests.pop(call, None)
                 self._until_us.pop(call, None)
                 self._open.pop(call, None)
             case JobEnded(key):
@@ -297,7 +299,7 @@ class ManagerChecker(Checker):
     def _answered(self, message: Any, asked: AssignJob | None) -> Iterator[str]:
         key = message.key
         if asked is None or asked.job.key != key:
-            yield f"it answered for {job_in_words(key)}, and nobody had asked"
+            yield f"it answered for {job_in_words(key)} without a request"
         elif isinstance(message, Assigned):
             if self._taken not in (None, asked.job.processors):
                 yield f"it held {self._taken} CPUs for {job_in_words(key)}"
@@ -305,7 +307,7 @@ class ManagerChecker(Checker):
             self._unheld = -1 if asked.wait or self._taken else asked.resource
             yield from self._over_quota(key)
         elif self._taken is not None:
-            yield f"it refused {job_in_words(key)}, for which it held a place"
+            yield f"it refused {job_in_words(key)}, for which it had a reservation"
         self._asked = self._taken = None
 
     def on_send(self, message: Any) -> Iterator[str]:
@@ -313,14 +315,14 @@ class ManagerChecker(Checker):
             case Refused() | Assigned() | NotAdmitted():
                 yield from self._answered(message, self._asked)
             case ReservationReply(call):
-                ticket = self._tickets.pop(call, None)
-                if ticket is None:
-                    yield f"it answered for a place twice, or one that nobody wants: {call}"
+                request = self._requests.pop(call, None)
+                if request is None:
+                    yield f"it answered twice for a reservation, or for a released one: {call}"
                 elif message.held:
-                    self._open[call] = ticket.job.processors
-                    self._until_us[call] = self.now + ticket.lease_us
+                    self._open[call] = request.job.processors
+                    self._until_us[call] = self.now + request.lease_us
             case WithdrawReply(key, True):
-                yield from self._close(key, "it gave back")
+                yield from self._close(key, "it returned")
             case LeaseExpired(call):
                 self._until_us.pop(call, None)
                 yield from self._close(call, "it ended a lease of")
@@ -337,7 +339,7 @@ class ManagerChecker(Checker):
                 resource, self._unheld = self._unheld, -1
                 if resource >= 0 and assigned[resource] > self._cpus[resource]:
                     yield (
-                        f"resource {resource} was said to be free; it has "
+                        f"resource {resource} was assigned as free; it has "
                         f"{self._cpus[resource]:g} CPUs, and {assigned[resource]:g} are assigned"
                     )
 
@@ -352,8 +354,8 @@ class ManagerChecker(Checker):
             yield f"it took in {job_in_words(new)} and {sum(held)} CPUs, at most {self._processors}"
 
     def jobs_in_hand(self) -> Sequence[JobKey]:
-        """Leases and places in a queue, too: none lasts for ever."""
-        return (*self._open, *self._tickets)
+        """Leases and queued reservations, too: all of them end."""
+        return (*self._open, *self._requests)
 
     def after_handling(self) -> Iterator[str]:
         if self._asked is not None:
@@ -373,17 +375,17 @@ class PassingChecker(Checker):
 
 
 class ClusterChecker(Checker):
-    """A Local Dispatcher: every job that it is sent ends, once, or moves on to another cluster.
+    """A Local Dispatcher: every job that it is sent ends, once, or migrates to another cluster.
 
-    A gang that moves is sent until its arrival is confirmed, always under the same number, which no
-    other dispatcher of the VO uses. `cluster` keeps to its limits whenever a job has come or gone,
-    and never runs anything on a machine that is down.
+    A migrating gang is resent until its arrival is confirmed, under the same number, which no other
+    dispatcher of the VO uses. `cluster` is within its limits after each arrival and end, and runs
+    no job on a machine that is down.
     """
 
     def __init__(self, cluster: ClusterShell) -> None:
         super().__init__()
         self._cluster = cluster
-        self._looks = 0
+        self._checks_due = 0
         self._moved: dict[int, None] = {}
 
     def on_receive(self, message: Any) -> Iterator[str]:
@@ -395,7 +397,7 @@ class ClusterChecker(Checker):
             yield from super().on_send(message)
 
     def _repeats(self, message: Any) -> bool:
-        """Whether it is a gang that was sent before: it is resent until it is confirmed."""
+        """Whether it is a gang that is sent again."""
         if not isinstance(message, MoveGang):
             return False
         repeats = message.number in self._moved
@@ -403,16 +405,16 @@ class ClusterChecker(Checker):
         return repeats
 
     def after_handling(self) -> Iterable[str]:
-        if self._looks:
-            self._looks -= 1
+        if self._checks_due:
+            self._checks_due -= 1
             return self._cluster.broken_limits()
         return self._cluster.on_machines_down()
 
     def _take(self, key: JobKey, what: Any) -> Iterator[str]:
-        # Now, and after the plan that is made when all messages of the instant are there.
-        self._looks = 2
+        # Now, and after the plan at the end of this instant.
+        self._checks_due = 2
         return super()._take(key, what)
 
     def _close(self, key: JobKey, what: str) -> Iterator[str]:
-        self._looks = 2
+        self._checks_due = 2
         return super()._close(key, what)

@@ -1,7 +1,7 @@
-"""What decisions of a VO go by and what they lead to, counted as they are made.
+"""Counts of the decisions of a VO, of what they were based on, and of messages to other VOs.
 
-Each count is recorded as a `VoFigure` when the run is over; `grid.results.decisions` says what it
-means. Counts take no part in any decision.
+Each count is recorded as a `VoFigure` at the end of the run; `grid.results.decisions` defines the
+metrics. No decision depends on a count.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from grid.model.records import VoFigure
 from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US, Time
 
-MOST_WORDS = 32
-"""So many statuses of a resource are kept in mind to see who else goes by them; when there is one
-more, the one that was told first is done with."""
+MOST_STATUSES = 32
+"""Statuses of a resource that are kept to count the VOs that act on each; with one more, the
+oldest is closed."""
 
 
-class Tally:
+class Counters:
     """Sums by name, of one entity of VO number `vo`."""
 
-    __slots__ = ("_home", "_vo", "sums")
+    __slots__ = ("_local", "_vo", "sums")
 
     def __init__(self, vo: int, name: str) -> None:
         self._vo = vo
-        self._home = name.partition("/")[0] + "/"
+        self._local = name.partition("/")[0] + "/"
         self.sums: dict[str, float] = {}
 
     def add(self, figure: str, value: float = 1) -> None:
@@ -35,10 +35,10 @@ class Tally:
         self.sums[figure] = self.sums.get(figure, 0) + value
 
     def sent(self, ctx: Context) -> None:
-        """Count what the handler that ends here has sent to other VOs."""
+        """Count the messages to other VOs of the handler that ends here."""
         for to, message, _ in ctx.effects.sent:
             kind = BETWEEN_VOS.get(type(message))
-            if kind is not None and not to.startswith(self._home):
+            if kind is not None and not to.startswith(self._local):
                 self.messages(kind, 1, table_values(message))
 
     def messages(self, kind: str, count: int, cells: int) -> None:
@@ -53,13 +53,13 @@ class Tally:
             ctx.record(VoFigure(self._vo, figure, value))
 
 
-class SchedulerTally(Tally):
+class SchedulerCounters(Counters):
     """Of a Local Scheduler."""
 
     __slots__ = ()
 
     def forwards(self, table: ResourceTable, row: int, job: Job, now: Time) -> ObservedState:
-        """The job goes to that row, of another VO: count how old the word is, and tell it."""
+        """Count the age of the status for which a job is forwarded. Returns that status."""
         if len(table.confirmed_us):
             age_us = now - float(table.confirmed_us[row])
             if age_us < float("inf"):
@@ -67,68 +67,71 @@ class SchedulerTally(Tally):
                 self.add("age.count")
         assigned = float(table.assigned_cpus[row])
         is_free = bool(assigned + job.processors <= table.columns.cpus[row])
-        told_us = float(table.told_us[row]) if len(table.told_us) else -1.0
-        return ObservedState(self._vo, assigned, is_free, int(told_us) if told_us >= 0 else -1)
+        observed_us = float(table.observed_at_us[row]) if len(table.observed_at_us) else -1.0
+        return ObservedState(
+            self._vo, assigned, is_free, int(observed_us) if observed_us >= 0 else -1
+        )
 
     def leaves(self, job: Job, came_from: str) -> None:
-        """A job does not run in this VO; what came with it from another one was not needed."""
+        """A job does not run in this VO: its input was transferred for nothing."""
         if came_from and job.input_mb:
             self.add("transfers_wasted_mb", job.input_mb)
 
 
-class Herds:
-    """How many VOs send jobs to one resource on the same word of it: a status told at one time."""
+class HerdCounter:
+    """Counts the VOs that send jobs to a resource because of the same status of it."""
 
-    __slots__ = ("_vos", "most", "total", "words")
+    __slots__ = ("_vos", "most", "statuses", "total")
 
     def __init__(self) -> None:
         self._vos: dict[int, dict[Time, int]] = {}
-        """By resource and the time when a status of it was told, the VOs as bits."""
-        self.words = self.total = self.most = 0
+        """By resource and time of the status, the VOs as bits."""
+        self.statuses = self.total = self.most = 0
 
-    def came(self, resource: int, observed: ObservedState) -> None:
-        """A job has come for that resource."""
-        words = self._vos.setdefault(resource, {})
-        words[observed.observed_at_us] = words.get(observed.observed_at_us, 0) | 1 << observed.vo
-        if len(words) > MOST_WORDS:
-            self._close(words.pop(min(words)))
+    def arrives(self, resource: int, observed: ObservedState) -> None:
+        """A job has arrived for that resource."""
+        statuses = self._vos.setdefault(resource, {})
+        at_us = observed.observed_at_us
+        statuses[at_us] = statuses.get(at_us, 0) | 1 << observed.vo
+        if len(statuses) > MOST_STATUSES:
+            self._close(statuses.pop(min(statuses)))
 
-    def finish(self, tally: Tally) -> None:
-        """Add what became of all to `tally`."""
-        for words in self._vos.values():
-            for vos in words.values():
+    def finish(self, counters: Counters) -> None:
+        """Add the sums to `counters`."""
+        for statuses in self._vos.values():
+            for vos in statuses.values():
                 self._close(vos)
         self._vos.clear()
-        if self.words:
-            tally.add("herd.words", self.words)
-            tally.add("herd.vos", self.total)
-            tally.add("herd.most", self.most)
+        if self.statuses:
+            counters.add("herd.words", self.statuses)
+            counters.add("herd.vos", self.total)
+            counters.add("herd.most", self.most)
 
     def _close(self, vos: int) -> None:
-        self.words += 1
+        self.statuses += 1
         self.total += vos.bit_count()
         self.most = max(self.most, vos.bit_count())
 
 
-class ManagerTally(Tally):
+class ManagerCounters(Counters):
     """Of a Resource Manager."""
 
     __slots__ = ("_herds",)
 
     def __init__(self, vo: int, name: str) -> None:
         super().__init__(vo, name)
-        self._herds = Herds()
+        self._herds = HerdCounter()
 
-    def comes(
-        self, asked: AssignJob, observed: ObservedState, assigned: float, cpus: float
+    def arrives(
+        self, request: AssignJob, observed: ObservedState, assigned: float, cpus: float
     ) -> None:
-        """A job has come: compare the state that its sender observed with the actual one."""
-        self.add("misjudged", observed.is_free and assigned + asked.job.processors > cpus)
+        """A job has arrived: compare the state that its sender observed with the actual one."""
+        self.add("misjudged", observed.is_free and assigned + request.job.processors > cpus)
         if isfinite(observed.assigned_cpus):
             self.add("error.sum", abs(observed.assigned_cpus - assigned) / cpus)
             self.add("error.count")
         if observed.observed_at_us >= 0:
-            self._herds.came(asked.resource, observed)
+            self._herds.arrives(request.resource, observed)
 
     def finish(self, ctx: Context) -> None:
         self._herds.finish(self)

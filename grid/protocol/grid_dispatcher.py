@@ -1,41 +1,47 @@
-"""The Grid Dispatcher: level one of the two dispatchers, over the clusters of one VO.
+"""The Grid Dispatcher: level one of the two dispatchers, above the clusters of one VO.
 
-It asks the Local Dispatchers for their load when a job comes, and only then, and sends the job to
-one that can run it: the least loaded, or as the choice has it that the scenario names (GM 3.1). A
-job with requirements goes to one that is worth the same to it (PU Eq. 1) as the cluster that the
-selection chose. Only clusters are asked that the selection chooses as a whole: the Resource Manager
-keeps account of the others by machine, and could not say on which machine such a job is.
+For each job it queries the Local Dispatchers for their load, and sends the job to an eligible
+cluster: the least loaded, or the one that the VO's cluster placement policy chooses (GM 3.1). A job
+with requirements goes to a cluster of the same utility (PU Eq. 1) as the one selected. Only
+clusters that are selected as a whole take part: of the others the Resource Manager selects the
+machine.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from grid.kernel.entity import Context
+from grid.kernel.entity import Context, MessageHandler
 from grid.model.job import Job, JobKey, rejected
 from grid.model.messages import ClusterChosen, JobEnded, Load, QueryLoad, RunJob
 from grid.model.resources import ResourceTable
-from grid.protocol.cluster_choices import least_load
 from grid.protocol.selection.by_utility import ByUtility
 
 
+def least_load(job: Job, loads: Sequence[Load], rng: np.random.Generator) -> int:
+    """The least loaded cluster, at random among equals (GM Eq. 2)."""
+    del job
+    least = min(answer.load for answer in loads)
+    equal = [answer.cluster for answer in loads if answer.load == least]
+    return equal[0] if len(equal) == 1 else equal[int(rng.integers(len(equal)))]
+
+
 @dataclass(slots=True)
-class _Question:
-    """A job that waits for the answers of the clusters."""
+class _PendingJob:
+    """A job that waits for loads of clusters; `selected` is its cluster by the selection."""
 
     job: Job
-    chosen: int
-    answers: list[Load] = field(default_factory=list)
+    selected: int
+    loads: list[Load] = field(default_factory=list)
 
 
-class GridDispatcher:
-    """Stands between a Resource Manager and its Local Dispatchers, which are given by cluster.
+class GridDispatcher(MessageHandler):
+    """Between a Resource Manager and its Local Dispatchers, `dispatchers`, by cluster.
 
-    `clusters` has a row for each of them, as a selection sees it.
+    `clusters` has a row for each, as a selection sees it; `placement` chooses by their loads.
     """
 
     def __init__(
@@ -43,51 +49,49 @@ class GridDispatcher:
         resource_manager: str,
         dispatchers: tuple[str, ...],
         clusters: ResourceTable,
-        choice: Callable[[Job, Sequence[Load], np.random.Generator], int] = least_load,
+        placement: Callable[[Job, Sequence[Load], np.random.Generator], int] = least_load,
     ) -> None:
         self._resource_manager = resource_manager
         self._dispatchers = dispatchers
         self._clusters = clusters
         by_cluster = zip(dispatchers, clusters.columns.machine, strict=True)
-        self._asked = [dispatcher for dispatcher, machine in by_cluster if machine < 0]
+        self._queried = [dispatcher for dispatcher, machine in by_cluster if machine < 0]
         self._utility = ByUtility("partial")
-        self._choice = choice
-        self._questions: dict[JobKey, _Question] = {}
+        self._placement = placement
+        self._pending: dict[JobKey, _PendingJob] = {}
 
     def start(self, ctx: Context) -> None:
         """Nothing to do before the first job."""
 
-    def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        match message:
-            case RunJob(job, cluster, machine) if machine >= 0:
-                ctx.send(self._dispatchers[cluster], message)
-            case RunJob(job, cluster):
-                self._questions[job.key] = _Question(job, cluster)
-                for dispatcher in self._asked:
-                    wanted = (job.processors, job.ram_mb, job.licenses)
-                    ctx.send(dispatcher, QueryLoad(job.key, *wanted))
-            case Load(key):
-                question = self._questions[key]
-                question.answers.append(message)
-                if len(question.answers) == len(self._asked):
-                    del self._questions[key]
-                    self._place(ctx, question)
-            case _:
-                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
-
     def timeout(self, ctx: Context, timer: str) -> None:
         raise ValueError(f"{ctx.name}: no timer {timer!r}")
 
-    def _place(self, ctx: Context, question: _Question) -> None:
-        job = question.job
-        able = [answer for answer in question.answers if answer.runs_it]
+    def on_run_job(self, ctx: Context, sender: str, run: RunJob) -> None:
+        job, cluster, machine = run
+        if machine >= 0:
+            ctx.send(self._dispatchers[cluster], run)
+            return
+        self._pending[job.key] = _PendingJob(job, cluster)
+        for dispatcher in self._queried:
+            ctx.send(dispatcher, QueryLoad(job.key, job.processors, job.ram_mb, job.licenses))
+
+    def on_load(self, ctx: Context, sender: str, load: Load) -> None:
+        pending = self._pending[load.key]
+        pending.loads.append(load)
+        if len(pending.loads) == len(self._queried):
+            del self._pending[load.key]
+            self._dispatch(ctx, pending)
+
+    def _dispatch(self, ctx: Context, pending: _PendingJob) -> None:
+        job = pending.job
+        able = [load for load in pending.loads if load.runs_it]
         if job.requirements:
             utilities = self._utility.utilities(job, self._clusters)
-            able = [one for one in able if utilities[one.cluster] == utilities[question.chosen]]
+            able = [one for one in able if utilities[one.cluster] == utilities[pending.selected]]
         if not able:
             ctx.send(self._resource_manager, JobEnded(job.key, 0, rejected(ctx.now)))
             return
-        able.sort(key=lambda answer: answer.cluster)
-        chosen = int(self._choice(job, able, ctx.rng))
+        able.sort(key=lambda load: load.cluster)
+        chosen = int(self._placement(job, able, ctx.rng))
         ctx.send(self._resource_manager, ClusterChosen(job.key, chosen))
         ctx.send(self._dispatchers[chosen], RunJob(job, chosen, -1))

@@ -1,8 +1,8 @@
-"""The Local Dispatcher: level two, owner of one cluster and of the policy plugged into it.
+"""The Local Dispatcher: level two of the two dispatchers, owns one cluster and its local policy.
 
-The cluster is a piece of virtual time of its own: it is advanced when a message or a timer comes,
-and catches up on all that happened since. While only direct jobs are there, whose ends nobody waits
-for, that may be hours at once; a job that a Resource Manager sent is reported when it ends.
+The cluster is simulated lazily: a message or a timer advances it to the present. With direct jobs
+alone, whose ends no entity waits for, that may be hours at once; the end of a job that a Resource
+Manager sent is reported when it occurs.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from grid.cluster.shell import ClusterShell
-from grid.kernel.entity import Context
+from grid.kernel.entity import Context, MessageHandler
 from grid.kernel.progress import JobProgress
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
-from grid.model.messages import ClusterChosen, JobEnded, Load, Mend, QueryLoad, RunJob, TakeDown
+from grid.model.messages import ClusterChosen, JobEnded, Load, QueryLoad, Repair, RunJob, TakeDown
 from grid.model.platform import JobLimits
 from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes
 from grid.model.time import NEVER, Time
@@ -24,17 +24,19 @@ from grid.model.time import NEVER, Time
 if TYPE_CHECKING:
     from grid.protocol.migration import Migration
 
-PLAY, WAKE = "play", "wake"
-"""Timers: what has come at this instant is to be played; something happens of itself."""
+PLAN, WAKE = "play", "wake"
+"""Timers: after all messages of an instant, and when the cluster's state changes next."""
 ROWS_AT_A_TIME = 20_000
+HANDLED = (RunJob, QueryLoad, TakeDown, Repair)
+"""Messages that do not concern the migration of gangs."""
 
 
-class LocalDispatcher:
-    """Runs cluster `number` of the grid's VO `vo`, the grid's cluster `position`.
+class LocalDispatcher(MessageHandler):
+    """Owns cluster `number` of the grid's VO `vo`, the grid's cluster `position`.
 
-    `direct` are jobs that enter here, in order of submission. A job can run here that keeps to some
-    of the `limits`; `policy` is the name of the policy. `migration` is its part in moving gangs
-    between the VO's clusters, if they do.
+    `direct` are jobs that are submitted here, in order of submission. A job can run here if it is
+    within any of the `limits`; `policy` is the name of the local policy. `migration` moves gangs
+    between clusters of the VO.
     """
 
     def __init__(
@@ -50,67 +52,66 @@ class LocalDispatcher:
         direct: JobTable | None,
         migration: Migration | None = None,
     ) -> None:
-        self._cluster = cluster
+        self.cluster = cluster
+        self.position = position
         self._migration = migration
         self._vo = vo
         self._number = number
-        self._position = position
         self._limits = limits
         self._policy = policy
         self._resource_manager = resource_manager
         self._direct = direct or concatenate([])
         self._has_direct = len(self._direct) > 0
         self._next_row = 0
-        self._reported = 0
+        self._open = 0
+        """Jobs here whose end must be reported."""
         self._recorded = 0
         self._wake_us: Time = NEVER
         """When WAKE runs out; NEVER if it is not set."""
 
-    @property
-    def cluster(self) -> ClusterShell:
-        """For those who only look."""
-        return self._cluster
-
-    @property
-    def position(self) -> int:
-        """The cluster's position in the grid."""
-        return self._position
-
     def start(self, ctx: Context) -> None:
         if self._has_direct:
-            ctx.set_timer(0, PLAY)
+            ctx.set_timer(0, PLAN)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        match message:
-            case RunJob(job, _, machine):
-                self._cluster.submit(job, machine, ctx.now)
-                self._reported += 1
-                ctx.set_timer(0, PLAY)
-            case QueryLoad(key, processors, ram_mb, licenses):
-                able = any(one.allow(processors, ram_mb, licenses) for one in self._limits)
-                ctx.send(sender, Load(key, self._number, self._cluster.load(), able))
-            case TakeDown(machine):
-                self._cluster.take_down(machine, ctx.now)
-                ctx.set_timer(0, PLAY)
-            case Mend():
-                self._cluster.mend(ctx.now)
-                ctx.set_timer(0, PLAY)
-            case _ if self._migration is not None:
-                self._migrate(ctx, self._migration, sender, message)
-            case _:
-                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
+        if self._migration is None or type(message) in HANDLED:
+            super().handle(ctx, sender, message)
+            return
+        # A gang may leave or arrive with it.
+        arrived = self._migration.handle(ctx, sender, message)
+        self._open += arrived
+        if arrived > 0:
+            ctx.send(self._resource_manager, ClusterChosen(message.job.key, self._number))
+        ctx.set_timer(0, PLAN)
+
+    def on_run_job(self, ctx: Context, sender: str, run: RunJob) -> None:
+        self.cluster.submit(run.job, run.machine, ctx.now)
+        self._open += 1
+        ctx.set_timer(0, PLAN)
+
+    def on_query_load(self, ctx: Context, sender: str, query: QueryLoad) -> None:
+        key, processors, ram_mb, licenses = query
+        able = any(one.allow(processors, ram_mb, licenses) for one in self._limits)
+        ctx.send(sender, Load(key, self._number, self.cluster.load(), able))
+
+    def on_take_down(self, ctx: Context, sender: str, order: TakeDown) -> None:
+        self.cluster.take_down(order.machine, ctx.now)
+        ctx.set_timer(0, PLAN)
+
+    def on_repair(self, ctx: Context, sender: str, order: Repair) -> None:
+        self.cluster.repair(ctx.now)
+        ctx.set_timer(0, PLAN)
 
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer == WAKE:
             self._wake_us = NEVER
-        elif timer != PLAY and self._migration is not None:
+        elif timer != PLAN and self._migration is not None:
             self._migration.timeout(ctx, timer)
-            ctx.set_timer(0, PLAY)
+            ctx.set_timer(0, PLAN)
             return
-        cluster = self._cluster
         if self._has_direct:
             self._submit_due(ctx.now)
-        cluster.advance(ctx.now + 1)
+        self.cluster.advance(ctx.now + 1)
         self._report(ctx)
         if self._migration is not None:
             self._migration.after_plan(ctx)
@@ -119,9 +120,9 @@ class LocalDispatcher:
         self._wake(ctx)
 
     def _wake(self, ctx: Context) -> None:
-        """Wake up when something next happens; mostly that is settled already."""
-        cluster = self._cluster
-        wake = cluster.next_instant() if self._reported else cluster.horizon()
+        """Set WAKE to the next change of the cluster's state, if it is not set to that already."""
+        cluster = self.cluster
+        wake = cluster.next_instant() if self._open else cluster.horizon()
         if self._has_direct and self._next_row < len(self._direct):
             wake = min(wake, int(self._direct.submit_us[self._next_row]))
         wake = max(wake, ctx.now)
@@ -134,54 +135,46 @@ class LocalDispatcher:
             ctx.set_timer(wake - ctx.now, WAKE)
 
     def job_progress(self) -> JobProgress:
-        """Whether something happens to a job here at a known time."""
+        """Whether a job here changes at a known time."""
         direct = self._has_direct and self._recorded < len(self._direct)
-        has_jobs = self._reported > 0 or direct
+        has_jobs = self._open > 0 or direct
         return JobProgress(self._recorded, has_jobs and self._wake_us < NEVER)
 
     def finish(self, ctx: Context) -> None:
-        levels = self._cluster.take_history()
+        levels = self.cluster.take_history()
         if levels is not None:
             widest = max(one.processors for one in self._limits)
-            ctx.record(ClusterHistory(self._position, widest, levels))
-        for figure, value in sorted(self._cluster.figures().items()):
-            ctx.record(ClusterFigure(self._position, figure, value))
-        for times in self._cluster.plan_times():
+            ctx.record(ClusterHistory(self.position, widest, levels))
+        for figure, value in sorted(self.cluster.figures().items()):
+            ctx.record(ClusterFigure(self.position, figure, value))
+        for times in self.cluster.plan_times():
             ctx.record(PlanTimes(self._policy, *times))
-        waiting = self._cluster.routed_jobs()
+        waiting = self.cluster.routed_jobs()
         left = len(waiting) + self._next_row - self._recorded
         if left:
             first = min(waiting, default=None)
-            ctx.record(JobsLeft(self._position, self._policy, left, first))
-
-    def _migrate(self, ctx: Context, migration: Migration, sender: str, message: Any) -> None:
-        """Leave a message to the migration protocol; a gang may leave or come with it."""
-        more = migration.handle(ctx, sender, message)
-        self._reported += more
-        if more > 0:
-            ctx.send(self._resource_manager, ClusterChosen(message.job.key, self._number))
-        ctx.set_timer(0, PLAY)
+            ctx.record(JobsLeft(self.position, self._policy, left, first))
 
     def _report(self, ctx: Context) -> None:
-        """Tell the Resource Manager of the jobs it sent that have ended."""
-        for ended in self._cluster.take_ended():
-            self._reported -= 1
+        """Report to the Resource Manager the jobs from there that have ended."""
+        for ended in self.cluster.take_ended():
+            self._open -= 1
             ctx.send(self._resource_manager, JobEnded(ended.key, self._number, ended.outcome))
 
     def _submit_due(self, now: int) -> None:
-        """Hand the cluster the next rows that come due, some at a time, to keep its state small."""
+        """Submit the next rows that are due, in blocks, to keep the cluster's state small."""
         jobs, row = self._direct, self._next_row
         if row < len(jobs) and jobs.submit_us[row] <= now:
             end = min(row + ROWS_AT_A_TIME, len(jobs))
-            # Rows of one instant stay together: they are one arrival, before one plan.
+            # Rows of one instant arrive together, before one plan.
             end = int(np.searchsorted(jobs.submit_us, jobs.submit_us[end - 1], side="right"))
-            self._cluster.submit_rows(jobs.take(slice(row, end)))
+            self.cluster.submit_rows(jobs.take(slice(row, end)))
             self._next_row = end
 
     def _record_direct(self, ctx: Context) -> None:
         """Record the direct jobs that have ended."""
-        row, outcome = self._cluster.take_ended_rows()
+        row, outcome = self.cluster.take_ended_rows()
         if len(row):
             self._recorded += len(row)
             jobs = self._direct.take(row)
-            ctx.record(direct_results(jobs, self._vo, self._position, outcome))
+            ctx.record(direct_results(jobs, self._vo, self.position, outcome))

@@ -1,16 +1,16 @@
 """External migration: a protocol between the Local Dispatchers of gang clusters (GM V-A).
 
-A dispatcher with a gang that waits asks one other after the other whether it has idle processors
-for it. One that has, keeps them and says so; the gang leaves its queues only then, and is sent
-until the other confirms. What holds however messages are lost, delayed or doubled:
+A dispatcher with a waiting gang (the giver) asks the others in turn for idle processors. A taker
+that has them reserves and grants them; only then does the gang leave its queues, and the giver
+sends it until the taker confirms. Invariants, even if messages are lost, delayed or duplicated:
 
-- From the moment it leaves its queues until the confirmation, a gang is with its giver, which does
-  nothing but send it. A taker takes the gang of a number once, and confirms it each time it is
-  asked to. So no gang is lost or doubled.
-- A giver has one attempt under way, and counts them. A taker keeps processors for the last attempt
-  of each giver only, and no longer than `answer_within_us`. So no reservation is left behind. A
-  gang that comes when its reservation has been given up, or was ended by an outage, joins the
-  queues, like any other, when its tasks have been transferred.
+- From leaving its queues until the confirmation, a gang is with its giver, which only resends it.
+  A taker accepts the gang of an attempt once, and confirms it each time. So no gang is lost or
+  duplicated.
+- A giver has one attempt at a time, under a number. A taker reserves processors for the last
+  attempt of each giver only, and no longer than `answer_within_us`. So no reservation is left
+  over. A gang whose reservation has ended, also by an outage, is queued when its tasks have been
+  transferred.
 """
 
 from __future__ import annotations
@@ -34,24 +34,22 @@ from grid.model.migration_messages import (
 if TYPE_CHECKING:
     from grid.cluster.gang.core import GangExchange, WaitingGang
 
-TIMERS = "migration"
-"""The timers of this protocol begin with this."""
-_ASK_AGAIN = f"{TIMERS}/ask"
-_NO_ANSWER = f"{TIMERS}/answer"
-_RESERVED = f"{TIMERS}/reserved/"
-_LATE = f"{TIMERS}/late/"
+_ASK_AGAIN = "migration/ask"
+_NO_ANSWER = "migration/answer"
+_RESERVED = "migration/reserved/"
+_LATE = "migration/late/"
 
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another Local Dispatcher, and how many processors it has."""
+    """Another Local Dispatcher, and its number of processors."""
 
     name: str
     processors: int
 
 
 class Stage(Enum):
-    """Where an attempt to give a gang away stands."""
+    """State of an attempt to give a gang to another cluster."""
 
     NONE = "none"
     ASKED = "asked"
@@ -59,9 +57,9 @@ class Stage(Enum):
 
 
 class GangGiver:
-    """Gives gangs of `cluster`, which is number `number` of the VO's that migrate, to the others.
+    """Gives gangs of `cluster`, number `number` of the VO's that migrate, to the others.
 
-    After a round in which nobody had a place it pauses for the policy's `ask_every_us`.
+    After a round without a grant it pauses for the policy's `ask_every_us`.
     """
 
     def __init__(
@@ -73,7 +71,7 @@ class GangGiver:
         self._cluster = cluster
         self._peers = peers
         cluster.send_only(max(peer.processors for peer in peers))
-        # With steps as long as there are dispatchers, no two of them use the same number.
+        # Incremented by the number of dispatchers, so that no two use the same number.
         self._number = number
         self._stage = Stage.NONE
         self._pausing = False
@@ -83,7 +81,7 @@ class GangGiver:
         self._sent: tuple[Job, GangProgress] | None = None
 
     def consider(self, ctx: Context) -> None:
-        """After a plan: if no attempt is under way, and a gang waits, ask the first of all."""
+        """After a plan: begin an attempt, if there is none and a gang waits."""
         if self._stage is not Stage.NONE or self._pausing:
             return
         self._gang = self._cluster.waiting_gang()
@@ -92,10 +90,10 @@ class GangGiver:
             self._left = [peer for peer in self._peers if peer.processors >= size]
             self._ask_next(ctx)
 
-    def granted(self, ctx: Context, taker: str, number: int) -> bool:
-        """Processors are kept there for the gang: send it. Returns whether it has left."""
+    def on_migration_granted(self, ctx: Context, taker: str, number: int) -> bool:
+        """Send the gang. Returns whether it has left its queues now."""
         if number != self._number or self._stage is Stage.NONE:
-            # The answer of an attempt that is over.
+            # An answer to an earlier attempt.
             ctx.send(taker, CancelMigration(number))
             return False
         if self._stage is Stage.SENT:
@@ -103,7 +101,7 @@ class GangGiver:
         assert self._gang is not None
         self._sent = self._cluster.send_away(self._gang, ctx.now)
         if self._sent is None:
-            # It has started meanwhile.
+            # It has started in the meantime.
             ctx.send(taker, CancelMigration(number))
             self._end(ctx)
             return False
@@ -111,13 +109,11 @@ class GangGiver:
         self._send(ctx)
         return True
 
-    def refused(self, ctx: Context, number: int) -> None:
-        """No place there: ask the next."""
+    def on_migration_refused(self, ctx: Context, number: int) -> None:
         if number == self._number and self._stage is Stage.ASKED:
             self._ask_next(ctx)
 
-    def moved(self, ctx: Context, number: int) -> None:
-        """The gang has arrived."""
+    def on_gang_moved(self, ctx: Context, number: int) -> None:
         if number == self._number and self._stage is Stage.SENT:
             self._sent = None
             self._end(ctx)
@@ -158,63 +154,63 @@ class GangGiver:
 
 
 @dataclass(slots=True)
-class _Guest:
-    """What a taker knows of one giver."""
+class _Attempts:
+    """The attempts of one giver at a taker."""
 
     number: int = -1
-    """The last attempt that has come; -1: none."""
+    """The last attempt; -1: none."""
     wanted: int = 0
-    """Processors that it asked for and has no answer on."""
+    """Processors of a request without an answer."""
     reservation: int | None = None
     taken: int = -1
-    """The last attempt whose gang was taken."""
+    """The last attempt whose gang was accepted."""
 
 
 class Taker:
-    """Takes gangs of others into `cluster`."""
+    """Takes gangs of other clusters into `cluster`."""
 
     def __init__(self, cluster: GangExchange) -> None:
         self._cluster = cluster
-        self._guests: dict[str, _Guest] = {}
+        self._attempts: dict[str, _Attempts] = {}
         self._late: dict[int, MoveGang] = {}
 
-    def asked(self, ctx: Context, giver: str, number: int, processors: int) -> None:
-        """Note what is asked for; it is answered after the plan of this instant."""
-        guest = self._guest(giver)
-        if number > guest.number:
-            self._turn_to(ctx, giver, number)
-            guest.wanted = processors
-        elif number == guest.number and guest.reservation is not None:
+    def on_ask_migration(self, ctx: Context, giver: str, number: int, processors: int) -> None:
+        """Note the request, which is answered after the plan of this instant."""
+        attempts = self._attempts_of(giver)
+        if number > attempts.number:
+            self._begin(ctx, giver, number)
+            attempts.wanted = processors
+        elif number == attempts.number and attempts.reservation is not None:
             ctx.send(giver, MigrationGranted(number))
 
     def answer(self, ctx: Context) -> None:
-        """After a plan, which has the first right to idle processors: answer who has asked."""
-        for giver, guest in self._guests.items():
-            if guest.wanted == 0:
+        """After a plan, which goes first: answer requests with the processors left idle."""
+        for giver, attempts in self._attempts.items():
+            if attempts.wanted == 0:
                 continue
-            guest.reservation = self._cluster.reserve(guest.wanted)
-            guest.wanted = 0
-            if guest.reservation is None:
-                ctx.send(giver, MigrationRefused(guest.number))
+            attempts.reservation = self._cluster.reserve(attempts.wanted)
+            attempts.wanted = 0
+            if attempts.reservation is None:
+                ctx.send(giver, MigrationRefused(attempts.number))
             else:
-                ctx.send(giver, MigrationGranted(guest.number))
+                ctx.send(giver, MigrationGranted(attempts.number))
                 ctx.set_timer(self._cluster.policy.answer_within_us, _RESERVED + giver)
 
-    def cancelled(self, ctx: Context, giver: str, number: int) -> None:
-        """Keep nothing for that attempt, nor for one that is older."""
-        if number >= self._guest(giver).number:
-            self._turn_to(ctx, giver, number)
+    def on_cancel_migration(self, ctx: Context, giver: str, number: int) -> None:
+        """End that attempt and all earlier ones."""
+        if number >= self._attempts_of(giver).number:
+            self._begin(ctx, giver, number)
 
-    def comes(self, ctx: Context, giver: str, moved: MoveGang) -> bool:
-        """A gang is here: take it, unless it was taken before. Returns whether it was not."""
-        guest, number = self._guest(giver), moved.number
+    def on_move_gang(self, ctx: Context, giver: str, moved: MoveGang) -> bool:
+        """Accept the gang, unless it was accepted before. Returns whether it was not."""
+        attempts, number = self._attempts_of(giver), moved.number
         ctx.send(giver, GangMoved(number))
-        if number <= guest.taken:
+        if number <= attempts.taken:
             return False
-        guest.taken = number
-        kept = guest.reservation if number == guest.number else None
+        attempts.taken = number
+        kept = attempts.reservation if number == attempts.number else None
         if kept is not None and self._cluster.receive(moved.job, moved.progress, kept, ctx.now):
-            guest.reservation = None
+            attempts.reservation = None
             ctx.cancel_timer(_RESERVED + giver)
         else:
             self._late[number] = moved
@@ -222,54 +218,49 @@ class Taker:
         return True
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        """A late gang is all here, or that of a reservation has not come in time."""
+        """All tasks of a late gang are here, or a gang did not arrive within its reservation."""
         if timer.startswith(_LATE):
             moved = self._late.pop(int(timer.removeprefix(_LATE)))
             self._cluster.receive_late(moved.job, moved.progress, ctx.now)
             return
         giver = timer.removeprefix(_RESERVED)
-        self._turn_to(ctx, giver, self._guest(giver).number)
+        self._begin(ctx, giver, self._attempts_of(giver).number)
 
-    def _turn_to(self, ctx: Context, giver: str, number: int) -> None:
-        """All that was before `number` is over."""
-        guest = self._guest(giver)
-        guest.number, guest.wanted = number, 0
-        if guest.reservation is not None:
-            self._cluster.cancel(guest.reservation, ctx.now)
-            guest.reservation = None
+    def _begin(self, ctx: Context, giver: str, number: int) -> None:
+        """End all attempts before `number`."""
+        attempts = self._attempts_of(giver)
+        attempts.number, attempts.wanted = number, 0
+        if attempts.reservation is not None:
+            self._cluster.cancel(attempts.reservation, ctx.now)
+            attempts.reservation = None
             ctx.cancel_timer(_RESERVED + giver)
 
-    def _guest(self, giver: str) -> _Guest:
-        return self._guests.setdefault(giver, _Guest())
+    def _attempts_of(self, giver: str) -> _Attempts:
+        return self._attempts.setdefault(giver, _Attempts())
 
 
 class Migration:
-    """Both parts of one Local Dispatcher; see `GangGiver` for the arguments."""
+    """Giver and taker of one Local Dispatcher; see `GangGiver` for the arguments."""
 
-    def __init__(
-        self,
-        cluster: GangExchange,
-        number: int,
-        peers: tuple[Peer, ...],
-    ) -> None:
+    def __init__(self, cluster: GangExchange, number: int, peers: tuple[Peer, ...]) -> None:
         self._giver = GangGiver(cluster, number, peers)
         self._taker = Taker(cluster)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> int:
-        """Returns by how many jobs there are more here after it: 1, 0 or -1."""
+        """Returns 1 if a gang has arrived with the message, -1 if one has left, else 0."""
         match message:
             case AskMigration(number, processors):
-                self._taker.asked(ctx, sender, number, processors)
+                self._taker.on_ask_migration(ctx, sender, number, processors)
             case MigrationGranted(number):
-                return -int(self._giver.granted(ctx, sender, number))
+                return -int(self._giver.on_migration_granted(ctx, sender, number))
             case MigrationRefused(number):
-                self._giver.refused(ctx, number)
+                self._giver.on_migration_refused(ctx, number)
             case MoveGang():
-                return int(self._taker.comes(ctx, sender, message))
+                return int(self._taker.on_move_gang(ctx, sender, message))
             case GangMoved(number):
-                self._giver.moved(ctx, number)
+                self._giver.on_gang_moved(ctx, number)
             case CancelMigration(number):
-                self._taker.cancelled(ctx, sender, number)
+                self._taker.on_cancel_migration(ctx, sender, number)
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
         return 0
@@ -279,6 +270,6 @@ class Migration:
         part.timeout(ctx, timer)
 
     def after_plan(self, ctx: Context) -> None:
-        """Others' questions first: what a gang of this cluster could use, its plan has had."""
+        """Answer other clusters first: the plan has already used what gangs here could use."""
         self._taker.answer(ctx)
         self._giver.consider(ctx)

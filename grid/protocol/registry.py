@@ -19,7 +19,7 @@ from grid.model.plugins.registry import Kind, function_kind
 from grid.model.resources import ResourceTable
 from grid.protocol.admission import Request
 from grid.protocol.forwarding import Ask, Award, Destination, Question
-from grid.protocol.forwarding.pull import Idle, PullFrom
+from grid.protocol.forwarding.pulling import Idle, PullFrom
 from grid.protocol.information import GossipMessage, Overlay, View
 from grid.protocol.selection import Choice, within_reach
 
@@ -135,7 +135,7 @@ class ThirdPartySelection:
         self.origin = selection.origin
         self._selection = selection
         self.draws = _draws(selection)
-        self.needs_work = bool(getattr(selection, "needs_work", False))
+        self.needs_backlog = bool(getattr(selection, "needs_backlog", False))
         self._by_utility: ByUtility | None = None
 
     def choose(
@@ -348,7 +348,7 @@ ADMISSION = function_kind(
     "admission",
     "admission policy",
     "decides whether a VO admits a job of another VO",
-    _built_in({"admission": ("everyone", "nobody", "limited")}),
+    _built_in({"admission": {"all": "admit_all", "none": "admit_none", "limited": "limited"}}),
     ("request",),
     _admission_problem,
     "vos.*.admission",
@@ -363,8 +363,8 @@ FORWARDING = Kind(
                 "queue", "forward", "reject", "never", "to_the_best", "when_nothing_free",
                 "above_load", "until_idle", "best_expected_finish",
             ),
-            "forwarding.negotiated": ("reserve", "redundant", "auction", "delegated"),
-            "forwarding.pull": {"pull": "Pull"},
+            "forwarding.bidding": ("reserve", "redundant", "auction", "delegated"),
+            "forwarding.pulling": {"pull": "Pull"},
         }
     ),
     _forwarding_calls,
@@ -378,14 +378,13 @@ SELECTIONS = Kind(
     _built_in(
         {
             "selection.by_utility": ("partial", "binary", "matchmaking"),
-            "selection.picked": {"random": "Random", "round_robin": "RoundRobin"},
-            "selection.by_load": {"least_loaded": "LeastLoaded"},
-        }
-    )
-    | _built_in(
-        {
-            "selection.picked": {"power_of_d": "PowerOfD"},
-            "selection.by_load": {"earliest_completion": "EarliestCompletion"},
+            "selection.by_load": {
+                "random": "Random",
+                "round_robin": "RoundRobin",
+                "least_loaded": "LeastLoaded",
+                "power_of_d": "PowerOfD",
+                "earliest_completion": "EarliestCompletion",
+            },
         }
     ),
     _selection_calls,
@@ -398,7 +397,7 @@ INFORMATION = Kind(
     "decides which VOs hear of which other VOs' status, when, and how",
     _built_in(
         {
-            "information.graphs": {
+            "information.overlays": {
                 "all": "All",
                 "none": "NoInformation",
                 "ring": "Ring",
@@ -406,8 +405,10 @@ INFORMATION = Kind(
                 "small_world": "SmallWorld",
                 "tree": "Tree",
                 "edges": "Edges",
+                "gossip": "Gossip",
+                "index": "IndexTree",
+                "probes": "Probes",
             },
-            "information.gossip": {"gossip": "Gossip", "index": "IndexTree", "probes": "Probes"},
         }
     ),
     _overlay_calls,
@@ -417,7 +418,7 @@ DISCOUNTS = function_kind(
     "discounts",
     "discount of old status",
     "estimates the assigned CPUs of other VOs, given how old their status is",
-    _built_in({"information.discounts": ("as_told", "drained", "by_age")}),
+    _built_in({"information": ("no_correction", "drained", "by_age")}),
     ("table", "vo"),
     _discount_problem,
     "protocol.discount",
@@ -427,7 +428,7 @@ CLUSTER_CHOICES = function_kind(
     "cluster_choices",
     "choice of a cluster",
     "chooses among the clusters of a VO that can run a job, by their loads",
-    _built_in({"cluster_choices": ("least_load",)}),
+    _built_in({"grid_dispatcher": ("least_load",)}),
     ("job", "loads", "rng"),
     _cluster_problem,
     "vos.*.cluster_choice",

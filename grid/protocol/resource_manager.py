@@ -1,23 +1,22 @@
-"""The Resource Manager of a VO: the table of its resources, and what other VOs hear of it.
+"""The Resource Manager of a VO: owns the table of its resources, and publishes snapshots of it.
 
-PU Algorithm 1: every assignment and every completion updates the table; a snapshot goes out
-periodically, when the VO's load passes a limit, and when more jobs than a limit have come since
-the last one. Load is the share of the VO's CPUs that are assigned to jobs, queued ones included.
+PU Algorithm 1: every assignment and every completion updates the table; a snapshot is published
+periodically, when the VO's load passes a limit, and when more jobs than a limit were assigned
+since the last one. Load is the share of the VO's CPUs that are assigned, queued jobs included.
 
-A periodic snapshot that could only repeat the last one is left out: all have its content,
-and a grid that is idle for a year would be busy saying so.
+A periodic snapshot is omitted if nothing has changed, since subscribers have its content.
+
+In the papers all VOs are in the grid from beginning to end. Here a VO may join later and leave:
+jobs that are assigned stay, and a VO outside the grid neither shares nor uses remote resources.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import numpy as np
-
-from grid.kernel.entity import Context
-from grid.model.job import Job, JobKey
+from grid.kernel.entity import Context, MessageHandler
+from grid.model.job import Job
 from grid.model.messages import (
     AdmissionQueueUpdate,
     Assigned,
@@ -25,7 +24,9 @@ from grid.model.messages import (
     CallId,
     ClusterChosen,
     JobEnded,
+    JoinVo,
     LeaseExpired,
+    LeaveVo,
     LocalStatus,
     NotAdmitted,
     QueuedReservations,
@@ -36,26 +37,25 @@ from grid.model.messages import (
     RunJob,
     WithdrawJob,
     WithdrawReply,
+    table_values,
 )
 from grid.model.platform import ALWAYS, Membership
 from grid.model.resources import ResourceColumns, status_rows, summary_of
-from grid.model.time import Time
-from grid.protocol.admission import Request, everyone
-from grid.protocol.admission_queue import AdmissionQueue, Waiting
-from grid.protocol.backlog import Backlog, NoBacklog
-from grid.protocol.counters import ManagerTally
-from grid.protocol.member import Member
+from grid.model.time import NEVER, Time
+from grid.protocol.admission import AdmissionQueue, Request, Waiting, admit_all
+from grid.protocol.assignments import Assignments
+from grid.protocol.counters import ManagerCounters
 
-PERIOD, LEASE = "period", "lease "
+PERIOD, LEASE, JOIN, LEAVE = "period", "lease ", "join", "leave"
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """When snapshots go out, and how much they tell. None switches a trigger off.
+    """When snapshots are published, and what they contain. None switches a trigger off.
 
-    A full snapshot has a row for each resource. A summary names two: the one with the smallest
-    share of assigned CPUs, and the one with most memory free of jobs. With `include_backlog` a
-    snapshot has the remaining work, too. `subscribers` is the number of VOs that receive it.
+    A full snapshot has a row for each resource. A summary has two: the resource with the smallest
+    share of assigned CPUs, and the one with most free memory. With `include_backlog` snapshots
+    have the CPU time that jobs still need. `subscribers` is the number of VOs that receive them.
     """
 
     summary: bool
@@ -68,29 +68,29 @@ class SnapshotSettings:
 
 @dataclass(frozen=True, slots=True)
 class AdmissionSettings:
-    """How jobs of other VOs are received: whether at all, and who goes first where some wait."""
+    """Which jobs of other VOs are admitted, and whose jobs have priority: local, remote or none."""
 
-    admission: Callable[[Request], bool] = everyone
+    admission: Callable[[Request], bool] = admit_all
     priority: str = "none"
 
 
-ALL_ALIKE = AdmissionSettings()
+ADMIT_ALL = AdmissionSettings()
 
 
-class ResourceManager:
-    """Keeps the table of `resources`, the VO's own.
+class ResourceManager(MessageHandler):
+    """Owns `resources`, those of VO number `vo`.
 
-    `dispatchers` are the Local Dispatchers by cluster, `grid_dispatcher` the one above them where
-    there are several. `scheduler` and `information` are the VO's own, `directory` all Information
-    Services of the other VOs.
+    `dispatchers` are the Local Dispatchers by cluster, `grid_dispatcher` is above them if there
+    are several. `scheduler` and `information` are of the same VO; `directory` has the Information
+    Services of other VOs, which are notified when this one joins or leaves.
     """
 
     def __init__(
         self,
         vo: int,
         resources: ResourceColumns,
-        rules: SnapshotSettings,
-        reception: AdmissionSettings = ALL_ALIKE,
+        snapshots: SnapshotSettings,
+        admission: AdmissionSettings = AdmissionSettings(),
         *,
         scheduler: str,
         information: str,
@@ -101,301 +101,300 @@ class ResourceManager:
     ) -> None:
         self._vo = vo
         self._name = scheduler.partition("/")[0]
-        """The VO's own; jobs of others are guests."""
         self._resources = resources
-        self._rules = rules
-        self._reception = reception
-        self._guests: dict[str, tuple[int, int]] = {}
-        """Of each other VO, how many of its jobs are here, and on how many processors."""
-        self._tally = ManagerTally(vo, scheduler)
-        self._room = AdmissionQueue(resources.cpus.tolist())
-        self._leases: dict[CallId, tuple[Job, int]] = {}
-        """The jobs for which a place is held, and on which resource."""
+        self._snapshots = snapshots
+        self._admission = admission
+        self._counters = ManagerCounters(vo, scheduler)
+        self._assignments = Assignments(self._name, resources, snapshots.include_backlog)
+        self._queue = AdmissionQueue(resources.cpus.tolist())
+        self._leases: dict[CallId, Job] = {}
+        """The jobs for which CPUs are reserved."""
         self._scheduler = scheduler
         self._information = information
         self._dispatchers = dispatchers
         self._grid_dispatcher = grid_dispatcher
-        self._member = Member(vo, resources, directory, membership, self._tally)
-        self._assigned = np.zeros(len(resources))
-        self._backlog = Backlog(resources) if rules.include_backlog else NoBacklog()
+        self._directory = directory
+        self._membership = membership
         self._cpus: list[float] = resources.cpus.tolist()
         self._cluster: list[int] = resources.cluster.tolist()
         self._machine: list[int] = resources.machine.tolist()
         self._total_cpus = float(resources.cpus.sum())
-        self._held = 0
-        """CPUs that are assigned to jobs."""
-        self._holds: dict[JobKey, tuple[int, int]] = {}
-        self._submitted_since = 0
+        self._assigned_since = 0
+        """Jobs assigned since the last snapshot."""
         self._over_limit = False
-        self._to_tell = False
+        self._has_changed = False
+        """The table differs from the last snapshot, and the timer of the period is set."""
 
     def start(self, ctx: Context) -> None:
-        self._member.start(ctx)
-
-    def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        match message:
-            case AssignJob():
-                self._assign(ctx, sender, message)
-            case JobEnded():
-                self._release(ctx, message)
-            case WithdrawJob(key):
-                self._withdraw(ctx, key)
-            case RequestReservation():
-                self._offer(ctx, message)
-            case ReleaseReservation(call):
-                self._release_place(ctx, call)
-            case ClusterChosen(key, cluster):
-                self._move(ctx, key, cluster)
-            case _:
-                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
+        if self._membership.joins_us > 0:
+            ctx.set_background_timer(self._membership.joins_us, JOIN)
+        if self._membership.leaves_us < NEVER:
+            ctx.set_background_timer(self._membership.leaves_us, LEAVE)
 
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer == PERIOD:
-            if self._to_tell:
+            if self._has_changed:
                 self._publish(ctx)
         elif timer.startswith(LEASE):
             scheduler, _, number = timer.removeprefix(LEASE).partition(" ")
             call = (scheduler, int(number))
             ctx.send(self._scheduler, LeaseExpired(call))
-            self._fall_back(ctx, call)
+            self._end_lease(ctx, call)
         else:
-            self._member.timeout(ctx, timer)
-            # Others may not have heard of what the VO's own users did before it joined.
+            self._join(ctx) if timer == JOIN else self._leave(ctx)
+            # Jobs of the own users were assigned before a VO joins, and no snapshot was published.
             self._publish(ctx)
 
     def finish(self, ctx: Context) -> None:
-        self._tally.finish(ctx)
+        self._counters.finish(ctx)
 
-    def _assign(self, ctx: Context, scheduler: str, asked: AssignJob) -> None:
-        job, resource, wait, call, late, observed = asked
+    # Jobs
+
+    def on_assign_job(self, ctx: Context, scheduler: str, request: AssignJob) -> None:
+        job, resource, wait, call, late, observed = request
         if call is not None and call in self._leases:
-            self._take_place(ctx, scheduler, job, call)
+            self._claim(ctx, scheduler, call)
             return
-        key, processors = job.key, job.processors
-        is_guest = job.vo != self._name
-        assigned = self._assigned.item(resource)
+        assigned = self._assignments.cpus.item(resource)
         if observed is not None:
-            self._tally.comes(asked, observed, assigned, self._cpus[resource])
+            self._counters.arrives(request, observed, assigned, self._cpus[resource])
         if self._is_barred(job, ctx.now):
-            self._tally.add("not_admitted")
-            ctx.send(scheduler, NotAdmitted(key))
+            self._counters.add("not_admitted")
+            ctx.send(scheduler, NotAdmitted(job.key))
             return
-        rank = self._rank(is_guest)
-        waits = self._room.has_line(resource, rank)
-        if not wait and (waits or self._cpus[resource] - assigned < processors):
-            self._tally.add("refused")
-            ctx.send(scheduler, Refused(key))
+        rank = self._rank(job)
+        queues = self._queue.is_behind(resource, rank)
+        if not wait and (queues or self._cpus[resource] - assigned < job.processors):
+            self._counters.add("refused")
+            ctx.send(scheduler, Refused(job.key))
             return
-        self._holds[key] = (resource, processors)
-        self._count(job.vo, resource, processors, 1)
-        self._backlog.comes(key, job, resource, ctx.now)
-        self._submitted_since += 1
-        ctx.send(scheduler, Assigned(key, ctx.now))
-        if waits or ((rank or late) and not self._room.has_room(job, resource)):
-            self._room.wait(Waiting(job, None, rank, late), resource)
+        self._assignments.add(job.key, job, resource, ctx.now)
+        self._assigned_since += 1
+        ctx.send(scheduler, Assigned(job.key, ctx.now))
+        if queues or ((rank or late) and not self._queue.has_room(job, resource)):
+            self._queue.add(Waiting(job, None, rank, late), resource)
             if late:
-                ctx.send(scheduler, AdmissionQueueUpdate(key, True))
+                ctx.send(self._scheduler, AdmissionQueueUpdate(job.key, True))
         else:
-            self._send_down(ctx, job, resource)
-        self._tell(ctx)
+            self._dispatch(ctx, job, resource)
+        self._report(ctx)
         self._publish_if_due(ctx)
 
-    def _withdraw(self, ctx: Context, key: JobKey) -> None:
-        """Give a late job back that still waits."""
-        resource, processors = self._holds.get(key, (-1, 0))
-        given = resource >= 0 and self._room.withdraw(key, resource)
+    def on_job_ended(self, ctx: Context, sender: str, ended: JobEnded) -> None:
+        resource, cpus = self._assignments.remove(ended.key, ended.outcome.held_us, ctx.now)
+        self._queue.complete(resource, cpus)
+        self._serve_queue(ctx, resource)
+        self._report(ctx)
+        ctx.send(self._scheduler, ended)
+
+    def on_cluster_chosen(self, ctx: Context, sender: str, chosen: ClusterChosen) -> None:
+        """The Grid Dispatcher may choose another cluster than the selection: move the assignment.
+
+        The job may have ended already: its `JobEnded` can overtake this message.
+        """
+        resource, cpus = self._assignments.find(chosen.key)
+        if resource < 0 or self._cluster[resource] == chosen.cluster:
+            return
+        moved = self._cluster.index(chosen.cluster)
+        self._assignments.move(chosen.key, moved, ctx.now)
+        self._queue.dispatch(moved, cpus)
+        self._queue.complete(resource, cpus)
+        self._serve_queue(ctx, resource)
+        self._report(ctx)
+
+    def on_withdraw_job(self, ctx: Context, sender: str, withdraw: WithdrawJob) -> None:
+        """Return a late-bound job that is still queued."""
+        key = withdraw.key
+        resource, _ = self._assignments.find(key)
+        given = resource >= 0 and self._queue.withdraw(key, resource)
         if given:
-            del self._holds[key]
-            self._count(key[0], resource, processors, -1)
-            self._backlog.ends(key, 0, ctx.now)
+            self._assignments.remove(key, 0, ctx.now)
         ctx.send(self._scheduler, WithdrawReply(key, given))
         if given:
-            self._go_on(ctx, resource)
-            self._tell(ctx)
+            self._serve_queue(ctx, resource)
+            self._report(ctx)
 
-    def _offer(self, ctx: Context, asked: RequestReservation) -> None:
-        """Say whether there is a place, hold it if that is wanted, or have the job wait for it."""
-        job, resource = asked.job, asked.resource
-        assigned = float(self._assigned[resource])
+    # Reservations
+
+    def on_request_reservation(
+        self, ctx: Context, sender: str, request: RequestReservation
+    ) -> None:
+        """Reserve CPUs if a lease is requested, queue the reservation, or reply what is free."""
+        job, resource = request.job, request.resource
+        assigned = float(self._assignments.cpus[resource])
         if self._is_barred(job, ctx.now):
-            ctx.send(self._scheduler, ReservationReply(asked.call, False, False, False, assigned))
+            self._reply(ctx, request.call, assigned, admitted=False)
             return
-        rank = self._rank(job.vo != self._name)
+        rank = self._rank(job)
         free = self._cpus[resource] - assigned >= job.processors
-        free = free and not self._room.has_line(resource, rank)
-        if free and asked.lease_us:
-            self._hold(ctx, asked)
-        elif asked.queue and not free:
-            self._room.wait(Waiting(job, asked, rank), resource)
-            # Those that are held back count, and it may go before them.
-            self._go_on(ctx, resource)
-            self._tell_line(ctx)
+        free = free and not self._queue.is_behind(resource, rank)
+        if free and request.lease_us:
+            self._reserve(ctx, request)
+        elif request.queue and not free:
+            self._queue.add(Waiting(job, request, rank), resource)
+            # It may have priority over queued jobs, whose CPUs count as assigned.
+            self._serve_queue(ctx, resource)
+            self._report_queue(ctx)
         else:
-            assigned += float(self._room.places_before(rank)[resource])
-            ctx.send(self._scheduler, ReservationReply(asked.call, True, free, False, assigned))
+            assigned += float(self._queue.reserved_before(rank)[resource])
+            self._reply(ctx, request.call, assigned, free=free)
 
-    def _rank(self, is_guest: bool) -> int:
+    def on_release_reservation(
+        self, ctx: Context, sender: str, release: ReleaseReservation
+    ) -> None:
+        """The caller does not need the reservation, held or queued."""
+        if release.call in self._leases:
+            self._counters.add("cancelled")
+            ctx.cancel_timer(_lease(release.call))
+            self._end_lease(ctx, release.call)
+        elif (resource := self._queue.release(release.call)) >= 0:
+            self._counters.add("cancelled")
+            self._report_queue(ctx)
+            self._serve_queue(ctx, resource)
+
+    def _reply(
+        self,
+        ctx: Context,
+        call: CallId,
+        assigned: float,
+        admitted: bool = True,
+        free: bool = False,
+        held: bool = False,
+    ) -> None:
+        ctx.send(self._scheduler, ReservationReply(call, admitted, free, held, assigned))
+
+    def _reserve(self, ctx: Context, request: RequestReservation) -> None:
+        """CPUs are assigned to the job of a call, as if it ran, until its lease expires."""
+        job, resource = request.job, request.resource
+        assigned = float(self._assignments.cpus[resource])
+        self._leases[request.call] = job
+        self._counters.add("leases")
+        self._assignments.add(request.call, job, resource, ctx.now)
+        self._queue.dispatch(resource, job.processors)
+        ctx.set_timer(request.lease_us, _lease(request.call))
+        self._reply(ctx, request.call, assigned, free=True, held=True)
+        self._report(ctx)
+        self._publish_if_due(ctx)
+
+    def _claim(self, ctx: Context, scheduler: str, call: CallId) -> None:
+        """The job has arrived for which CPUs are reserved."""
+        job = self._leases.pop(call)
+        ctx.cancel_timer(_lease(call))
+        self._assignments.claim(call, job.key)
+        resource, cpus = self._assignments.find(job.key)
+        self._assigned_since += 1
+        ctx.send(scheduler, Assigned(job.key, ctx.now))
+        self._queue.complete(resource, cpus)
+        self._dispatch(ctx, job, resource)
+        self._report(ctx)
+        self._publish_if_due(ctx)
+
+    def _end_lease(self, ctx: Context, call: CallId) -> None:
+        """Release the CPUs of a reservation that no job claims."""
+        del self._leases[call]
+        resource, cpus = self._assignments.remove(call, 0, ctx.now)
+        self._queue.complete(resource, cpus)
+        self._serve_queue(ctx, resource)
+        self._report(ctx)
+
+    # Admission and the queue
+
+    def _rank(self, job: Job) -> int:
         """Whether the job goes first here (0) or second (1)."""
-        return int(self._reception.priority == ("home" if is_guest else "afar"))
+        is_guest = job.vo != self._name
+        return int(self._admission.priority == ("local" if is_guest else "remote"))
 
     def _is_barred(self, job: Job, now: Time) -> bool:
         if job.vo == self._name:
             return False
-        return not self._member.is_in(now) or not self._admits(job, now)
-
-    def _hold(self, ctx: Context, asked: RequestReservation) -> None:
-        """CPUs are kept for the job of a call, as if it ran, until its lease is over."""
-        job, resource = asked.job, asked.resource
-        assigned = float(self._assigned[resource])
-        self._leases[asked.call] = (job, resource)
-        self._tally.add("leases")
-        self._count(job.vo, resource, job.processors, 1)
-        self._backlog.comes(asked.call, job, resource, ctx.now)
-        self._room.sent_down(resource, job.processors)
-        ctx.set_timer(asked.lease_us, _lease(asked.call))
-        ctx.send(self._scheduler, ReservationReply(asked.call, True, True, True, assigned))
-        self._tell(ctx)
-        self._publish_if_due(ctx)
-
-    def _take_place(self, ctx: Context, scheduler: str, job: Job, call: CallId) -> None:
-        """The job has come for which a place is held."""
-        _, resource = self._leases.pop(call)
-        ctx.cancel_timer(_lease(call))
-        self._holds[job.key] = (resource, job.processors)
-        self._backlog.renames(call, job.key)
-        self._submitted_since += 1
-        ctx.send(scheduler, Assigned(job.key, ctx.now))
-        self._room.come_up(resource, job.processors)
-        self._send_down(ctx, job, resource)
-        self._tell(ctx)
-        self._publish_if_due(ctx)
-
-    def _release_place(self, ctx: Context, call: CallId) -> None:
-        """Whoever called does not want the place, or its place in the queue."""
-        if call in self._leases:
-            self._tally.add("cancelled")
-            ctx.cancel_timer(_lease(call))
-            self._fall_back(ctx, call)
-        elif (resource := self._room.leave(call)) >= 0:
-            self._tally.add("cancelled")
-            self._tell_line(ctx)
-            self._go_on(ctx, resource)
-
-    def _fall_back(self, ctx: Context, call: CallId) -> None:
-        job, resource = self._leases.pop(call)
-        self._count(job.vo, resource, job.processors, -1)
-        self._backlog.ends(call, 0, ctx.now)
-        self._room.come_up(resource, job.processors)
-        self._go_on(ctx, resource)
-        self._tell(ctx)
-
-    def _go_on(self, ctx: Context, resource: int) -> None:
-        """Those who wait and have room now, get on."""
-        for job, asked, _, late in self._room.next_ones(resource):
-            if late:
-                ctx.send(self._scheduler, AdmissionQueueUpdate(job.key, False))
-            if asked is None:
-                self._send_down(ctx, job, resource)
-                continue
-            self._tell_line(ctx)
-            if self._is_barred(job, ctx.now):
-                assigned = float(self._assigned[resource])
-                ctx.send(
-                    self._scheduler, ReservationReply(asked.call, False, False, False, assigned)
-                )
-            else:
-                self._hold(ctx, asked)
-
-    def _tell_line(self, ctx: Context) -> None:
-        """The own VO counts places in line: what is free beside them goes to them first."""
-        own, guests = (self._room.places_before(self._rank(is_guest)) for is_guest in (False, True))
-        ctx.send(self._information, QueuedReservations(own, guests))
-
-    def _count(self, vo: str, resource: int, processors: int, sign: int) -> None:
-        """A job of `vo`, or a place for one, is here from now on (1), or no longer (-1)."""
-        self._held += sign * processors
-        self._assigned[resource] += sign * processors
-        if vo != self._name:
-            jobs, there = self._guests.get(vo, (0, 0))
-            self._guests[vo] = (jobs + sign, there + sign * processors)
+        return not self._membership.holds(now) or not self._admits(job, now)
 
     def _admits(self, job: Job, now: Time) -> bool:
-        jobs, processors = self._guests.get(job.vo, (0, 0))
-        cpus = int(self._total_cpus)
-        return self._reception.admission(Request(job, jobs, processors, self._held, cpus, now))
+        total = self._assignments.total
+        guests = self._assignments.guests(job.vo)
+        return self._admission.admission(Request(job, *guests, total, int(self._total_cpus), now))
 
-    def _send_down(self, ctx: Context, job: Job, resource: int) -> None:
-        self._room.sent_down(resource, job.processors)
+    def _serve_queue(self, ctx: Context, resource: int) -> None:
+        """Dispatch queued jobs, and hold queued reservations, for which there is room now."""
+        for job, request, _, late in self._queue.take_ready(resource):
+            if late:
+                ctx.send(self._scheduler, AdmissionQueueUpdate(job.key, False))
+            if request is None:
+                self._dispatch(ctx, job, resource)
+                continue
+            self._report_queue(ctx)
+            if self._is_barred(job, ctx.now):
+                assigned = float(self._assignments.cpus[resource])
+                self._reply(ctx, request.call, assigned, admitted=False)
+            else:
+                self._reserve(ctx, request)
+
+    def _dispatch(self, ctx: Context, job: Job, resource: int) -> None:
+        self._queue.dispatch(resource, job.processors)
         cluster = self._cluster[resource]
         dispatcher = self._grid_dispatcher or self._dispatchers[cluster]
         ctx.send(dispatcher, RunJob(job, cluster, self._machine[resource]))
 
-    def _release(self, ctx: Context, ended: JobEnded) -> None:
-        resource, processors = self._holds.pop(ended.key)
-        self._count(ended.key[0], resource, processors, -1)
-        self._backlog.ends(ended.key, ended.outcome.held_us, ctx.now)
-        self._room.come_up(resource, processors)
-        self._go_on(ctx, resource)
-        self._tell(ctx)
-        ctx.send(self._scheduler, ended)
-
-    def _move(self, ctx: Context, key: JobKey, cluster: int) -> None:
-        """The Grid Dispatcher took another cluster than the selection: move what it holds.
-
-        The job's end may have come before the Grid Dispatcher's `ClusterChosen`.
-        """
-        if key not in self._holds:
-            return
-        resource, processors = self._holds[key]
-        if self._cluster[resource] == cluster:
-            return
-        moved = self._cluster.index(cluster)
-        self._assigned[resource] -= processors
-        self._assigned[moved] += processors
-        self._backlog.moves(key, moved, ctx.now)
-        self._holds[key] = (moved, processors)
-        self._room.sent_down(moved, processors)
-        self._room.come_up(resource, processors)
-        self._go_on(ctx, resource)
-        self._tell(ctx)
-
-    def _tell(self, ctx: Context) -> None:
-        """The table has changed: the own VO gets it now, others by the next full period."""
-        ctx.send(
-            self._information, LocalStatus(self._assigned.copy(), self._backlog.left_s(ctx.now))
-        )
-        self._over_limit = self._over_limit and self.load() > (self._rules.load_limit or 0.0)
-        if self._rules.period_us is not None and not self._to_tell:
-            self._to_tell = True
-            ctx.set_background_timer(-ctx.now % self._rules.period_us, PERIOD)
+    # Status and snapshots
 
     def load(self) -> float:
-        """The share of the VO's CPUs that are promised to jobs."""
-        return self._held / self._total_cpus
+        """The share of the VO's CPUs that are assigned to jobs."""
+        return self._assignments.total / self._total_cpus
 
     def free_cpus(self, resource: int) -> float:
-        """CPUs of a resource that no job was promised; below zero, so many more were."""
-        return self._cpus[resource] - float(self._assigned[resource])
+        """CPUs of a resource that are not assigned; below zero if more are assigned than exist."""
+        return self._cpus[resource] - float(self._assignments.cpus[resource])
+
+    def _report(self, ctx: Context) -> None:
+        """The table has changed: report it to the own VO now, to others at the end of a period."""
+        table = self._assignments
+        ctx.send(self._information, LocalStatus(table.cpus.copy(), table.backlog_s(ctx.now)))
+        self._over_limit = self._over_limit and self.load() > (self._snapshots.load_limit or 0.0)
+        if self._snapshots.period_us is not None and not self._has_changed:
+            self._has_changed = True
+            ctx.set_background_timer(-ctx.now % self._snapshots.period_us, PERIOD)
+
+    def _report_queue(self, ctx: Context) -> None:
+        """The own VO counts queued reservations: they go first for CPUs that are free."""
+        first, second = self._queue.reserved_before(0), self._queue.reserved_before(1)
+        priority = self._admission.priority
+        own = second if priority == "remote" else first
+        guests = second if priority == "local" else first
+        ctx.send(self._information, QueuedReservations(own, guests))
 
     def _publish_if_due(self, ctx: Context) -> None:
-        rules = self._rules
-        passed = rules.load_limit is not None and self.load() > rules.load_limit
-        many = rules.jobs_limit is not None and self._submitted_since > rules.jobs_limit
+        limits = self._snapshots
+        passed = limits.load_limit is not None and self.load() > limits.load_limit
+        many = limits.jobs_limit is not None and self._assigned_since > limits.jobs_limit
         if many or (passed and not self._over_limit):
             self._publish(ctx)
         self._over_limit = passed
 
     def _publish(self, ctx: Context) -> None:
-        self._submitted_since = 0
-        self._to_tell = False
-        if not self._member.is_in(ctx.now):
+        self._assigned_since = 0
+        self._has_changed = False
+        if not self._membership.holds(ctx.now):
             return
-        rows = status_rows(self._resources, self._assigned, self._backlog.left_s(ctx.now), ctx.now)
-        rows = summary_of(rows, self._resources) if self._rules.summary else rows
+        table = self._assignments
+        rows = status_rows(self._resources, table.cpus, table.backlog_s(ctx.now), ctx.now)
+        rows = summary_of(rows, self._resources) if self._snapshots.summary else rows
         ctx.publish(rows)
-        self._tally.messages(
-            "Snapshot", self._rules.subscribers, rows.size * self._rules.subscribers
-        )
+        subscribers = self._snapshots.subscribers
+        self._counters.messages("Snapshot", subscribers, rows.size * subscribers)
+
+    def _join(self, ctx: Context) -> None:
+        joins = JoinVo(self._vo, self._resources)
+        for information in self._directory:
+            ctx.send(information, joins)
+        # Counted at once: all messages are alike, and a large grid has many.
+        sent = len(self._directory)
+        if sent:
+            self._counters.messages(JoinVo.__name__, sent, sent * table_values(joins))
+
+    def _leave(self, ctx: Context) -> None:
+        for information in self._directory:
+            ctx.send(information, LeaveVo(self._vo))
+        self._counters.sent(ctx)
 
 
 def _lease(call: CallId) -> str:

@@ -1,27 +1,26 @@
-"""The users of a VO: submits their jobs to the Local Scheduler, each as it comes due."""
+"""The Workload Source of a VO: submits the jobs of its users to the Local Scheduler."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from grid.kernel.entity import Context
+from grid.kernel.entity import Context, MessageHandler
 from grid.kernel.progress import JobProgress
 from grid.model.job import Job, JobKey
 from grid.model.job_table import JobTable
 from grid.model.messages import PredecessorEnded, SubmitJob
 from grid.model.time import NEVER, Time
 
-NEXT, THINKS = "next", "thinks "
+NEXT, THINK = "next", "think "
 ROWS_AT_A_TIME = 64
 
 
-class WorkloadSource:
+class WorkloadSource(MessageHandler):
     """Submits the rows of `jobs` (in order of submission) to the entity `scheduler`.
 
-    The rows in `waiting` wait for the end of another job, by that job; they come their think time
-    after it.
+    `waiting` has rows that depend on another job, by that job; they are submitted their think time
+    after its end.
     """
 
     def __init__(
@@ -35,9 +34,9 @@ class WorkloadSource:
         self._scheduler = scheduler
         self._jobs = jobs
         self._waiting = waiting or {}
-        self._thinks = 0
+        self._thinking = 0
         """Jobs whose predecessor has ended, and that are not submitted yet."""
-        self._held = {row for rows in self._waiting.values() for row in rows}
+        self._dependent = {row for rows in self._waiting.values() for row in rows}
         self._row = 0
         self._timed_rows = len(jobs)
         self._block: list[Job] = []
@@ -46,35 +45,31 @@ class WorkloadSource:
     def start(self, ctx: Context) -> None:
         self._wait(ctx)
 
-    def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        match message:
-            case PredecessorEnded(key) if key in self._waiting:
-                predecessors = self._jobs.predecessors
-                assert predecessors is not None
-                for row in self._waiting[key]:
-                    self._thinks += 1
-                    ctx.set_timer(int(predecessors.think_us[row]), f"{THINKS}{row}")
-            case _:
-                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
+    def on_predecessor_ended(self, ctx: Context, sender: str, ended: PredecessorEnded) -> None:
+        predecessors = self._jobs.predecessors
+        assert predecessors is not None
+        for row in self._waiting[ended.key]:
+            self._thinking += 1
+            ctx.set_timer(int(predecessors.think_us[row]), f"{THINK}{row}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        if timer.startswith(THINKS):
-            self._thinks -= 1
-            late = self._jobs.job(int(timer.removeprefix(THINKS)), self._vo)
-            ctx.send(self._scheduler, SubmitJob(_at(late, ctx.now)))
+        if timer.startswith(THINK):
+            self._thinking -= 1
+            job = self._jobs.job(int(timer.removeprefix(THINK)), self._vo)
+            ctx.send(self._scheduler, SubmitJob(_submitted_at(job, ctx.now)))
             return
-        while (job := self._next_job()) is not None and job.submit_us <= ctx.now:
-            if self._row not in self._held:
-                ctx.send(self._scheduler, SubmitJob(job))
+        while (next_job := self._next_job()) is not None and next_job.submit_us <= ctx.now:
+            if self._row not in self._dependent:
+                ctx.send(self._scheduler, SubmitJob(next_job))
             self._row += 1
         self._wait(ctx)
 
     def job_progress(self) -> JobProgress:
         """Whether a job is still to be submitted at a known time."""
-        return JobProgress(0, self._thinks > 0 or self._row < self._timed_rows)
+        return JobProgress(0, self._thinking > 0 or self._row < self._timed_rows)
 
     def _next_job(self) -> Job | None:
-        """The next job, of a block of some that are made together."""
+        """The next job, from a block of jobs that are made together."""
         place = self._row - self._block_row
         if place >= len(self._block):
             self._block_row, place = self._row, 0
@@ -87,9 +82,9 @@ class WorkloadSource:
             ctx.set_timer(max(0, job.submit_us - ctx.now), NEXT)
 
 
-def _at(job: Job, now: Time) -> Job:
-    """The job as it is submitted now, with as much time until its deadline."""
-    due = job.deadline_us
-    if due < NEVER:
-        due = min(NEVER - 1, due + now - job.submit_us)
-    return replace(job, submit_us=now, deadline_us=due)
+def _submitted_at(job: Job, now: Time) -> Job:
+    """The job if it is submitted now, with the same time until its deadline."""
+    deadline_us = job.deadline_us
+    if deadline_us < NEVER:
+        deadline_us = min(NEVER - 1, deadline_us + now - job.submit_us)
+    return replace(job, submit_us=now, deadline_us=deadline_us)

@@ -20,7 +20,7 @@ from grid.results.history import NOT_KEPT, ClusterLog, whereabouts, why_waiting
 from grid.results.run_folder import EVENTS_FILE, earlier_run
 
 EXPECTED = "the events of a run (grid run --events)"
-_OF_CLUSTERS = ("submit", "run_job", "move_gang", "start", "end", "take_down", "mend")
+_OF_CLUSTERS = ("submit", "run_job", "move_gang", "start", "end", "take_down", "repair")
 
 
 class EventFile:

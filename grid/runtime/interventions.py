@@ -23,7 +23,7 @@ from grid.model.interventions import (
     TAKE_VO_DOWN,
     Intervention,
 )
-from grid.model.messages import Mend, TakeDown
+from grid.model.messages import Repair, TakeDown
 from grid.model.platform import MachineOutage
 from grid.model.time import NEVER, Time
 from grid.results.machines import Directory
@@ -66,7 +66,7 @@ def orders(
             if is_stopped:
                 yield one.time_us, Order(number, GoOn())
             if breaks:
-                yield one.time_us, Order(number, Mend())
+                yield one.time_us, Order(number, Repair())
             is_stopped = breaks = False
 
 

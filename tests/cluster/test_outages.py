@@ -199,7 +199,7 @@ def test_what_is_taken_down_is_as_what_was_settled_before(policy: str) -> None:
             found.take_down(machine, at * S)
         found.advance(mended * S)
         assert not list(found.broken_limits())
-        found.mend(mended * S)
+        found.repair(mended * S)
         ends = []
         for cluster in (expected, found, plain):
             cluster.advance(NEVER)

@@ -46,8 +46,8 @@ OTHER: dict[str, dict[str, Any]] = {
     "vos": {
         "selection": "random",
         "forwarding": "reject",
-        "admission": "nobody",
-        "priority": "afar",
+        "admission": "none",
+        "priority": "remote",
         "joins_s": 5.0,
         "leaves_s": 50.0,
     },

@@ -52,8 +52,8 @@ WRONG_FOR_DIRECT_JOBS = [
         Wrong(f"{key} of direct jobs beside a VO whose jobs are routed",
               direct("name: north", f"name: north\n    {key}: {value}", NEIGHBOUR), 5,
               f"vos.0.{key}", f"found '{value}', expected {PAST_SCHEDULER} Scheduler")
-        for key, value in {"selection": "random", "forwarding": "reject", "admission": "nobody",
-                           "priority": "home"}.items()
+        for key, value in {"selection": "random", "forwarding": "reject", "admission": "none",
+                           "priority": "local"}.items()
     ),
     Wrong("direct jobs bound to machines",
           direct("name: farm,", "name: farm, resource: machine,"), 5, "vos.0.clusters.0.resource",

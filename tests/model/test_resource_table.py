@@ -24,4 +24,4 @@ def test_the_rows_of_one_vo_have_all_that_is_known_of_them() -> None:
         name: column[2:].tolist() for name, column in whole.items()
     }
     assert mine.now == 77
-    assert ResourceTable(columns, np.arange(4.0)).of(1).work_s.tolist() == []
+    assert ResourceTable(columns, np.arange(4.0)).of(1).backlog_s.tolist() == []

@@ -84,7 +84,7 @@ def scenario(seed: int) -> dict[str, Any]:
     vos: list[dict[str, Any]] = []
     for number, count in enumerate(cpus):
         one: dict[str, Any] = {"name": f"v{number}", "clusters": [{"cpus": count}]}
-        one["priority"] = str(draw(["none", "home", "afar"]))
+        one["priority"] = str(draw(["none", "local", "remote"]))
         # Jobs of one VO may be wider than its own clusters.
         fits = all(size["processors"] <= max(cpus) for size in sizes)
         if fits and (number == len(cpus) - 1 or rng.random() < 0.7):
@@ -97,7 +97,7 @@ def scenario(seed: int) -> dict[str, Any]:
         "protocol": {
             "ttl": int(draw([0, 1, 2, 5])),
             "avoid_loops": bool(draw([True, False])),
-            "when_refused": str(draw(["next", "home", "reject"])),
+            "when_refused": str(draw(["next", "origin", "reject"])),
             "snapshot_period_s": time_s(),
             "forwarding": {"name": policy, "settings": settings.get(policy, {})},
             "information": information[int(draw(4))],

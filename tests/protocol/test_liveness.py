@@ -41,7 +41,7 @@ def test_leases_that_expire_before_the_job_comes_end(lease_s: float) -> None:
         "network": {"latency_s": 0.5, "local_latency_s": 1e-6},
         "protocol": {
             "ttl": 1,
-            "when_refused": "home",
+            "when_refused": "origin",
             "snapshot_detail": "summary",
             "forwarding": {"name": "redundant", "settings": settings},
             "information": {"name": "probes", "settings": {"count": 2, "timeout_s": 1}},

@@ -64,7 +64,11 @@ def test_jobs_go_to_a_vo_while_it_is_in_the_grid(member: dict[str, float], where
 
 @pytest.mark.parametrize(
     ("when_refused", "where", "hops", "state"),
-    [("next", "a", 1, "completed"), ("home", "a", 1, "completed"), ("reject", None, 1, "rejected")],
+    [
+        ("next", "a", 1, "completed"),
+        ("origin", "a", 1, "completed"),
+        ("reject", None, 1, "rejected"),
+    ],
 )
 def test_a_job_on_its_way_to_a_vo_that_leaves_is_turned_away(
     when_refused: str, where: str | None, hops: int, state: str

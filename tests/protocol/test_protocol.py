@@ -36,7 +36,7 @@ def two_clusters() -> dict[str, Any]:
             {"name": "x", "cpus": 2, "resource": "cluster"},
             {"name": "y", "cpus": 4, "resource": "cluster"},
         ],
-        "workload": {"jobs": [job(1, processors=2), job(2)]},
+        "workload": {"jobs": [job(1, cpus=2), job(2)]},
     }
 
 
@@ -91,7 +91,7 @@ def test_a_job_is_forwarded_once() -> None:
 
 def test_vos_know_each_other_from_the_beginning() -> None:
     """A job that is too wide for its VO comes at once, before any message between VOs."""
-    grid = grid_of(protocol=SILENT, vos=[vo("a", 1, [job(0, processors=2)]), vo("b", 2)])
+    grid = grid_of(protocol=SILENT, vos=[vo("a", 1, [job(0, cpus=2)]), vo("b", 2)])
     assert transcript(grid, directory=True)[:6] == lines("""
     1000 a/source -> a/scheduler: submit 1
     2000 a/scheduler -> a/information: what is free for 1?
@@ -262,7 +262,7 @@ def test_the_grid_dispatcher_asks_no_cluster_whose_machines_are_chosen() -> None
     """The table of resources says on which machine each of its jobs is."""
     with_machines = two_clusters()
     with_machines["clusters"].insert(0, {"name": "w", "machines": [{"cpus": 1}, {"cpus": 1}]})
-    with_machines["workload"] = {"jobs": [job(1, processors=2)]}
+    with_machines["workload"] = {"jobs": [job(1, cpus=2)]}
     assert transcript(grid_of(vos=[with_machines])) == lines("""
     1001000 a/source -> a/scheduler: submit 1
     1002000 a/scheduler -> a/information: what is free for 1?

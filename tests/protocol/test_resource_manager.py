@@ -26,7 +26,7 @@ from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.resources import ASSIGNED_CPUS, NUMBER, resources_of
 from grid.model.time import SECOND_US
 from grid.protocol.resource_manager import (
-    ALL_ALIKE,
+    ADMIT_ALL,
     PERIOD,
     AdmissionSettings,
     ResourceManager,
@@ -39,7 +39,7 @@ SILENT = SnapshotSettings(summary=False, period_us=None, load_limit=None, jobs_l
 def manager(
     rules: SnapshotSettings = SILENT,
     cpus: tuple[int, ...] = (2, 4),
-    reception: AdmissionSettings = ALL_ALIKE,
+    admission: AdmissionSettings = ADMIT_ALL,
 ) -> ResourceManager:
     machines = tuple(Machine(f"m{i}", n, ram_mb=100.0 * (i + 1)) for i, n in enumerate(cpus))
     vo = VirtualOrganization("a", (Cluster("c", machines, by_machine=True),))
@@ -47,7 +47,7 @@ def manager(
         0,
         resources_of(vo, 0),
         rules,
-        reception,
+        admission,
         scheduler="a/scheduler",
         information="a/information",
         dispatchers=("a/cluster/c",),
@@ -69,10 +69,10 @@ class Desk:
         self,
         rules: SnapshotSettings = SILENT,
         cpus: tuple[int, ...] = (2, 4),
-        reception: AdmissionSettings = ALL_ALIKE,
+        admission: AdmissionSettings = ADMIT_ALL,
     ) -> None:
         self.ctx = Context("a/resources", 1, lambda: (None, []))  # type: ignore[arg-type, return-value]
-        self.manager = manager(rules, cpus, reception)
+        self.manager = manager(rules, cpus, admission)
         self.manager.start(self.ctx)
         self.ctx.effects.sent.clear()
 
@@ -111,7 +111,7 @@ def test_a_completion_frees_what_its_job_held() -> None:
 
 def test_a_place_is_held_at_once_before_jobs_that_are_held_back() -> None:
     """A guest waits for all four CPUs, of which three are free: the users' own go first."""
-    desk = Desk(reception=AdmissionSettings(priority="home"))
+    desk = Desk(admission=AdmissionSettings(priority="local"))
     desk.tell(AssignJob(job(1), 1, False))
     assert RunJob not in map(type, desk.tell(AssignJob(job(1, 4, "b"), 1, True)))
     calls = [("a/scheduler", number) for number in (1, 2)]
@@ -140,13 +140,13 @@ def test_what_is_free_beside_a_place_in_line_is_for_that_place() -> None:
 
 @pytest.mark.parametrize(
     ("priority", "before_own", "before_guests"),
-    [("none", [4, 3], [4, 3]), ("home", [4, 0], [4, 3]), ("afar", [4, 3], [0, 3])],
+    [("none", [4, 3], [4, 3]), ("local", [4, 0], [4, 3]), ("remote", [4, 3], [0, 3])],
 )
 def test_places_in_line_count_for_those_who_stand_behind_them(
     priority: str, before_own: list[int], before_guests: list[int]
 ) -> None:
     """Two places of its own users for two CPUs each at one resource, one of a guest at another."""
-    desk = Desk(cpus=(2, 4), reception=AdmissionSettings(priority=priority))
+    desk = Desk(cpus=(2, 4), admission=AdmissionSettings(priority=priority))
     for number, (resource, processors) in enumerate([(0, 2), (1, 4)]):
         desk.tell(AssignJob(job(number, processors), resource, False))
     for number, (vo, resource, processors) in enumerate([("a", 0, 2), ("a", 0, 2), ("b", 1, 3)]):
@@ -226,11 +226,11 @@ def test_the_load_passes_the_limit_again_after_a_job_was_given_away_or_a_lease_w
 def test_a_job_that_is_given_away_leaves_no_work_behind() -> None:
     desk = Desk(SnapshotSettings(False, None, None, None, include_backlog=True), cpus=(2,))
     before = desk.tell(AssignJob(job(1, 2), 0, True))[-1]
-    assert before.work_s.tolist() == [2 * 10 / SECOND_US]
-    assert desk.tell(AssignJob(job(2), 0, True, late=True))[-1].work_s > before.work_s
-    assert desk.tell(WithdrawJob(("a", 2)))[-1].work_s == before.work_s
+    assert before.backlog_s.tolist() == [2 * 10 / SECOND_US]
+    assert desk.tell(AssignJob(job(2), 0, True, late=True))[-1].backlog_s > before.backlog_s
+    assert desk.tell(WithdrawJob(("a", 2)))[-1].backlog_s == before.backlog_s
     again = desk.tell(AssignJob(job(2), 0, True))[-1]
-    assert again.work_s.tolist() == [3 * 10 / SECOND_US]
+    assert again.backlog_s.tolist() == [3 * 10 / SECOND_US]
 
 
 def test_a_change_goes_out_at_the_end_of_its_period_and_only_a_change_does() -> None:

@@ -9,7 +9,7 @@ import pytest
 import grid
 from grid.model.messages import ObservedState
 from grid.model.records import VoFigure
-from grid.protocol.counters import MOST_WORDS, Herds, Tally
+from grid.protocol.counters import MOST_STATUSES, Counters, HerdCounter
 from grid.results.decisions import decision_figures, fixed_numbers, sums_of
 
 SILENT = {"snapshot_period_s": None, "snapshot_load_limit": None, "snapshot_jobs_limit": None}
@@ -118,26 +118,26 @@ def test_bytes_are_eight_for_each_number() -> None:
 
 
 def test_words_that_are_long_over_are_done_with() -> None:
-    herds, tally = Herds(), Tally(0, "a/x")
-    for told_us in range(MOST_WORDS + 5):
-        herds.came(0, ObservedState(1, 0.0, True, told_us))
-        herds.came(0, ObservedState(told_us % 2, 0.0, True, told_us))
-    herds.finish(tally)
-    assert tally.sums["herd.words"] == MOST_WORDS + 5
-    assert tally.sums["herd.most"] == 2
-    assert tally.sums["herd.vos"] == sum(
-        1 + (told_us % 2 == 0) for told_us in range(MOST_WORDS + 5)
+    herds, counters = HerdCounter(), Counters(0, "a/x")
+    for observed_at_us in range(MOST_STATUSES + 5):
+        herds.arrives(0, ObservedState(1, 0.0, True, observed_at_us))
+        herds.arrives(0, ObservedState(observed_at_us % 2, 0.0, True, observed_at_us))
+    herds.finish(counters)
+    assert counters.sums["herd.words"] == MOST_STATUSES + 5
+    assert counters.sums["herd.most"] == 2
+    assert counters.sums["herd.vos"] == sum(
+        1 + (observed_at_us % 2 == 0) for observed_at_us in range(MOST_STATUSES + 5)
     )
 
 
 def test_words_of_many_resources_are_kept_in_mind_together() -> None:
     """Two VOs go by the same word of each of 300 machines, one VO after the other."""
-    herds, tally = Herds(), Tally(0, "a/x")
+    herds, counters = HerdCounter(), Counters(0, "a/x")
     for vo in (1, 2):
         for resource in range(300):
-            herds.came(resource, ObservedState(vo, 0.0, True, 7))
-    herds.finish(tally)
-    assert tally.sums == {"herd.words": 300, "herd.vos": 600, "herd.most": 2}
+            herds.arrives(resource, ObservedState(vo, 0.0, True, 7))
+    herds.finish(counters)
+    assert counters.sums == {"herd.words": 300, "herd.vos": 600, "herd.most": 2}
 
 
 @pytest.mark.parametrize("latency_s", [1, 4, 11])

@@ -27,7 +27,7 @@ from grid.model.job import JobState
 from grid.model.messages import AssignJob, ForwardJob, Refused
 from grid.model.migration_messages import MoveGang
 from grid.model.time import from_seconds
-from grid.protocol.admission_queue import AdmissionQueue
+from grid.protocol.admission import AdmissionQueue
 from grid.protocol.checkers import Checked
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
@@ -49,7 +49,9 @@ def replaced(where: Any, name: str) -> Callable[[Any], Bug]:
     def decorate(wrong: Any) -> Bug:
         def plant(patch: pytest.MonkeyPatch) -> None:
             right = getattr(where, name)
-            patch.setattr(where, name, lambda self, *args: wrong(right, self, *args))
+            patch.setattr(
+                where, name, lambda self, *args, **more: wrong(right, self, *args, **more)
+            )
 
         BUGS[wrong.__name__] = plant
         return plant
@@ -131,25 +133,28 @@ def what_was_heard_not_counted(right: Any, self: Any, entry: Input) -> None:
 # Bugs of the entities.
 
 
-@replaced(LocalScheduler, "_take_in")
+@replaced(LocalScheduler, "on_forward_job")
 def ttl_not_lowered(
     right: Any, self: Any, ctx: Context, sender: str, forwarded: ForwardJob
 ) -> None:
     right(self, ctx, sender, forwarded)
-    self._cases[forwarded.job.key].ttl += 1
+    self._pending[forwarded.job.key].ttl += 1
 
 
-@replaced(LocalScheduler, "_take_in")
+@replaced(LocalScheduler, "on_forward_job")
 def ttl_set_anew(right: Any, self: Any, ctx: Context, sender: str, forwarded: ForwardJob) -> None:
     right(self, ctx, sender, forwarded)
-    self._cases[forwarded.job.key].ttl = self._ttl
+    self._pending[forwarded.job.key].ttl = self._settings.ttl
 
 
-@replaced(LocalScheduler, "_forward")
-def forwarded_and_kept(right: Any, self: Any, ctx: Context, case: Any, *where: Any) -> None:
-    right(self, ctx, case, *where)
-    self._cases[case.job.key] = case
-    ctx.send(self._neighbours.resource_manager, AssignJob(case.job, 0, True))
+@replaced(LocalScheduler, "_go")
+def forwarded_and_kept(
+    right: Any, self: Any, ctx: Context, pending: Any, vo: int, *how: Any, **more: Any
+) -> None:
+    right(self, ctx, pending, vo, *how, **more)
+    if vo != self._vo:
+        self._pending[pending.job.key] = pending
+        ctx.send(self._peers.resource_manager, AssignJob(pending.job, 0, True))
 
 
 @replaced(LocalScheduler, "handle")
@@ -163,33 +168,31 @@ def failure_not_told(right: Any, self: Any, ctx: Context, case: Any, state: JobS
     if case.origin == self._vo:
         right(self, ctx, case, state)
     else:
-        del self._cases[case.job.key]
+        del self._pending[case.job.key]
 
 
-@replaced(ResourceManager, "_release")
-def reservation_not_released(right: Any, self: Any, ctx: Context, ended: Any) -> None:
-    resource, processors = self._holds[ended.key]
-    self._assigned[resource] += processors
-    right(self, ctx, ended)
+@replaced(ResourceManager, "on_job_ended")
+def reservation_not_released(right: Any, self: Any, ctx: Context, sender: str, ended: Any) -> None:
+    resource, processors = self._assignments.find(ended.key)
+    self._assignments.cpus[resource] += processors
+    right(self, ctx, sender, ended)
 
 
-@replaced(ResourceManager, "_assign")
+@replaced(ResourceManager, "on_assign_job")
 def assigned_though_not_free(right: Any, self: Any, ctx: Context, *what: Any) -> None:
-    assigned, self._assigned = self._assigned, self._assigned - 1e9
+    self._assignments.cpus -= 1e9
     right(self, ctx, *what)
-    self._assigned += 1e9
-    del assigned
+    self._assignments.cpus += 1e9
     for place, (to, message, size) in enumerate(ctx.effects.sent):
         if type(message).__name__ == "LocalStatus":
             ctx.effects.sent[place] = (to, type(message)(message.assigned_cpus + 1e9), size)
 
 
-@replaced(ResourceManager, "_move")
-def moved_without_its_cpus(right: Any, self: Any, ctx: Context, key: Any, cluster: int) -> None:
-    right(self, ctx, key, cluster)
-    if key in self._holds:
-        resource, _ = self._holds[key]
-        self._holds[key] = (resource, 0)
+@replaced(ResourceManager, "on_cluster_chosen")
+def moved_without_its_cpus(right: Any, self: Any, ctx: Context, sender: str, chosen: Any) -> None:
+    right(self, ctx, sender, chosen)
+    if self._assignments.find(chosen.key)[0] >= 0:
+        self._assignments._of[chosen.key].processors = 0
 
 
 @replaced(ResourceManager, "_admits")
@@ -198,7 +201,7 @@ def everybody_admitted(right: Any, self: Any, *request: Any) -> bool:
     return True
 
 
-@replaced(AdmissionQueue, "next_ones")
+@replaced(AdmissionQueue, "take_ready")
 def those_who_wait_forgotten(right: Any, self: Any, resource: int) -> Any:
     del right, self, resource
     return ()
@@ -210,13 +213,15 @@ def leases_never_over(right: Any, self: Any, ctx: Context, timer: str) -> None:
         right(self, ctx, timer)
 
 
-@replaced(ResourceManager, "_release_place")
-def place_held_though_not_needed(right: Any, self: Any, ctx: Context, call: Any) -> None:
-    if call not in self._leases:
-        right(self, ctx, call)
+@replaced(ResourceManager, "on_release_reservation")
+def place_held_though_not_needed(
+    right: Any, self: Any, ctx: Context, sender: str, release: Any
+) -> None:
+    if release.call not in self._leases:
+        right(self, ctx, sender, release)
 
 
-@replaced(AdmissionQueue, "leave")
+@replaced(AdmissionQueue, "release")
 def copies_not_cancelled(right: Any, self: Any, call: Any) -> int:
     del right, self, call
     return -1
@@ -226,28 +231,29 @@ def copies_not_cancelled(right: Any, self: Any, call: Any) -> int:
 def job_sent_to_two_winners(right: Any, self: Any, ctx: Context, case: Any, bid: Any) -> None:
     right(self, ctx, case, bid)
     to, message, size = ctx.effects.sent[-1]
-    others = [name for name in self._neighbours.schedulers if name not in (to, ctx.name)]
+    others = [name for name in self._peers.schedulers if name not in (to, ctx.name)]
     if isinstance(message, ForwardJob) and others:
         ctx.send(others[0], message._replace(wait=True), size)
 
 
 @replaced(AdmissionQueue, "withdraw")
 def job_given_away_and_kept(right: Any, self: Any, key: Any, resource: int) -> bool:
-    line = list(self._lines.get(resource, ()))
+    queue = list(self._queues.get(resource, ()))
     given = bool(right(self, key, resource))
     if given:
-        self._lines[resource] = deque(line)
+        self._queues[resource] = deque(queue)
     return given
 
 
-@replaced(LocalScheduler, "_send_back")
-def refused_job_kept(right: Any, self: Any, ctx: Context, case: Any) -> None:
-    right(self, ctx, case)
-    self._cases[case.job.key] = case
-    ctx.send(self._neighbours.resource_manager, AssignJob(case.job, 0, True))
+@replaced(LocalScheduler, "on_not_admitted")
+def refused_job_kept(right: Any, self: Any, ctx: Context, sender: str, refused: Any) -> None:
+    pending = self._pending[refused.key]
+    right(self, ctx, sender, refused)
+    self._pending[refused.key] = pending
+    ctx.send(self._peers.resource_manager, AssignJob(pending.job, 0, True))
 
 
-@replaced(GridDispatcher, "_place")
+@replaced(GridDispatcher, "_dispatch")
 def sent_to_two_clusters(right: Any, self: Any, ctx: Context, question: Any) -> None:
     right(self, ctx, question)
     to, message, size = ctx.effects.sent[-1]
@@ -261,11 +267,11 @@ def end_told_twice(right: Any, self: Any, ctx: Context) -> None:
     ctx.effects.sent += ctx.effects.sent[-1:]
 
 
-@replaced(Taker, "comes")
+@replaced(Taker, "on_move_gang")
 def gang_taken_each_time_it_is_sent(
     right: Any, self: Any, ctx: Context, giver: str, moved: MoveGang
 ) -> bool:
-    self._guest(giver).taken = -1
+    self._attempts_of(giver).taken = -1
     return bool(right(self, ctx, giver, moved))
 
 
@@ -321,13 +327,13 @@ FINDINGS = {
     "refusal_ignored": Finding(LOST, "gang", 0),
     "failure_not_told": Finding(LOST, "policies", 0),
     "reservation_not_released": Finding("it assigned .* CPUs, and jobs hold", "gang", 0),
-    "assigned_though_not_free": Finding("was said to be free", "gang", 0),
+    "assigned_though_not_free": Finding("was assigned as free", "gang", 0),
     "moved_without_its_cpus": Finding("it assigned .* CPUs, and jobs hold", "gang", 0),
     "everybody_admitted": Finding("it took in .* at most", "mixed", 17),
     "those_who_wait_forgotten": Finding(LOST, "gang", 1),
-    "leases_never_over": Finding("the lease of a place .* should be over", "mixed", 3),
+    "leases_never_over": Finding("the lease .* should have expired", "mixed", 3),
     "place_held_though_not_needed": Finding("it ended a lease of", "mixed", 0),
-    "copies_not_cancelled": Finding("it answered for a place twice", "gang", 16),
+    "copies_not_cancelled": Finding("it answered twice for a reservation", "gang", 16),
     "job_sent_to_two_winners": Finding("it sent forward_job .* which is not here", "mixed", 64),
     "job_given_away_and_kept": Finding(DUPLICATE, "gang", 34),
     "refused_job_kept": Finding(DUPLICATE, "policies", 3),

@@ -20,9 +20,9 @@ from tests.config.grids import grid_of, vo
 
 RECEPTIONS: tuple[dict[str, Any], ...] = (
     {},
-    {"admission": {"name": "limited", "settings": {"jobs": 2, "load": 2.0}}, "priority": "home"},
-    {"admission": "nobody"},
-    {"priority": "afar"},
+    {"admission": {"name": "limited", "settings": {"jobs": 2, "load": 2.0}}, "priority": "local"},
+    {"admission": "none"},
+    {"priority": "remote"},
 )
 
 
@@ -78,7 +78,7 @@ def test_a_journal_can_hold_what_is_in_hand() -> None:
     assert seen == {"Conversation", "_Inquiry", "RequestReservation"}
 
 
-@pytest.mark.parametrize("when_refused", ["next", "home", "reject"])
+@pytest.mark.parametrize("when_refused", ["next", "origin", "reject"])
 def test_what_refused_jobs_do_makes_a_difference_that_breaks_no_rule(when_refused: str) -> None:
     grid = every_rule(when_refused=when_refused)
     outcome = run_sequential(grid)

@@ -158,12 +158,12 @@ def test_a_run_from_python_may_have_its_events(tmp_path: Path) -> None:
 
 def test_nothing_is_wrapped_where_no_events_are_asked_for() -> None:
     from grid.config.wrapped import entities_of
-    from grid.protocol.event_recorder import Witnessed
+    from grid.protocol.event_recorder import EventRecorder
 
     grid = random_grid(Random(2))
-    assert not [e for e in entities_of(grid, grid.names).values() if isinstance(e, Witnessed)]
+    assert not [e for e in entities_of(grid, grid.names).values() if isinstance(e, EventRecorder)]
     told = entities_of(grid, grid.names, events=True).values()
-    assert all(isinstance(e, Witnessed) for e in told)
+    assert all(isinstance(e, EventRecorder) for e in told)
     assert run_sequential(grid).events == []
 
 

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
-from grid.protocol.forwarding import NOWHERE, Destination, Question
+from grid.protocol.forwarding import NO_DESTINATION, Destination, Question
 from grid.protocol.selection import Choice, Selection, best_choice
 
 Observed = npt.NDArray[np.float32]
@@ -78,7 +78,7 @@ class AgentSelection:
         self._decide = decide
         self._own = own
         self._observation = observation
-        self.needs_work = bool(getattr(own, "needs_work", False))
+        self.needs_backlog = bool(getattr(own, "needs_backlog", False))
         self.forbidden = 0
 
     def choose(
@@ -151,7 +151,7 @@ class AgentForwarding:
         rows, utilities, found = self._best_of_each(question)
         if not found:
             anywhere = question.choice.own
-            return Destination(anywhere, True) if anywhere >= 0 else NOWHERE
+            return Destination(anywhere, True) if anywhere >= 0 else NO_DESTINATION
         is_open = np.empty(self._vos + 1, np.bool_)
         np.greater_equal(rows, 0, out=is_open[:-1])
         is_open[-1] = False

@@ -1,7 +1,7 @@
-"""What a rule of forwarding is asked, and what it answers.
+"""Forwarding policies: what a Local Scheduler asks them for a job, and what they answer.
 
-A rule is pure: what it answers follows from the question. Whatever chance it needs is drawn from
-the stream that it is given, which is that of the Local Scheduler that asks.
+A policy is pure: its answer follows from the question. It draws random numbers only from the
+stream in the question, which is that of the Local Scheduler.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from grid.protocol.selection import Choice, Selection, best_rows
 class Question(NamedTuple):
     """A job at the Local Scheduler of VO number `vo`; it was submitted in VO number `origin`.
 
-    `choice` are rows of `table`: what the selection of this VO takes for the best. The job may be
-    forwarded `ttl` more times, and was `hops` times. With `own_only` it has to stay in this VO.
-    `barred` are the VOs where it may not go, of whose resources `table` knows nothing: those that
-    refused it and, where the protocol avoids loops, those that it left before. `distances` are
-    those from this VO.
+    `choice` are rows of `table`: the best by the selection of this VO. The job may be forwarded
+    `ttl` more times, and was `hops` times. With `own_only` it has to stay in this VO. `barred` are
+    VOs where it must not go, whose status `table` hides: those that refused it and, if the protocol
+    avoids loops, those that it has left. `distances` are those from this VO.
 
-    After an `Ask`, `asked` are the VOs that were called about this job so far, `bids` what came in
-    answer, in order of arrival, and `pending` the calls that may still be answered.
+    After an `Ask`, `asked` are the VOs that were called about this job so far, `bids` their
+    answers, in order of arrival, and `pending` the number of calls without an answer.
     """
 
     job: Job
@@ -50,10 +49,10 @@ class Question(NamedTuple):
     pending: int = 0
 
     def utilities(self) -> Floats:
-        """What each resource is worth by the selection; 0: it will not do. Shape (resources,).
+        """Utility of each resource by the selection, shape (resources,); 0: not eligible.
 
-        Those that lack CPUs, memory or licenses for the job, or are out of its reach, are worth
-        nothing.
+        A resource is not eligible if it lacks CPUs, memory or licenses for the job, or if the job
+        must not go there.
         """
         columns = self.table.columns
         utilities = np.where(
@@ -61,24 +60,24 @@ class Question(NamedTuple):
         )
         if self.own_only:
             utilities[columns.vo != self.vo] = 0.0
-        # A job that was refused elsewhere may be back in a VO that it had left for good.
+        # A job that another VO refused may be back in a VO that it had left for good.
         for vo in self.barred:
             if vo != self.vo:
                 utilities[columns.vo == vo] = 0.0
         return utilities
 
     def local_choice(self) -> Choice:
-        """The best resources of this VO alone, the free ones and all."""
+        """The best resources of this VO alone."""
         utilities = self.selection.utilities(self.job, self.table)
         return best_rows(utilities, self.job, self.table, self.vo, True)
 
 
 class Destination(NamedTuple):
-    """The row of the table that gets the job, -1: none, and it ends here.
+    """The row of the table to which the job goes; -1: none, and the job ends here.
 
-    With `wait` it queues there where the resource is busy; without, it is looked at anew there.
-    With `late` (bound late) a job that queues in this VO gets its resource only when CPUs are
-    free. Until then it can be given to a VO that asks for work.
+    With `wait` it queues there if the resource is busy; without, the scheduler there decides
+    again. With `late` (late binding) a job that queues in this VO gets its resource only when
+    CPUs are free. Until then it can be given to a VO that asks for work.
     """
 
     row: int
@@ -86,16 +85,16 @@ class Destination(NamedTuple):
     late: bool = False
 
 
-NOWHERE = Destination(-1, False)
+NO_DESTINATION = Destination(-1, False)
 
 
 class Ask(NamedTuple):
-    """Call for bids of these VOs, its own may be one, and ask the rule again when this is over.
+    """Call for bids of these VOs, which may include its own, and ask the policy again afterwards.
 
-    It is over after `wait_us` (None: never), when all have answered, or when `enough` of them have
-    something free (0: that does not count). With a lease, a place is held by each that can, for so
-    long; with `queue` the others put the job in a queue, and answer when its turn has come and a
-    place is held. What is not taken in the end is released.
+    The round ends after `wait_us` (None: never), when all have answered, or when `enough` of them
+    have a free resource (0: no such limit). With a lease, each that can reserves CPUs for that
+    time; with `queue` the others queue the reservation, and answer when it is held. Reservations
+    that are not used in the end are released.
     """
 
     vos: tuple[int, ...]
@@ -106,7 +105,7 @@ class Ask(NamedTuple):
 
 
 class Award(NamedTuple):
-    """The job goes to the VO of bid number `bid`, with the place that is held there, if one is."""
+    """The job goes to the VO of bid number `bid`, and to the CPUs reserved there, if any."""
 
     bid: int
 
@@ -115,28 +114,25 @@ Answer = Destination | Ask | Award
 
 
 def expected_run_us(job: Job, columns: ResourceColumns) -> Floats:
-    """How long the job runs on each resource by what its user says. Shape (resources,)."""
+    """Run time of the job on each resource by its estimate, in microseconds, (resources,)."""
     run: Floats = job.estimate_us * (job.reference_mips / columns.mips)
     return run
 
 
 def loads_including(question: Question) -> Floats:
-    """The load of each resource's VO, were the job there too: assigned CPUs / CPUs.
+    """The load of each resource's VO with the job: assigned CPUs / CPUs, shape (resources,).
 
-    Only resources of which a status is known count; inf where none of a VO's is. Shape
-    (resources,).
+    Only resources of known status count; inf for a VO without one.
     """
     columns, assigned = question.table.columns, question.table.assigned_cpus
     known = np.isfinite(assigned)
     cpus = np.bincount(columns.vo, np.where(known, columns.cpus, 0.0))
     busy = np.bincount(columns.vo, np.where(known, assigned, 0.0)) + question.job.processors
-    loads: Floats = np.divide(busy, cpus, out=np.full(len(cpus), np.inf), where=cpus > 0)[
-        columns.vo
-    ]
-    return loads
+    loads: Floats = np.divide(busy, cpus, out=np.full(len(cpus), np.inf), where=cpus > 0)
+    return loads[columns.vo]
 
 
 def remote_rows(question: Question, utilities: Floats) -> Ints:
-    """The rows of other VOs that are worth anything, in order, whether or not they are free."""
+    """The rows of eligible resources of other VOs, free or not."""
     rows: Ints = np.flatnonzero((utilities > 0.0) & (question.table.columns.vo != question.vo))
     return rows

@@ -1,4 +1,4 @@
-"""Rules by which a Local Scheduler decides alone, from what it knows: never, by load, by finish."""
+"""Forwarding policies that use the known state alone, without calls to other VOs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field
 from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US
 from grid.protocol.forwarding import (
-    NOWHERE,
+    NO_DESTINATION,
     Destination,
     Question,
     expected_run_us,
@@ -28,47 +28,47 @@ def queue(question: Question) -> Destination:
     choice = question.choice
     if choice.free >= 0:
         return Destination(choice.free, False)
-    from_afar = question.origin != question.vo
-    return Destination(choice.own if from_afar and choice.own >= 0 else choice.anywhere, True)
+    is_guest = question.origin != question.vo
+    return Destination(choice.own if is_guest and choice.own >= 0 else choice.anywhere, True)
 
 
 def forward(question: Question) -> Destination:
     """The job goes to the best resource of another VO, and on from there, until its TTL is spent.
 
     Then it fails; if its TTL was 0 from the start, it is rejected. It queues here only if its TTL
-    is not spent, and no other VO has a resource that would do.
+    is not spent, and no other VO has an eligible resource.
     """
     choice = question.choice
     if choice.free >= 0:
         return Destination(choice.free, False)
     if choice.others >= 0:
         return Destination(choice.others, False)
-    return Destination(choice.own, True) if question.ttl > 0 else NOWHERE
+    return Destination(choice.own, True) if question.ttl > 0 else NO_DESTINATION
 
 
 def reject(question: Question) -> Destination:
     """The job is rejected; one that was forwarded until its TTL was spent fails."""
     free = question.choice.free
-    return Destination(free, False) if free >= 0 else NOWHERE
+    return Destination(free, False) if free >= 0 else NO_DESTINATION
 
 
 def never(question: Question) -> Destination:
     """A job never leaves the VO that it is in: it takes a free resource there, or queues.
 
-    A grid of VOs that share nothing, to hold all others against.
+    The baseline of VOs that share nothing.
     """
-    home = question.local_choice()
-    return stay(home) if home.own >= 0 else NOWHERE
+    local = question.local_choice()
+    return stay(local) if local.own >= 0 else NO_DESTINATION
 
 
 def to_the_best(question: Question) -> Destination:
     """A job goes to the best resource that is free, or if none is, to the best of all.
 
-    In its own VO it queues there; elsewhere it is looked at anew. It fails if its best resource is
-    in another VO and its TTL is spent: PU Algorithm 2 and 3 to the letter, the first of equals, by
-    utilities alone. One that was never forwarded, with a TTL of 0, is rejected instead.
+    In its own VO it queues there; another VO decides again. It fails if its best resource is in
+    another VO and its TTL is spent: PU Algorithms 2 and 3 literally, the first of equals, by
+    utilities alone. A job that was never forwarded, with a TTL of 0, is rejected instead.
     """
-    # Licenses are of this VO alone, so a job that needs some has its best resource here.
+    # Licenses are valid in this VO alone, so a job that needs some has its best resource here.
     spent = question.ttl == 0 and question.job.licenses == 0
     utilities = (
         question.selection.utilities(question.job, question.table)
@@ -79,19 +79,19 @@ def to_the_best(question: Question) -> Destination:
     row = best.free if best.free >= 0 else best.anywhere
     if row >= 0 and question.table.columns.vo[row] == question.vo:
         return Destination(row, True)
-    return NOWHERE if spent else Destination(row, False)
+    return NO_DESTINATION if spent else Destination(row, False)
 
 
 def when_nothing_free(question: Question) -> Destination:
     """A job stays if anything suitable is free here; else it goes to the best that is free.
 
-    If nothing is free anywhere it queues here. It never leaves only because another resource is
-    better. Under `queue` it does: that takes the best free one wherever it is.
+    If nothing is free anywhere it queues here. It never leaves only because a remote resource is
+    better; under `queue` it does.
     """
-    home, choice = question.local_choice(), question.choice
-    if home.free < 0 and choice.free >= 0:
+    local, choice = question.local_choice(), question.choice
+    if local.free < 0 and choice.free >= 0:
         return Destination(choice.free, False)
-    return stay_or_leave(question, home)
+    return stay_or_leave(question, local)
 
 
 def above_load(
@@ -106,39 +106,39 @@ def above_load(
     The threshold policy of Eager, Lazowska and Zahorjan (1986), with the status that is known
     instead of probes. If all VOs are above the limit it stays.
     """
-    home = question.local_choice()
+    local = question.local_choice()
     loads = loads_including(question)
     own = loads[question.table.columns.vo == question.vo]
-    if home.own >= 0 and own.min(initial=np.inf) <= load:
-        return stay(home)
+    if local.own >= 0 and own.min(initial=np.inf) <= load:
+        return stay(local)
     utilities = question.utilities()
     rows = remote_rows(question, utilities)
     rows = rows[loads[rows] <= load]
     if len(rows):
         return Destination(_least_loaded(question, rows, loads, utilities), False)
-    return stay_or_leave(question, home)
+    return stay_or_leave(question, local)
 
 
 def until_idle(
     question: Question,
     *,
-    hops: Annotated[int, Field(ge=0, le=1000, description="moves at most; the TTL holds too")] = 3,
+    hops: Annotated[int, Field(ge=0, le=1000, description="most moves, within the TTL")] = 3,
     next_vo: Annotated[
         Literal["random", "least_loaded"],
-        Field(description="which VO is tried next: any that would do, or the least loaded known"),
+        Field(description="the next VO: any eligible one, or the least loaded one known"),
     ] = "random",
     then: Annotated[
-        Literal["queue", "reject"], Field(description="what becomes of it when it may not move on")
+        Literal["queue", "reject"], Field(description="what it does after its last move")
     ] = "queue",
 ) -> Destination:
     """A job that finds nothing free moves on to another VO until it does, or may not any more.
 
     Random transfers with a limit, as in Eager, Lazowska and Zahorjan (1986). With `random` the
-    status of other VOs is not looked at.
+    status of other VOs is not used.
     """
-    home = question.local_choice()
-    if home.free >= 0:
-        return Destination(home.free, False)
+    local = question.local_choice()
+    if local.free >= 0:
+        return Destination(local.free, False)
     if question.hops < hops and not question.own_only:
         utilities = question.utilities()
         rows = remote_rows(question, utilities)
@@ -149,25 +149,25 @@ def until_idle(
             rows = rows[vos == there[question.rng.integers(len(there))]]
         if len(rows):
             return Destination(_least_loaded(question, rows, loads, utilities), False)
-    return NOWHERE if then == "reject" else stay_or_leave(question, home)
+    return NO_DESTINATION if then == "reject" else stay_or_leave(question, local)
 
 
 def best_expected_finish(
     question: Question,
     *,
     margin_s: Annotated[
-        float, Field(ge=0, le=1e9, description="how much sooner it must end to leave")
+        float, Field(ge=0, le=1e9, description="a job leaves if it ends sooner by this")
     ] = 0.0,
     queued_run_s: Annotated[
         float | None,
-        Field(gt=0, le=1e9, description="run time of the jobs ahead; none: that of this job"),
+        Field(gt=0, le=1e9, description="run time of queued jobs; none: that of this job"),
     ] = None,
 ) -> Destination:
-    """A job goes where it is expected to end first, the hop and its input included.
+    """A job goes where it is expected to end first, including the transfer.
 
-    The minimum completion time of Maheswaran et al. (1999), over VOs: the hop, the wait and the
-    run. Runs last what the user says, scaled to the resource's speed. A job waits until so many
-    CPUs are given back as it lacks, with all CPUs busy on jobs of `queued_run_s`.
+    The minimum completion time of Maheswaran et al. (1999) over VOs: transfer, wait and run. Run
+    times are estimates, scaled to the resource's speed. A job waits until the CPUs that it lacks
+    are released, if all CPUs run jobs of `queued_run_s`.
     """
     utilities = question.utilities()
     finish_us = expected_finish_us(question, queued_run_s)
@@ -175,14 +175,14 @@ def best_expected_finish(
     here = question.table.columns.vo == question.vo
     finish_us[~here] += margin_s * SECOND_US
     if not np.isfinite(finish_us).any():
-        return NOWHERE
+        return NO_DESTINATION
     best = np.flatnonzero(finish_us == finish_us.min())
-    at_home = best[here[best]]
-    return Destination(int(at_home[0] if len(at_home) else best[0]), True)
+    local = best[here[best]]
+    return Destination(int(local[0] if len(local) else best[0]), True)
 
 
 def expected_finish_us(question: Question, queued_run_s: float | None = None) -> Floats:
-    """Until when each resource is expected to have run the job, from now. Shape (resources,)."""
+    """Expected time from now to the end of the job on each resource, shape (resources,)."""
     job, columns = question.job, question.table.columns
     run_us = expected_run_us(job, columns)
     ahead_us = run_us if queued_run_s is None else queued_run_s * SECOND_US
@@ -191,23 +191,23 @@ def expected_finish_us(question: Question, queued_run_s: float | None = None) ->
     return finish + question.distances.hops_us(columns.vo, job.input_mb)
 
 
-def stay(home: Choice) -> Destination:
-    """Here: at a free resource, or in the queue of the best one."""
-    return Destination(home.free, False) if home.free >= 0 else Destination(home.own, True)
+def stay(local: Choice) -> Destination:
+    """A free resource of this VO, or the queue of the best one."""
+    return Destination(local.free, False) if local.free >= 0 else Destination(local.own, True)
 
 
-def stay_or_leave(question: Question, home: Choice) -> Destination:
-    """Here, or where this VO has nothing suitable, at the best resource of another one."""
-    if home.own >= 0:
-        return stay(home)
+def stay_or_leave(question: Question, local: Choice) -> Destination:
+    """This VO or, if it has no eligible resource, the best one of another VO."""
+    if local.own >= 0:
+        return stay(local)
     choice = question.choice
     if choice.free >= 0:
         return Destination(choice.free, False)
-    return Destination(choice.others, True) if choice.others >= 0 else NOWHERE
+    return Destination(choice.others, True) if choice.others >= 0 else NO_DESTINATION
 
 
 def _least_loaded(question: Question, rows: Ints, loads: Floats, utilities: Floats) -> int:
-    """Of `rows`, one of the least loaded VO: free if there is, then the best, then the first."""
+    """Of `rows` of the least loaded VO: a free one, then the best, then the first."""
     table = question.table
     lacking = table.lacking_cpus(question.job.processors)[rows] > 0.0
     order = np.lexsort((rows, -utilities[rows], lacking, loads[rows]))

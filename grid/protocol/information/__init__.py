@@ -1,25 +1,28 @@
-"""What an information overlay decides, and what it is told.
+"""Information overlays, which decide how status spreads, and corrections of stale status.
 
-Each VO's Information Service has the overlay's decisions made by an object of its own. The service
-itself keeps the entries, the newest of each VO, and carries letters. An overlay is pure: chance
-comes from the stream that it is given, and the clock is in the view.
+Each Information Service has an overlay object of its own, which makes its decisions. The service
+keeps the newest entry of each VO and sends the messages. Overlays and corrections are pure: random
+numbers come from the stream that they are given, and the time is in the view or table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from pydantic import Field
 
+from grid.model.arrays import Floats
+from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US, Time
 
 
 class View(NamedTuple):
-    """What the Information Service of VO number `vo` sees at `now`.
+    """What the Information Service of VO number `vo` knows at `now`.
 
     `peers` are the other VOs that it knows to be in the grid, in ascending order. `confirmed_us`
-    holds the VOs that it has an entry of, its own included, and until when each was surely true.
+    has the VOs of its entries, its own included, and until when each status is confirmed.
     """
 
     vo: int
@@ -29,9 +32,9 @@ class View(NamedTuple):
 
 
 class GossipMessage(NamedTuple):
-    """To the Information Service of VO number `to`: the entries of these VOs, as they are here.
+    """To the Information Service of VO number `to`: the current entries of these VOs.
 
-    With `asks`, the receiver is asked for what it knows: see `Overlay.answer`.
+    With `asks`, the receiver sends its own: see `Overlay.answer`.
     """
 
     to: int
@@ -44,13 +47,13 @@ PeerLists = Sequence[Sequence[int]]
 
 
 class Overlay:
-    """An overlay that tells nobody anything. Others inherit from it and say what differs.
+    """An overlay without any exchange. Overlays inherit from it and override what differs.
 
     - `period_us`: how often `every_period` is called; None: never. See `wait_us`, too.
-    - `view_size`: of so many other VOs an entry is kept, those confirmed last; None: of all.
-    - `starts_known`: VOs take those that are there at the beginning for idle.
-    - `probes_first`: `probes` is called for every job, and answers are waited for until
-      `timeout_us` after it. With `keeps_probes` they are known to later jobs, too.
+    - `view_size`: the number of other VOs whose entries are kept, confirmed last; None: all.
+    - `starts_known`: VOs that are in the grid at the beginning count as idle.
+    - `probes_first`: `probes` is called for every job, and replies are awaited for
+      `timeout_us`. With `keeps_probes` later jobs use them, too.
     """
 
     period_us: Time | None = None
@@ -61,35 +64,92 @@ class Overlay:
     keeps_probes: bool = False
 
     def subscribers(self, vos: int, rng: np.random.Generator) -> PeerLists:
-        """Who hears the status snapshots of each of the `vos` VOs. All VOs draw the same."""
+        """The VOs that receive the snapshots of each of the `vos` VOs; the same for all callers."""
         return [()] * vos
 
     def known_peers(self, subscribers: PeerLists) -> PeerLists:
-        """Who knows that each VO is in the grid, and may send it jobs: everybody."""
+        """The VOs that know each VO as a member, and may send it jobs."""
         return all_others(len(subscribers))
 
     def rounds(self, peers: int) -> int:
-        """How often `every_period` is called after the last news, once all jobs are submitted."""
+        """How often `every_period` is called after new status, once all jobs are submitted."""
         return 0
 
     def wait_us(self, now: Time, rng: np.random.Generator) -> Time:
-        """How long after a round at `now` the next one begins: at least a microsecond."""
+        """Time from a round at `now` to the next, at least a microsecond."""
         assert self.period_us is not None
         return self.period_us
 
     def every_period(self, view: View, rng: np.random.Generator) -> Iterable[GossipMessage]:
-        """What to send now."""
+        """What to send in a round."""
         return ()
 
     def answer(self, view: View, sender: int, rng: np.random.Generator) -> Iterable[GossipMessage]:
-        """What to send when VO number `sender` asks, with its entries taken in before."""
+        """What to send when VO number `sender` asks; its own entries are in the view."""
         return (GossipMessage(sender, tuple(view.confirmed_us)),)
 
     def probes(self, view: View, rng: np.random.Generator) -> Sequence[int]:
-        """Which VOs to ask how they are before a job is placed."""
+        """Which VOs to probe before a resource is selected for a job."""
         return ()
 
 
 def all_others(vos: int) -> PeerLists:
-    """Everybody else, for each VO."""
+    """All other VOs, for each VO."""
     return [tuple(other for other in range(vos) if other != vo) for vo in range(vos)]
+
+
+# Corrections of stale status
+
+
+def no_correction(table: ResourceTable, _: int) -> Floats:
+    """Status counts as it was observed, however old it is."""
+    return table.assigned_cpus
+
+
+def drained(table: ResourceTable, vo: int) -> Floats:
+    """Assigned CPUs decrease by the work that must have been done since the observation.
+
+    All assigned CPUs work, at most those that there are, and no job arrives. A resource whose jobs
+    should all have ended counts as idle. Without a backlog, status counts as observed.
+    """
+    assigned, backlog_s = table.assigned_cpus, table.backlog_s
+    since_s = (table.now - table.observed_at_us) / SECOND_US
+    known = (table.columns.vo != vo) & np.isfinite(assigned) & np.isfinite(backlog_s)
+    left: Floats = assigned.copy()
+    at_work = np.minimum(assigned[known], table.columns.cpus[known])
+    # A job that exceeds its estimate has no work left, and still holds its CPUs.
+    some = backlog_s[known] > 0.0
+    done = np.divide(at_work * since_s[known], backlog_s[known], out=np.ones(len(some)), where=some)
+    left[known] *= np.maximum(1.0 - done, 0.0)
+    return left
+
+
+drained.needs_backlog = True  # type: ignore[attr-defined]
+
+
+def by_age(
+    table: ResourceTable,
+    vo: int,
+    *,
+    horizon_s: Annotated[
+        float, Field(gt=0, le=1e9, description="age at which a status counts 1/e")
+    ] = 60.0,
+) -> Floats:
+    """Old status is shrunk toward the mean: m + (observed - m) exp(-age / horizon).
+
+    m is the resource's CPUs times the share of assigned CPUs over all other VOs of known status.
+    After M. Dahlin, Interpreting stale load information, 1999: old status has little weight, and
+    without information all resources are equal. Resources of different sizes and equal load may
+    differ in the last bit of it. If others are busy, no old status counts as idle: a job that needs
+    all CPUs of a resource does not find it free.
+    """
+    columns, assigned = table.columns, table.assigned_cpus
+    known = (columns.vo != vo) & np.isfinite(assigned)
+    if not known.any():
+        return assigned
+    cpus = columns.cpus[known]
+    mean = assigned[known].sum() / cpus.sum() * cpus
+    trust = np.exp(-np.maximum(table.age_us[known], 0.0) / (horizon_s * SECOND_US))
+    corrected: Floats = assigned.copy()
+    corrected[known] = mean + (assigned[known] - mean) * trust
+    return corrected

@@ -1,13 +1,13 @@
-"""How a Local Scheduler chooses: partial utility, binary utility, matchmaking (PU 3.2.4, 4.2).
+"""Selections: how a Local Scheduler selects a resource for a job (PU 3.2.4, 4.2).
 
-- `partial`: a requirement is worth the highest utility among its options that the resource
-  fulfils; the resource is worth the mean over requirements (Eq. 1).
-- `binary`: each requirement has one option, the preferred one, and is worth one or nothing.
-- `matchmaking`: the resource is worth one if it fulfils the preferred option of every
+- `partial`: the utility of a requirement is the highest utility among its options that the
+  resource fulfils; the utility of the resource is the mean over requirements (Eq. 1).
+- `binary`: each requirement has one option, the preferred one, of utility one or nothing.
+- `matchmaking`: the utility of a resource is one if it fulfils the preferred option of every
   requirement, and otherwise nothing.
 
-Whatever chose, the utility that is recorded for a job is Eq. 1 with all its options: users do not
-change their mind with the scheduler. With `measured: as_chosen` it is what the selection counted.
+The recorded utility of a job is Eq. 1 with all its options under every selection, since it is that
+of the job's user. With `measured: as_chosen` it is the utility by which the selection chose.
 """
 
 from __future__ import annotations
@@ -20,17 +20,21 @@ from grid.model.arrays import Floats, Ints
 from grid.model.job import Job
 from grid.model.resources import ResourceTable, SomeResources
 
+Rng = np.random.Generator
 PARTIAL, BINARY, MATCHMAKING = 0, 1, 2
 OWN_VO, FIRST, LESS_LOADED = 0, 1, 2
 TIES = {"own_vo": OWN_VO, "first": FIRST, "less_loaded": LESS_LOADED, "random": FIRST}
-"""Which of equal resources is taken: one of the own VO, then the less loaded, then the earlier; the
-first that is found, as PU's Algorithm 3 says; the less loaded, then the earlier; any of them, each
-as likely as the others, which is the first in an order by chance."""
+"""Which of equal resources is chosen. `own_vo`: one of the own VO, then the less loaded, then the
+earlier. `first`: the first, as in PU Algorithm 3. `less_loaded`: the less loaded, then the earlier.
+`random`: each with equal probability, as the first in a random order."""
 MODES = {"partial": PARTIAL, "binary": BINARY, "matchmaking": MATCHMAKING}
 
 
 class Choice(NamedTuple):
-    """Rows of a resource table, -1 where there is none."""
+    """Rows of a resource table, -1: none.
+
+    The best resource of all that are `free`, of all (`anywhere`), of the `own` VO, of `others`.
+    """
 
     free: int
     anywhere: int
@@ -38,32 +42,28 @@ class Choice(NamedTuple):
     others: int
 
 
+NO_CHOICE = Choice(-1, -1, -1, -1)
+
+
 class Selection(Protocol):
-    """Chooses resources for jobs. Pure: all chance comes from `rng`, all else from what it is given
-    and what it was given before.
-    """
+    """Selects resources for jobs. Pure: random numbers come from `rng` alone."""
 
     def choose(
-        self,
-        job: Job,
-        table: ResourceTable,
-        own_vo: int,
-        own_only: bool,
-        rng: np.random.Generator | None = None,
+        self, job: Job, table: ResourceTable, own_vo: int, own_only: bool, rng: Rng | None = None
     ) -> Choice:
         """The best resources for `job` as VO number `own_vo` sees them, or those of its own.
 
-        `rng` is the random stream of the Local Scheduler that asks. So what is drawn hangs on the
-        order of its own messages alone, and not on where it runs.
+        `rng` is the random stream of the calling Local Scheduler, so that draws depend only on the
+        order of its messages.
         """
         ...
 
     def utilities(self, job: Job, table: ResourceTable) -> Floats:
-        """What each resource is worth by this selection; 0: it will not do. Shape (resources,)."""
+        """Utility of each resource by this selection, shape (resources,); 0: not eligible."""
         ...
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
-        """What the resource in `row` is worth to the job's user (PU Eq. 1)."""
+        """Utility of the resource in `row` for the job's user (PU Eq. 1)."""
         ...
 
 
@@ -74,15 +74,14 @@ def best_choice(
     own_vo: int,
     own_only: bool,
     ties: str = "own_vo",
-    rng: np.random.Generator | None = None,
+    rng: Rng | None = None,
     rows: Ints | None = None,
 ) -> Choice:
-    """The best rows by `utilities` of shape (resources,), for selections of your own.
+    """The best rows by `utilities` of shape (resources,), for selections in plugins.
 
-    Only resources of a utility above zero that are wide enough and have the memory and licenses
-    that the job holds, and of which a status is known, count; where `rows` are given, in ascending
-    order, only those. For equal ones see TIES; the `random` one needs the `rng` that `choose` is
-    given.
+    A resource counts if its utility is above zero, its status is known, and it has the CPUs, memory
+    and licenses for the job; with `rows`, in ascending order, only those. For equal utilities see
+    TIES; `random` needs the `rng` that `choose` is given. Raises ValueError for wrong arguments.
     """
     columns = table.columns
     if len(utilities) != len(columns):
@@ -101,7 +100,7 @@ def best_choice(
 
 
 def within_reach(utilities: Floats, table: ResourceTable) -> Floats:
-    """The same, and 0 where a job may not go: what follows from the CPUs there is not a number."""
+    """The same with 0 for resources to which the job must not go, whose status is hidden (NaN)."""
     within: Floats = np.where(np.isnan(table.assigned_cpus), 0.0, utilities)
     return within
 
@@ -113,10 +112,10 @@ def best_rows(
     own_vo: int,
     own_only: bool,
     ties: str = "own_vo",
-    rng: np.random.Generator | None = None,
+    rng: Rng | None = None,
     rows: Ints | None = None,
 ) -> Choice:
-    """As `best_choice`, of what needs no check."""
+    """`best_choice` without its checks."""
     from grid.protocol.selection.kernels import best_of_some, best_resources
 
     columns = table.columns

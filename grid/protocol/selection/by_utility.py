@@ -1,4 +1,4 @@
-"""The three selections of the partial-utility paper, over all known resources at once."""
+"""The three selections of the partial-utility paper."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, Requirement
 from grid.model.resources import ResourceColumns, ResourceTable, SomeResources
 from grid.model.time import to_seconds
-from grid.protocol.selection import MODES, PARTIAL, Choice, best_rows
+from grid.protocol.selection import MODES, PARTIAL, Choice, Rng, best_rows
 
 NO_ROWS: Ints = np.empty(0, np.int64)
 Ties = Annotated[
     Literal["own_vo", "first", "less_loaded", "random"],
-    Field(description="which of equally good resources is taken"),
+    Field(description="which of equal resources is chosen"),
 ]
 Measured = Annotated[
     Literal["all_options", "as_chosen"],
-    Field(description="what a job's user has of it: Eq. 1, or what the selection counts"),
+    Field(description="recorded utility: Eq. 1, or that by which the selection chose"),
 ]
 
 
 def partial(*, ties: Ties = "own_vo") -> ByUtility:
-    """Partial utility: the mean of what the requirements' best fulfilled options are worth."""
+    """Partial utility: the mean of the utilities of the requirements' best fulfilled options."""
     return ByUtility("partial", ties)
 
 
@@ -50,33 +50,28 @@ class ByUtility:
         self.ties = ties
         self.measured_by = self.mode if measured == "as_chosen" else PARTIAL
         self.best_of_class_suffices = ties in ("own_vo", "less_loaded")
-        """Of resources that are alike it takes the least loaded one, then the earliest."""
+        """Of equal resources it chooses the least loaded one, then the earliest."""
         self._columns: ResourceColumns | None = None
         self._last: tuple[Job, ResourceColumns, Floats] | None = None
-        """The job, the resources and the utilities that were asked for last."""
+        """The job, the resources and the utilities of the last call."""
         self._attributes: Floats = np.empty((7, 0))
 
     def choose(
-        self,
-        job: Job,
-        table: ResourceTable,
-        own_vo: int,
-        own_only: bool,
-        rng: np.random.Generator | None = None,
+        self, job: Job, table: ResourceTable, own_vo: int, own_only: bool, rng: Rng | None = None
     ) -> Choice:
-        return best_rows(self.utilities(job, table), job, table, own_vo, own_only, self.ties, rng)
+        return best_rows(self._values(job, table), job, table, own_vo, own_only, self.ties, rng)
 
     def utilities(self, job: Job, table: ResourceTable) -> Floats:
         if self._last is not None:
             before, columns, known = self._last
             if before is job and columns is table.columns:
-                # Rules of forwarding ask for what the selection has just gone by.
+                # A forwarding policy needs them after the selection.
                 return known
         if not job.requirements:
             ones = np.empty(len(table.columns))
             ones.fill(1.0)
             return ones
-        utilities = self._utilities(self.mode, job, table.columns, None)
+        utilities = self._compute(self.mode, job, table.columns, None)
         self._last = (job, table.columns, utilities)
         return utilities
 
@@ -87,10 +82,14 @@ class ByUtility:
             before, columns, utilities = self._last
             if before is job and columns is table.columns:
                 return float(utilities[row])
-        return float(self._utilities(self.measured_by, job, table.columns, row)[0])
+        return float(self._compute(self.measured_by, job, table.columns, row)[0])
 
-    def _utilities(self, mode: int, job: Job, columns: ResourceColumns, row: int | None) -> Floats:
-        """What that resource is worth to the job, or what all are."""
+    def _values(self, job: Job, table: ResourceTable) -> Floats:
+        """The value of each resource, by which it chooses; 0: not eligible."""
+        return self.utilities(job, table)
+
+    def _compute(self, mode: int, job: Job, columns: ResourceColumns, row: int | None) -> Floats:
+        """The utility of one resource, or of all."""
         rows = NO_ROWS if row is None else np.array([row])
         if isinstance(columns, SomeResources):
             attributes = _shared_attributes_of(columns.whole)
@@ -101,10 +100,9 @@ class ByUtility:
                 self._attributes = attributes_of(columns)
             attributes = self._attributes
         work_mi = to_seconds(job.estimate_us) * job.reference_mips
-        asked = _asked(job.requirements)
-        every = rows is NO_ROWS
         from grid.protocol.selection import kernels
 
+        asked, every = _asked(job.requirements), rows is NO_ROWS
         result: Floats = kernels.utilities(mode, asked, work_mi, attributes, rows, every)
         return result
 
@@ -120,7 +118,7 @@ def _asked(requirements: tuple[Requirement, ...]) -> Floats:
 
 
 def attributes_of(columns: ResourceColumns) -> Floats:
-    """What resources offer, by `RequirementKind`, shape (7, resources)."""
+    """Attributes of resources by `RequirementKind`, shape (7, resources)."""
     return np.stack(
         [
             columns.operating_system.astype(np.float64),
@@ -136,5 +134,5 @@ def attributes_of(columns: ResourceColumns) -> Floats:
 
 @lru_cache(maxsize=1)
 def _shared_attributes_of(columns: ResourceColumns) -> Floats:
-    """The same of all resources of the grid, once for all VOs of a process."""
+    """The same for all resources of the grid, once for all VOs of a process."""
     return attributes_of(columns)

@@ -20,7 +20,7 @@ def utilities(
     offers; for the execution time it holds the MIPS, and the time is work_mi / MIPS in seconds.
     """
     count = attributes.shape[1] if every else len(rows)
-    # Loops, which cost less to compile than arrays that are made full.
+    # Loops, which compile faster than np.full.
     total, best = np.empty(count), np.empty(count)
     for r in range(count):
         total[r] = 0.0
@@ -52,9 +52,9 @@ def utilities(
 def _take_option(
     best: Floats, offered: Floats, kind: int, value: float, utility: float, work_mi: float
 ) -> None:
-    """Raise `best` to `worth` where the option is fulfilled.
+    """Raise `best` to `utility` where the option is fulfilled.
 
-    A loop for each kind, and no branches in it: so it becomes vector instructions.
+    A loop for each kind without branches, which the compiler vectorizes.
     """
     if kind < 2:
         for r in range(len(best)):

@@ -76,7 +76,7 @@ class ClusterLog:
                 self._take((event.vo, event.job), event)
             elif event.event == "take_down" and event.machine is not None:
                 down.append((event.machine, event.time_us, NEVER))
-            elif event.event == "mend":
+            elif event.event == "repair":
                 down = [(machine, start, min(end, event.time_us)) for machine, start, end in down]
         self.facts = replace(facts, outages=(*facts.outages, *down))
 

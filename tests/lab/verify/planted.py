@@ -13,9 +13,9 @@ from grid.model.job_table import JobTable
 from grid.model.resources import ResourceTable
 from grid.policies.interface import ClusterView, Plan
 from grid.protocol.information import GossipMessage, View
-from grid.protocol.information.gossip import Gossip
+from grid.protocol.information.overlays import Gossip
 from grid.protocol.selection import Choice
-from grid.protocol.selection.picked import PowerOfD
+from grid.protocol.selection.by_load import PowerOfD
 from grid.workload.stochastic import StochasticJobs, stochastic_jobs
 
 
@@ -50,9 +50,9 @@ class OnePeriodOlder(PowerOfD):
         rng: np.random.Generator | None = None,
     ) -> Choice:
         others = table.columns.vo != own_vo
-        told_us = float(table.told_us[others].max(initial=-1.0))
-        if told_us > self._told_us:
-            self._before, self._told_us = self._last, told_us
+        observed_at_us = float(table.observed_at_us[others].max(initial=-1.0))
+        if observed_at_us > self._told_us:
+            self._before, self._told_us = self._last, observed_at_us
             self._last = table.assigned_cpus
         if self._before is not None and not own_only:
             table = replace(table, assigned_cpus=self._before)

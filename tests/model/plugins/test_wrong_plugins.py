@@ -21,7 +21,7 @@ from dataclasses import replace
 import numpy as np
 
 from grid.protocol.forwarding import Ask, Award, Destination
-from grid.protocol.forwarding.pull import PullFrom
+from grid.protocol.forwarding.pulling import PullFrom
 from grid.protocol.information import GossipMessage, Overlay
 from grid.model.job_table import JobTable
 from grid.model.platform import License, Machine

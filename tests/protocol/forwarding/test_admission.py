@@ -50,7 +50,7 @@ def test_a_job_that_is_refused_may_stay_in_the_vo_that_it_had_left(rule: str, lo
         "protocol": {"forwarding": rule, "avoid_loops": loops},
         "vos": [
             {"name": "a", "clusters": pool, "workload": {"jobs": jobs}},
-            {"name": "b", "clusters": pool, "admission": "nobody"},
+            {"name": "b", "clusters": pool, "admission": "none"},
         ],
     }
     second = grid.run(made).jobs().iloc[1]

@@ -42,7 +42,7 @@ def jobs_of(*vos: dict[str, Any]) -> dict[str, tuple[str, float]]:
 @pytest.mark.parametrize("rule", ["redundant", "never"])
 def test_jobs_of_its_own_users_pass_places_of_guests(rule: str) -> None:
     """The guest waits for six of eight CPUs, of which four are busy; c1 is busy throughout."""
-    own = vo("a", [8, 1], [(1, 1000, 4), (2, 1000, 1), (10, 10, 1)], priority="home")
+    own = vo("a", [8, 1], [(1, 1000, 4), (2, 1000, 1), (10, 10, 1)], priority="local")
     if rule == "never":
         own["forwarding"] = "never"
     found = jobs_of(own, vo("b", [8], [(1, 2000, 8), (3, 10, 6)]))
@@ -51,7 +51,7 @@ def test_jobs_of_its_own_users_pass_places_of_guests(rule: str) -> None:
 
 
 def test_guests_pass_places_of_its_own_users_where_they_go_first() -> None:
-    own = vo("a", [8, 1], [(1, 1000, 4), (2, 1000, 1), (3, 10, 6)], priority="afar")
+    own = vo("a", [8, 1], [(1, 1000, 4), (2, 1000, 1), (3, 10, 6)], priority="remote")
     found = jobs_of(own, vo("b", [4], [(1, 2000, 4), (10, 10, 1)]))
     there, start_s = next(one for one in found.values() if 10 <= one[1] < 1000)
     assert there == "a" and start_s < 10.3

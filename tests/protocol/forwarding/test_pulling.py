@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from grid.model.distances import Distances
 from grid.model.platform import Machine
 from grid.model.resources import UNKNOWN, ResourceTable
-from grid.protocol.forwarding.pull import Idle, Pull
+from grid.protocol.forwarding.pulling import Idle, Pull
 from tests.protocol.selection.test_utility import table
 
 VOS = 4

@@ -18,7 +18,7 @@ from typing import Annotated
 from pydantic import Field
 
 from grid.protocol.forwarding import Ask, Award, Destination
-from grid.protocol.forwarding.pull import PullFrom
+from grid.protocol.forwarding.pulling import PullFrom
 
 
 def nearest(question, *, lease_s: Annotated[float, Field(gt=0)] = 5.0):
@@ -94,7 +94,7 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def run(rule: Any, admission: Any = "everyone", **protocol: Any) -> Any:
+def run(rule: Any, admission: Any = "all", **protocol: Any) -> Any:
     def vo(name: str, jobs: list[dict[str, Any]]) -> dict[str, Any]:
         section: dict[str, Any] = {"name": name, "clusters": [{"machines": [{"cpus": 1}]}]}
         return section | {"admission": admission, "workload": {"jobs": jobs}}
@@ -125,10 +125,10 @@ def test_a_rule_of_admission_refuses_long_jobs() -> None:
 @pytest.mark.parametrize(
     ("rule", "admission", "said"),
     [
-        ("asks_nobody", "everyone", "asks nobody, and waits for nothing"),
-        ("asks_strangers", "everyone", "asks VO 7"),
-        ("asks_for_ever", "everyone", "asks_for_ever: asks 10,000 times for job 1 of a"),
-        ("takes_no_bid", "everyone", "gave bid 0"),
+        ("asks_nobody", "all", "asks nobody, and waits for nothing"),
+        ("asks_strangers", "all", "asks VO 7"),
+        ("asks_for_ever", "all", "asks_for_ever: asks 10,000 times for job 1 of a"),
+        ("takes_no_bid", "all", "gave bid 0"),
         ("nearest", "mine.py:says_yes", "gave 'yes', expected True or False"),
     ],
 )

@@ -109,13 +109,13 @@ def guest_of(settings: dict[str, Any], **protocol: Any) -> dict[str, Any]:
 
 ADMISSIONS: dict[str, dict[str, Any]] = {
     "refused_tries_next": guest_of({"jobs": 1}),
-    "refused_goes_home": guest_of({"cpus_of": {"a": 1}}, when_refused="home"),
+    "refused_goes_home": guest_of({"cpus_of": {"a": 1}}, when_refused="origin"),
     "refused_is_rejected": guest_of({"from_vos": ["c"]}, when_refused="reject"),
     "home_first": {
         "protocol": rule("when_nothing_free"),
         "vos": [
             vo("a", 1, [job(1), job(2)]),
-            vo("b", 1, [job(1), job(3), job(4)], priority="home", forwarding="never"),
+            vo("b", 1, [job(1), job(3), job(4)], priority="local", forwarding="never"),
         ],
     },
 }
@@ -126,7 +126,7 @@ MORE: dict[str, dict[str, Any]] = {
     },
     "redundant_behind_a_wide_job": {
         "protocol": rule("redundant", copies=2, lease_s=5),
-        "vos": [vo("a", 2, [job(1), job(2, processors=2), job(3)]), vo("b", 1)],
+        "vos": [vo("a", 2, [job(1), job(2, cpus=2), job(3)]), vo("b", 1)],
     },
     "lease_over": {
         "protocol": rule("reserve", lease_s=5, wait_s=1),

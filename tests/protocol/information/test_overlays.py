@@ -15,7 +15,7 @@ from grid.model.messages import Entry
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.plugins.registry import Plugins
 from grid.model.resources import (
-    NOT_TOLD,
+    NOT_INCLUDED,
     UNKNOWN,
     ResourceTable,
     concatenate_resources,
@@ -87,10 +87,10 @@ OTHERS = [
 
 
 def entry(of: int, told_s: float, assigned: float, confirmed_s: float | None = None) -> Entry:
-    told_us = int(told_s * S)
-    rows = status_rows(OTHERS[of], np.array([assigned]), NOT_TOLD, told_us)
-    confirmed_us = told_us if confirmed_s is None else int(confirmed_s * S)
-    return Entry(of, told_us, confirmed_us, rows)
+    observed_at_us = int(told_s * S)
+    rows = status_rows(OTHERS[of], np.array([assigned]), NOT_INCLUDED, observed_at_us)
+    confirmed_us = observed_at_us if confirmed_s is None else int(confirmed_s * S)
+    return Entry(of, observed_at_us, confirmed_us, rows)
 
 
 def known(view_size: int | None = None) -> KnownState:
@@ -138,7 +138,7 @@ def test_what_a_newer_summary_does_not_tell_is_not_known() -> None:
     status = KnownState(0, OWN, [], ())
     status.join(1, three)
     for at_s, busy in ((1, [0.0, 0.0, 0.0]), (2, [1.0, 0.0, 1.0]), (3, [1.0, 1.0, 0.0])):
-        rows = status_rows(three, np.array(busy), NOT_TOLD, at_s * S)
+        rows = status_rows(three, np.array(busy), NOT_INCLUDED, at_s * S)
         status.take(Entry(1, at_s * S, at_s * S, rows if at_s == 1 else summary_of(rows, three)))
         expected = {1: [0, 0, 0], 2: [UNKNOWN, 0, UNKNOWN], 3: [UNKNOWN, UNKNOWN, 0]}[at_s]
         assert assigned(status) == [0, *expected]
@@ -146,15 +146,15 @@ def test_what_a_newer_summary_does_not_tell_is_not_known() -> None:
     assert assigned(status) == [0, UNKNOWN, UNKNOWN, 0, UNKNOWN]
 
 
-def told(discount: str, work_s: float = 8.0, **settings: object) -> list[float]:
-    """Four CPUs each; told 10 s ago with 8 and 2 CPUs assigned, and 60 and `work_s` of work.
+def told(discount: str, backlog_s: float = 8.0, **settings: object) -> list[float]:
+    """Four CPUs each; told 10 s ago with 8 and 2 CPUs assigned, and 60 and `backlog_s` of work.
 
     The VO's own has 3 CPUs assigned, of the last one nothing is known.
     """
     table = ResourceTable(
         concatenate_resources(OTHERS),
         np.array([3.0, 8.0, 2.0, UNKNOWN]),
-        np.array([99.0, 60.0, work_s, np.nan]),
+        np.array([99.0, 60.0, backlog_s, np.nan]),
         np.array([0.0, 90.0 * S, 90.0 * S, -np.inf]),
         np.array([100.0 * S, 90.0 * S, 90.0 * S, -np.inf]),
         100 * S,
@@ -164,12 +164,12 @@ def told(discount: str, work_s: float = 8.0, **settings: object) -> list[float]:
 
 
 def test_discounts_by_hand() -> None:
-    assert told("as_told") == [3, 8, 2, UNKNOWN]
+    assert told("no_correction") == [3, 8, 2, UNKNOWN]
     # In 10 s four CPUs do 40 of 60 s: a third of the eight is left; two CPUs do all of the 8 s.
     assert told("drained") == pytest.approx([3, 8 / 3, 0, UNKNOWN])
     # Jobs that run over their estimates: they should all have ended when that was told.
-    assert told("drained", work_s=0.0)[2] == 0
-    assert told("drained", work_s=np.nan)[2] == 2
+    assert told("drained", backlog_s=0.0)[2] == 0
+    assert told("drained", backlog_s=np.nan)[2] == 2
     # Both others together: 10 of 8 CPUs are assigned, 5 of 4 in the mean.
     trust = np.exp(-0.5)
     expected = [3, 5 + 3 * trust, 5 - 3 * trust, UNKNOWN]
@@ -259,7 +259,7 @@ def test_age_on_a_board_is_that_of_the_last_period() -> None:
     built = grid_of(**scenario("all"))
     service = built.bare_entities(["v1/information"])["v1/information"]
     assert isinstance(service, InformationService)
-    sources = service._sources
+    sources = service._settings
     assert (sources.period_us, sources.delay_us) == (5 * S, 50_000)
 
 

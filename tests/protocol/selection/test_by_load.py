@@ -11,13 +11,12 @@ import pytest
 from grid.kernel.entity import random_stream
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.plugins.registry import Plugins
-from grid.model.resources import UNKNOWN, WORK_S, ResourceTable, resources_of
+from grid.model.resources import BACKLOG_S, UNKNOWN, ResourceTable, resources_of
 from grid.model.time import SECOND_US
-from grid.protocol.backlog import Backlog
+from grid.protocol.assignments import Assignments
 from grid.protocol.registry import SELECTIONS
 from grid.protocol.selection import Choice, Selection
-from grid.protocol.selection.by_load import expected_completion_s
-from grid.protocol.selection.picked import distinct
+from grid.protocol.selection.by_load import distinct, expected_completion_s
 from tests.config.grids import grid_of, run, vo
 from tests.protocol.selection.test_utility import SYSTEM, job, table
 
@@ -167,10 +166,10 @@ def test_earliest_completion_by_hand() -> None:
     slow, fast = Machine("m", 4, 500.0), Machine("m", 4, 2000.0)
     known = table([[slow], [fast]], [0, 4])
     choose = made("earliest_completion").choose
-    for work_s, row in ((40.0, 1), (64.0, 0)):
-        told = replace(known, work_s=np.array([0.0, work_s]))
+    for backlog_s, row in ((40.0, 1), (64.0, 0)):
+        told = replace(known, backlog_s=np.array([0.0, backlog_s]))
         # 5 s + 40 / 4 s, or 5 s + 64 / 4 s.
-        expected = [20.0, 5.0 + work_s / 4]
+        expected = [20.0, 5.0 + backlog_s / 4]
         assert expected_completion_s(job(), told).tolist() == expected
         assert choose(job(), told, 0, False).anywhere == row
         assert choose(job(), told, 0, False).free == (-1 if row else 0)
@@ -182,18 +181,18 @@ def test_work_that_is_left_is_what_has_not_been_worked_off() -> None:
     """One CPU: 10 s and 6 s come at 0 and 4 s; the first is over at 8 s and not at 10 s."""
     machines = (Machine("m", 1, 2000.0), Machine("m", 2))
     vo = VirtualOrganization("v0", (Cluster("c", machines, by_machine=True),))
-    backlog = Backlog(resources_of(vo, 0))
-    backlog.comes(("v0", 1), job(estimate_s=20), 0, 0)
-    assert backlog.left_s(4 * SECOND_US).tolist() == [6, 0]
-    backlog.comes(("v0", 2), job(estimate_s=12), 0, 4 * SECOND_US)
-    assert backlog.left_s(8 * SECOND_US).tolist() == [8, 0]
-    backlog.ends(("v0", 1), 8 * SECOND_US, 8 * SECOND_US)
-    assert backlog.left_s(8 * SECOND_US).tolist() == [6, 0]
+    found = Assignments("v0", resources_of(vo, 0), True)
+    found.add(("v0", 1), job(estimate_s=20), 0, 0)
+    assert found.backlog_s(4 * SECOND_US).tolist() == [6, 0]
+    found.add(("v0", 2), job(estimate_s=12), 0, 4 * SECOND_US)
+    assert found.backlog_s(8 * SECOND_US).tolist() == [8, 0]
+    found.remove(("v0", 1), 8 * SECOND_US, 8 * SECOND_US)
+    assert found.backlog_s(8 * SECOND_US).tolist() == [6, 0]
     # On the other machine, half as fast, the second needs twice the time; it has two CPUs idle.
-    backlog.moves(("v0", 2), 1, 8 * SECOND_US)
-    assert backlog.left_s(9 * SECOND_US).tolist() == [0, 11]
-    backlog.ends(("v0", 2), 12 * SECOND_US, 20 * SECOND_US)
-    assert backlog.left_s(20 * SECOND_US).tolist() == [0, 0]
+    found.move(("v0", 2), 1, 8 * SECOND_US)
+    assert found.backlog_s(9 * SECOND_US).tolist() == [0, 11]
+    found.remove(("v0", 2), 12 * SECOND_US, 20 * SECOND_US)
+    assert found.backlog_s(20 * SECOND_US).tolist() == [0, 0]
 
 
 def test_a_scenario_tells_work_only_where_it_is_asked_for() -> None:
@@ -201,5 +200,5 @@ def test_a_scenario_tells_work_only_where_it_is_asked_for() -> None:
     for selection in ("partial", "earliest_completion"):
         built = grid_of(vos=[{**one, "selection": selection} for one in vos])
         rows = built.first_rows()["b/resources"]
-        assert np.isnan(rows[0, WORK_S]) == (selection == "partial")
+        assert np.isnan(rows[0, BACKLOG_S]) == (selection == "partial")
         assert len(run(built)) == 4

@@ -52,8 +52,8 @@ def test_a_machine_that_somebody_took_down_is_down_until_it_is_mended() -> None:
     facts = ClusterFacts("v", "c", "fcfs", (1,), (0.0,), (0,))
     came = Event(3, "v/cluster/c", MESSAGE, "run_job", vo="v", job=1, processors=1)
     taken = Event(5, "v/cluster/c", MESSAGE, "take_down", machine=0)
-    mended = Event(9, "v/cluster/c", MESSAGE, "mend")
-    log = ClusterLog(facts, [came, taken, mended])
+    repaired = Event(9, "v/cluster/c", MESSAGE, "repair")
+    log = ClusterLog(facts, [came, taken, repaired])
     lacks = []
     for time_us in (4, 5, 8, 9):
         why = why_waiting(("v", 1), log.at(time_us))

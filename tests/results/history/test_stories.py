@@ -255,7 +255,7 @@ def test_a_job_that_is_held_back_for_those_who_go_first(tmp_path: Path) -> None:
     own = [{"run_s": 100, "cpus": 2}, {"submit_s": 50, "run_s": 100, "cpus": 2}]
     guests = [{"submit_s": 10, "run_s": 50, "cpus": 2}]
     for priority, word, where in (
-        ("home", "hold_back", "It waits at the Resource Manager of host until"),
+        ("local", "hold_back", "It waits at the Resource Manager of host until"),
         ("none", "run_job", "It waits in the queue of cluster cluster of host"),
     ):
         host = {"name": "host", "priority": priority, "clusters": [{"cpus": 2}]}
