@@ -182,9 +182,9 @@ class Vo:
         check_cluster(cluster)
         assert list(cluster.broken_limits()) == []
         kept = [
-            (ctx.name, giver, guest.number)
-            for giver, guest in migration._taker._guests.items()
-            if guest.reservation is not None
+            (ctx.name, giver, attempts.number)
+            for giver, attempts in migration._taker._attempts.items()
+            if attempts.reservation is not None
         ]
         assert reservations(cluster) == len(kept), "a reservation without a migration"
         for one in kept:
