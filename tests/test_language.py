@@ -47,7 +47,6 @@ COUNTS: dict[str, int] = {
     "grid/cluster": 37,
     "grid/config": 101,
     "grid/integrations": 40,
-    "grid/kernel": 43,
     "grid/lab": 231,
     "grid/model": 86,
     "grid/policies": 102,

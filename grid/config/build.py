@@ -30,7 +30,8 @@ from grid.config.grid_checks import (
 from grid.config.grid_sections import GridSettings, NetworkSection
 from grid.config.information import GridInformation
 from grid.config.sections import name_and_settings
-from grid.kernel.entity import Entity, Rows
+from grid.kernel.entity import Entity
+from grid.kernel.event import Rows
 from grid.kernel.network import Network
 from grid.model.distances import Distances
 from grid.model.errors import input_error, shorten

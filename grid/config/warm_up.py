@@ -18,8 +18,8 @@ from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.core import GangExchange
 from grid.config.build import Grid
 from grid.config.gang_migration import migrating
+from grid.kernel.board import LeastOfClass
 from grid.kernel.entity import random_stream
-from grid.kernel.least import Least
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.migration_messages import NEVER_RAN
@@ -106,7 +106,7 @@ def _select(vo: VirtualOrganization, selection: Selection) -> None:
             selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
         best_choice(np.ones(len(resources)), job, by_class, 0, False)
     one, status, none = np.zeros(1, np.int64), np.zeros((4, 0)), np.zeros(0)
-    Least(one, one, np.zeros((1, STATUS_COLUMNS)), [], 1).read(0, -1)
+    LeastOfClass(one, one, np.zeros((1, STATUS_COLUMNS)), [], 1).read(0, -1)
     fill_in(status, NO_ROWS, NO_PLACES, NO_PLACES, 0)
     status_now(status, NO_ROWS, NO_PLACES, NO_PLACES, 0, -1, none, none, 0)
     own_among(NO_PLACES, NO_ROWS, 0, 0, none, none, 0)

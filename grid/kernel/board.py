@@ -1,34 +1,31 @@
-"""Published rows: messages of which only the last one counts, delivered without an event.
+"""The board: published rows, of which only the last of each publisher counts.
 
-A status snapshot that goes to every other virtual organization every so often is V * V messages a
-period, and each of them matters only if somebody reads it before the next one comes. So a
-publisher posts its rows once, with the time of posting, and a reader that looks at time t gets, of
-each publisher, the newest rows posted at least the link's latency before t: just what it would
-hold if each snapshot had been sent to it as a message.
+Snapshots to all other VOs are V * V messages a period, most of which are superseded before they
+are read. So a publisher posts its rows once, with the time of posting, and a reader at time t gets
+from each publisher the newest rows posted at least the link's latency before t: what it would have
+if each snapshot had been sent to it as a message.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from grid.kernel.entity import Rows
-from grid.kernel.least import Least
-from grid.model.arrays import Ints
+from grid.kernel.event import Rows
+from grid.model.arrays import Bools, Ints
+from grid.model.compiled import inner, kernel
 from grid.model.time import Time
-
-Post = tuple[int, Time, Rows]
-"""(publisher's position on the board, time of posting, its rows)."""
 
 BEFORE_ALL: Time = -(2**61)
 
 
 class Board:
-    """The last rows of each publisher, as of any reader's present.
+    """The last rows of each publisher, as each reader sees them.
 
     `first_rows` are each publisher's rows before its first post, of shape (its rows, columns);
-    a publisher always posts as many.
+    their number does not change.
     """
 
     def __init__(self, first_rows: Sequence[Rows], longest_latency_us: Time) -> None:
@@ -41,18 +38,18 @@ class Board:
         self._posted_us: list[Time] = [BEFORE_ALL] * len(first_rows)
         self._older: list[list[tuple[Time, Rows]]] = [[] for _ in first_rows]
         self._recent: dict[int, Time] = {}
-        """When those last posted whose rows some readers may not see yet."""
+        """Time of the last post of publishers whose rows some readers may not see yet."""
         self._longest_latency_us = longest_latency_us
-        self._least: Least | None = None
+        self._least: LeastOfClass | None = None
 
     def keep_for(self, longest_latency_us: Time) -> None:
-        """From now on that is the longest latency of any reader."""
+        """Set the longest latency of any reader from now on."""
         self._longest_latency_us = longest_latency_us
 
     def post(self, publisher: int, time: Time, rows: Rows, present: Time) -> None:
-        """Post `rows` at `time`, unless later ones of the same publisher are there already.
+        """Post `rows` at `time`, unless the publisher's last ones are later.
 
-        No reader will look at a time before `present` any more.
+        No reader will read at a time before `present`.
         """
         part = self.slices[publisher]
         older = self._older[publisher]
@@ -64,8 +61,8 @@ class Board:
         self._posted_us[publisher] = self._recent[publisher] = time
         if self._least is not None:
             self._least.post(publisher, time, rows)
-        # Of the superseded rows, the newest that every reader can already see stays: a reader
-        # for whom a later one is still under way falls back on it. All before it are dead.
+        # Keep the newest superseded rows that every reader can see: a reader for which later ones
+        # are in transit needs them.
         reach = present - self._longest_latency_us
         keep = len(older) - 1
         while keep > 0 and older[keep][0] > reach:
@@ -73,9 +70,9 @@ class Board:
         del older[:keep]
 
     def read(self, now: Time, latency_us: Sequence[Time]) -> Rows:
-        """What a reader knows at `now`, so far away from each publisher.
+        """The rows that a reader sees at `now`, with the latency from each publisher.
 
-        All rows, of all publishers one after the other, as a copy. No reader looks back in time.
+        A copy of all rows, publisher after publisher. Times of reading never decrease.
         """
         rows = self._newest.copy()
         for publisher, posted_us in list(self._recent.items()):
@@ -88,10 +85,10 @@ class Board:
                         break
         return rows
 
-    def least(self, now: Time, latency_us: Time, classes: Ints) -> Least:
-        """What readers that are so far away from others see at `now`, by class of row.
+    def least(self, now: Time, latency_us: Time, classes: Ints) -> LeastOfClass:
+        """What readers with that latency from all others see at `now`, by class of row.
 
-        There is one for all readers of a board; `classes` and the latency are always the same.
+        There is one for all readers of a board; `classes` and the latency never change.
         """
         least = self._least
         if least is None or least.classes is not classes or least.latency_us != latency_us:
@@ -99,15 +96,142 @@ class Board:
             publishers = np.repeat(
                 np.arange(len(self.slices)), [one.stop - one.start for one in self.slices]
             )
-            under_way = sorted(self._since(now - latency_us), key=lambda post: post[0])
-            least = self._least = Least(classes, publishers, rows, under_way, latency_us)
+            in_transit = sorted(self._since(now - latency_us), key=lambda post: post[0])
+            least = LeastOfClass(classes, publishers, rows, in_transit, latency_us)
+            self._least = least
         return least
 
     def _since(self, time: Time) -> Iterator[tuple[Time, int, Rows]]:
-        """What was posted after `time`."""
+        """Posts after `time`."""
         for publisher, posted_us in enumerate(self._posted_us):
             if posted_us > time:
                 for before_us, rows in self._older[publisher]:
                     if before_us > time:
                         yield before_us, publisher, rows
                 yield posted_us, publisher, self._newest[self.slices[publisher]].copy()
+
+
+class LeastOfClass:
+    """For each class of rows, the row with the least first value, as seen after `latency_us`.
+
+    Rows of a class differ only in what is published, so a reader that needs the best of many rows
+    needs one of each class: the earliest with the least first value, among those of other
+    publishers. Readers at equal distance from all publishers share this view, which is updated row
+    by row.
+
+    `classes` and `publishers` are those of the board's rows, `rows` are visible already, and
+    `in_transit` are (time of posting, publisher, rows), in the order of posting.
+    """
+
+    def __init__(
+        self,
+        classes: Ints,
+        publishers: Ints,
+        rows: Rows,
+        in_transit: list[tuple[Time, int, Rows]],
+        latency_us: Time,
+    ) -> None:
+        self.classes = classes
+        self.latency_us = latency_us
+        self._publishers = publishers
+        self._rows = rows.copy()
+        self._starts: list[int] = np.searchsorted(publishers, np.arange(len(publishers))).tolist()
+        self._members = np.argsort(classes, kind="stable")
+        count = int(classes.max(initial=-1)) + 1
+        self._first = np.searchsorted(classes[self._members], np.arange(count + 1))
+        self._best = np.full(count, -1)
+        self._second = np.full(count, -1)
+        self._changed = np.ones(count, np.bool_)
+        # One more than there are publishers, for a reader that is none of them, -1.
+        self._holds = np.zeros(int(publishers.max(initial=-1)) + 2, np.bool_)
+        self._answers: dict[int, tuple[Ints, Rows]] = {}
+        """Answers for readers that publish one of the best rows, and for all others (-1)."""
+        self._coming = [
+            (time, number, publisher, posted)
+            for number, (time, publisher, posted) in enumerate(in_transit)
+        ]
+        heapify(self._coming)
+        self._posts = len(self._coming)
+
+    def post(self, publisher: int, time: Time, rows: Rows) -> None:
+        """Add rows posted at `time`. No reader has read at a time when they are visible."""
+        self._posts += 1
+        heappush(self._coming, (time, self._posts, publisher, rows))
+
+    def read(self, now: Time, reader: int) -> tuple[Ints, Rows]:
+        """Places on the board, in ascending order, and their rows, without those of `reader`.
+
+        Times of reading never decrease. The arrays are shared: callers must not change them.
+        """
+        coming = self._coming
+        while coming and coming[0][0] + self.latency_us <= now:
+            _, _, publisher, rows = heappop(coming)
+            here = slice(self._starts[publisher], self._starts[publisher] + len(rows))
+            self._rows[here] = rows
+            self._changed[self.classes[here]] = True
+            self._answers.clear()
+        if self._answers:
+            answer = self._answers.get(reader if self._holds[reader] else -1)
+            if answer is not None:
+                return answer
+        places = least_rows(
+            self._rows, self._publishers, self._members, self._first, self._changed, self._best,
+            self._second, self._holds, reader,
+        )  # fmt: skip
+        # Sorted here, since numba takes a second to compile a sort.
+        places.sort()
+        answer = places, self._rows[places]
+        self._answers[reader if self._holds[reader] else -1] = answer
+        return answer
+
+
+@kernel()
+def least_rows(
+    rows: Rows,
+    publishers: Ints,
+    members: Ints,
+    first: Ints,
+    changed: Bools,
+    best: Ints,
+    second: Ints,
+    holds: Bools,
+    reader: int,
+) -> Ints:
+    """See `LeastOfClass.read`. Rows of class c are members[first[c]] to before first[c + 1].
+
+    For each class that has not `changed`, `best` is its least row and `second` the least of another
+    publisher than that one's; -1: none. `holds` marks publishers of best rows. The places are in
+    the order of classes.
+    """
+    places = np.empty(len(best), np.int64)
+    count = 0
+    holds[:] = False
+    for c in range(len(best)):
+        if changed[c]:
+            _find_least(rows, publishers, members[first[c] : first[c + 1]], best, second, c)
+            changed[c] = False
+        row = best[c]
+        if row >= 0:
+            holds[publishers[row]] = True
+            if publishers[row] == reader:
+                row = second[c]
+        if row >= 0:
+            places[count] = row
+            count += 1
+    return places[:count]
+
+
+@inner(allocates=False)
+def _find_least(
+    rows: Rows, publishers: Ints, members: Ints, best: Ints, second: Ints, c: int
+) -> None:
+    least = other = -1
+    for row in members:
+        if least < 0 or rows[row, 0] < rows[least, 0]:
+            if least >= 0 and publishers[least] != publishers[row]:
+                other = least
+            least = row
+        elif publishers[row] != publishers[least] and (other < 0 or rows[row, 0] < rows[other, 0]):
+            other = row
+    best[c] = least
+    second[c] = other

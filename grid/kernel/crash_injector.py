@@ -1,4 +1,4 @@
-"""Crashes of entities at times that are known beforehand, by any clock."""
+"""Crashes of entities at given times."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from grid.kernel.entity import Context, Effects, Entity, Finishing
-from grid.kernel.orders import GoOn, Order, Stop
+from grid.kernel.event import Order, Resume, Stop
 from grid.model.errors import not_saved
 from grid.model.faults import Outage
 from grid.model.time import Time
@@ -16,19 +16,19 @@ CRASH, RESTART = "crash", "restart"
 
 
 class StableStorage(Protocol):
-    """Where an entity's journal is kept while the entity is down."""
+    """Storage of an entity's journal, which outlives its crashes."""
 
     def keep(self, effects: Effects) -> None:
-        """Keep what a handler saved, and take it out of `effects`."""
+        """Store what a handler saved, and remove it from `effects`."""
         ...
 
     def entries(self) -> list[Any]:
-        """All that is kept, in order. The entity may change what it gets."""
+        """All that is stored, in order. The entity may change it."""
         ...
 
 
 class MemoryStorage:
-    """Stable storage for virtual time, where only what the scenario says crashes."""
+    """Stable storage for virtual time, in which only entities crash."""
 
     def __init__(self) -> None:
         self._state: bytes | None = None
@@ -37,7 +37,7 @@ class MemoryStorage:
     def keep(self, effects: Effects) -> None:
         for entry, is_checkpoint in effects.saved:
             if is_checkpoint:
-                # A copy, because the entity goes on changing its state.
+                # A copy, since the entity changes its state later.
                 self._state = pickle.dumps(entry, pickle.HIGHEST_PROTOCOL)
                 self._entries.clear()
             else:
@@ -50,12 +50,12 @@ class MemoryStorage:
 
 
 class CrashInjector:
-    """Wraps an entity and lets it crash: what it has not saved is lost, and so is what comes to it
-    until it is up again.
+    """Wraps an entity and crashes it: it loses all that it has not saved, and all messages until it
+    is up again.
 
     `make` makes the entity from the entries of its journal, not yet started. `outages` are disjoint
-    and in order; those that are over when the entity starts have no effect. Orders stop the entity
-    besides; others than these it hears of again whenever it starts.
+    and in order; those that are over when the entity starts have no effect. `Stop` and `Resume`
+    orders act like outages; the entity receives other orders again whenever it restarts.
     """
 
     def __init__(
@@ -71,9 +71,9 @@ class CrashInjector:
         self.is_stopped = False
         """An order stopped it."""
         self._crashes = 0
-        """How many of the outages have begun."""
+        """The number of outages that have begun."""
         self._up_us: Time = 0
-        """When the last of them ends."""
+        """The end of the last of them."""
         self._lives = 0
         self._orders: list[Order] = []
 
@@ -105,7 +105,7 @@ class CrashInjector:
 
     def finish(self, ctx: Context) -> None:
         if self.entity is None:
-            # A live run ends with its last job, whoever is down then.
+            # A live run ends with its last job, also while this entity is down.
             self._restart(ctx)
         if isinstance(self.entity, Finishing):
             self.entity.finish(ctx)
@@ -116,7 +116,7 @@ class CrashInjector:
             case Stop():
                 self.is_stopped = True
                 self._end_life()
-            case GoOn():
+            case Resume():
                 was_stopped, self.is_stopped = self.is_stopped, False
                 if was_stopped and ctx.now >= self._up_us:
                     self._restart(ctx)
@@ -127,7 +127,7 @@ class CrashInjector:
                     self._settle(ctx)
 
     def _keep(self, ctx: Context) -> None:
-        """Raises PluginFailed where something in the entity's state is not of a kind to be kept."""
+        """Raises PluginFailed if the state of a plugin cannot be saved."""
         try:
             self._storage.keep(ctx.effects)
         except Exception as error:
@@ -144,7 +144,7 @@ class CrashInjector:
         self._crashes += 1
 
     def _skip_outages(self, now: Time) -> None:
-        """Outages that are over by now have no effect."""
+        """Ignore outages that are over by now."""
         outages = self._outages
         while self._crashes < len(outages) and outages[self._crashes].end_us <= now:
             self._crashes += 1
@@ -161,7 +161,7 @@ class CrashInjector:
             ctx.set_background_timer(max(0, until_crash), CRASH)
 
     def _settle(self, ctx: Context) -> None:
-        """Keep what the entity saved, and mark its timers: a crash is the end of them."""
+        """Store what the entity saved, and mark its timers, which a crash cancels."""
         self._keep(ctx)
         mark = f"{self._lives}/"
         timers = ctx.effects.timers

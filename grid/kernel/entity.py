@@ -1,4 +1,4 @@
-"""An entity is a pure message handler; its context is all that it sees of the world."""
+"""Entities, which are pure message handlers, and the context in which a handler runs."""
 
 from __future__ import annotations
 
@@ -8,21 +8,18 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from grid.kernel.event import BACKGROUND_TIMER, TIMER
-from grid.model.arrays import Floats, Ints
+from grid.kernel.event import BACKGROUND_TIMER, TIMER, Rows
+from grid.model.arrays import Ints
 from grid.model.event import word_of
 from grid.model.time import NEVER, Time
 
-Rows = Floats
-
 
 class Effects:
-    """What an entity has asked for, until whoever runs it carries that out.
+    """What a handler has requested, until the process carries it out.
 
-    `sent` holds (receiver, message, megabytes). `timers` holds (time, name, kind) in the order of
-    the calls, where the kind is TIMER or BACKGROUND_TIMER, and the time NEVER cancels the timer.
-    `saved` holds (entry, whether it stands for all before it). `posts` are rows for the board,
-    `records` rows for the results.
+    `sent` has (receiver, message, megabytes). `timers` has (time, name, kind) in the order of the
+    calls; the kind is TIMER or BACKGROUND_TIMER, and the time NEVER cancels the timer. `saved` has
+    (entry, is a checkpoint). `posts` are rows for the board, `records` rows for the results.
     """
 
     __slots__ = ("posts", "records", "saved", "sent", "timers")
@@ -43,18 +40,17 @@ class Effects:
         self.saved.clear()
 
 
-def nothing_by_class(classes: Ints) -> None:
-    """For those who cannot read the board by class."""
+def no_least(classes: Ints) -> None:
+    """For contexts that do not read the board by class."""
 
 
 class Context:
-    """The world as one entity sees it while it handles one message.
+    """All that an entity sees while it handles one message.
 
-    The context only notes in `effects` what the entity wants; whoever runs the entity carries it
-    out after the handler has returned. `read_board()` gives the rows that others have published,
-    as this entity sees them now; see `grid.kernel.board`. `read_least(classes)` gives the best of
-    each class of these rows and their places, see `grid.kernel.least`; None where only
-    `read_board` can tell.
+    The context collects requests in `effects`; the process carries them out after the handler has
+    returned. `read_board()` returns the rows that others have published, as this entity sees them
+    now; see `grid.kernel.board`. `read_least(classes)` returns the places and rows of the best of
+    each class; None if only `read_board` is available.
     """
 
     __slots__ = ("_rng", "effects", "name", "now", "read_board", "read_least", "seed")
@@ -64,7 +60,7 @@ class Context:
         name: str,
         seed: int,
         read_board: Callable[[], Rows],
-        read_least: Callable[[Ints], tuple[Ints, Rows] | None] = nothing_by_class,
+        read_least: Callable[[Ints], tuple[Ints, Rows] | None] = no_least,
     ) -> None:
         self.name = name
         self.read_board = read_board
@@ -82,7 +78,7 @@ class Context:
         return self._rng
 
     def send(self, to: str, message: Any, megabytes: float = 0.0) -> None:
-        """Send `message`; it arrives after the link's latency, and the time its size takes."""
+        """Send `message`; it arrives after the link's latency and its transfer time."""
         self.effects.sent.append((to, message, megabytes))
 
     def set_timer(self, delay: Time, name: str) -> None:
@@ -93,33 +89,33 @@ class Context:
         self.effects.timers.append((self.now + delay, name, TIMER))
 
     def set_background_timer(self, delay: Time, name: str) -> None:
-        """The same, but a run does not go on for the sake of this timer alone."""
+        """The same, but a run ends when only background timers are left."""
         self.effects.timers.append((self.now + delay, name, BACKGROUND_TIMER))
 
     def cancel_timer(self, name: str) -> None:
-        """Forget the timer `name`; it need not be set."""
+        """Cancel the timer `name`; it need not be set."""
         self.effects.timers.append((NEVER, name, TIMER))
 
     def publish(self, rows: Rows) -> None:
-        """Post rows that supersede this entity's last ones; see `grid.kernel.board`."""
+        """Publish rows that supersede this entity's last ones; see `grid.kernel.board`."""
         self.effects.posts.append(rows)
 
     def save(self, entry: Any, *, is_checkpoint: bool = False) -> None:
-        """Add `entry` to the journal from which the entity is made again after a crash.
+        """Add `entry` to the journal from which the entity is restored after a crash.
 
-        It is safe before anything that was sent along with it leaves. An entry that
-        `is_checkpoint` takes the place of all before it, and may be state that goes on changing
-        after this handler: it is copied when the handler returns. Other entries never change.
+        It is saved before any message of the same handler is sent. A checkpoint replaces all
+        entries before it, and may be state that changes after this handler: it is copied when the
+        handler returns. Other entries never change.
         """
         self.effects.saved.append((entry, is_checkpoint))
 
     def record(self, row: Any) -> None:
-        """Add a row to what the run leaves behind."""
+        """Add a row to the results of the run."""
         self.effects.records.append(row)
 
 
 class Entity(Protocol):
-    """One participant of the grid. Its handlers call nothing but their context."""
+    """A participant of the grid. Its handlers have no effect but by their context."""
 
     def start(self, ctx: Context) -> None:
         """Called once, before any message."""
@@ -154,14 +150,14 @@ _METHODS: dict[type, str] = {}
 
 @runtime_checkable
 class Finishing(Protocol):
-    """An entity that has something to record when a run is over."""
+    """An entity that records something at the end of a run."""
 
     def finish(self, ctx: Context) -> None:
-        """The run is over. The context's records are taken; nothing else of it is."""
+        """The run is over. Only records of the context are used."""
         ...
 
 
 def random_stream(seed: int, name: str) -> np.random.Generator:
-    """The random stream that belongs to `name` under `seed`, the same on every machine."""
+    """The random stream of `name` under `seed`, the same on every machine."""
     digest = hashlib.sha256(f"{seed}/{name}".encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))

@@ -1,8 +1,7 @@
-"""What goes wrong in virtual time: a pure function of the seed, whatever the partition of a run.
+"""Faults of messages in virtual time, a pure function of the seed.
 
-The fate of a message depends on (seed, sender, receiver, sequence) alone, and outages are given
-as times. Status snapshots that are posted on the board are no messages: a partition holds them
-back until it is over, nothing else touches them.
+The fate of a message depends on (seed, sender, receiver, sequence) alone, not on the processes of a
+run. Snapshots on the board are not messages: only partitions delay them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _MASK = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """During `outage`, nothing passes between a site of `one` and a site of `other`."""
+    """During `outage`, no message passes between a site of `one` and a site of `other`."""
 
     outage: Outage
     one: frozenset[int]
@@ -32,9 +31,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Faults:
-    """All that goes wrong with messages; from `heal_us` on, nothing but partitions, which have
-    ends of their own.
-    """
+    """Faults of links and partitions; link faults end at `heal_us`."""
 
     seed: int
     within_site: LinkFaults = NO_LINK_FAULTS
@@ -49,7 +46,7 @@ class Faults:
         return max(lengths, default=0)
 
     def cut_since(self, now: Time, site: int, peer: int) -> Time | None:
-        """Since when nothing has passed between two sites; None: something does."""
+        """The start of the longest current partition between two sites; None: there is none."""
         cuts = [
             partition.outage.start_us
             for partition in self.partitions
@@ -61,7 +58,7 @@ class Faults:
     def arrivals(
         self, now: Time, arrival: Time, sites: tuple[int, int], key: tuple[int, int, int]
     ) -> tuple[Time, ...]:
-        """When a message sent `now` arrives that would arrive at `arrival`: never, once or twice.
+        """Times of arrival, none to two, of a message sent `now` that is due at `arrival`.
 
         `sites` are those of sender and receiver, `key` is (sender, receiver, sequence).
         """
@@ -82,7 +79,7 @@ class Faults:
 
 
 class _Fate:
-    """The random numbers that belong to one message."""
+    """The random numbers of one message."""
 
     __slots__ = ("_state",)
 
@@ -109,7 +106,7 @@ def _mixed(state: int, value: int) -> int:
 
 
 def disjoint(outages: Sequence[Outage], heal_us: Time = NEVER) -> tuple[Outage, ...]:
-    """The same times without overlaps, in order, and cut off at `heal_us`."""
+    """The outages without overlaps, in order, truncated at `heal_us`."""
     merged: list[Outage] = []
     for outage in sorted(outages, key=lambda one: one.start_us):
         outage = replace(outage, end_us=min(outage.end_us, heal_us))

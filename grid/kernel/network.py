@@ -1,4 +1,4 @@
-"""How long a message takes from one entity to another."""
+"""The network: latencies between entities, and steps of an exchange between all processes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from grid.model.distances import transfer_us
 from grid.model.time import NEVER, Time
 
 UNREACHABLE: Time = NEVER - 1
-"""Later than every instant by itself, and added to one still a 64-bit integer."""
+"""Later than every instant; added to one it is still a 64-bit integer."""
+RADIX = 4
 
 
 class Network:
     """Entities live at sites; a link joins every pair of sites, and a site to itself.
 
     `names` are all entities of the grid, sorted; `sites[i]` is the site of entity i. Latencies are
-    microseconds and above zero, so nothing that happens now can be known elsewhere now. `links`
+    microseconds and above zero, so no event affects another site at its own instant. `links`
     holds the latencies that differ from the default, by (site, site), for both directions.
     `bandwidth_mbps` limits what passes between sites, in megabits a second; None: no limit.
-    `faults` is what goes wrong with messages, if anything does.
+    `faults` are those of messages, if any.
     """
 
     def __init__(
@@ -65,15 +66,15 @@ class Network:
         return row
 
     def transfer_us(self, megabytes: float) -> Time:
-        """Time that `megabytes` take on the way between two sites, beside the latency."""
+        """Time that `megabytes` take between two sites, in addition to the latency."""
         return transfer_us(megabytes, self.bandwidth_mbps)
 
     def lookahead(self, processes: Sequence[Sequence[int]]) -> Ints:
-        """How soon anything that happens in process i can be felt in process j, at the earliest.
+        """Least time from an event in process i to its first effect in process j.
 
         `processes` lists the entities of each process. The result has shape (processes, processes):
-        shortest paths over any number of links, and on the diagonal the shortest way out and back;
-        `UNREACHABLE` where there is no way.
+        shortest paths over any number of links, and on the diagonal the shortest cycle;
+        `UNREACHABLE` if there is no path.
         """
         count = len(processes)
         site_sets = [sorted({self.sites[entity] for entity in members}) for members in processes]
@@ -89,3 +90,19 @@ class Network:
         for middle in range(count):
             np.minimum(shortest, shortest[:, [middle]] + shortest[[middle], :], out=shortest)
         return np.minimum(shortest, UNREACHABLE)
+
+
+def steps(count: int) -> list[list[int]]:
+    """Distances to the receivers of a process in each step of an exchange among `count` processes.
+
+    In the first step each process sends to those at distances one, two and three; in the second, at
+    distances four, eight and twelve, all that it has received by then; and so on. After the last
+    step every process has everything (J. Bruck and others, "Efficient algorithms for all-to-all
+    communications in multiport message-passing systems", 1997).
+    """
+    found: list[list[int]] = []
+    span = 1
+    while span < count:
+        found.append([far for far in range(span, RADIX * span, span) if far < count])
+        span *= RADIX
+    return found

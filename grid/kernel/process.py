@@ -1,8 +1,8 @@
 """A logical process: some entities of the grid, and the only event loop, in virtual time and live.
 
-Everything between entities happens here: how long a message takes and what goes wrong with it,
-timers, and what a reader sees of the board. In virtual time the clock jumps from event to event. In
-a live run somebody else has the clock, and asks the process to handle what is due.
+It does everything between entities: delivery with latency and faults, timers, and the board. In
+virtual time the clock jumps from event to event. In a live run the runtime has the clock, and has
+the process handle what is due.
 """
 
 from __future__ import annotations
@@ -13,28 +13,37 @@ from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from grid.kernel.board import Board, Post
-from grid.kernel.entity import Context, Effects, Entity, Finishing, Rows
-from grid.kernel.event import MAX_EVENT_KEY, MIN_EVENT_KEY, TIMER, DeliveryClock, Envelope, EventKey
+from grid.kernel.board import Board
+from grid.kernel.entity import Context, Effects, Entity, Finishing
+from grid.kernel.event import (
+    MAX_EVENT_KEY,
+    MIN_EVENT_KEY,
+    TIMER,
+    DeliveryClock,
+    Envelope,
+    EventKey,
+    Outbox,
+    Post,
+    Rows,
+)
 from grid.kernel.faults import Faults
 from grid.kernel.network import Network
-from grid.kernel.outbox import Outbox
 from grid.kernel.reliable import Data
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
 
 
 class LogicalProcess:
-    """Runs `entities` up to a time that somebody else vouches for.
+    """Runs `entities` up to a safe time that the runtime grants.
 
-    `first_rows` names the publishers of the grid, in the order of the board, with the rows that
-    each has before it first publishes. Whoever runs the process calls `start` once, then `accept`
-    and `advance` in turn; rows that entities recorded pile up in `records` until taken.
+    `first_rows` has the publishers of the grid, in the order of the board, with their rows before
+    the first post. The runtime calls `start` once, then `accept` and `advance` in turn; rows that
+    entities recorded accumulate in `records`.
 
-    With `present` the process is live. What comes late is handled late, and everything that
-    entities send and post goes to the outbox, for its own entities too, so that what they saved can
-    be brought to safety first. `first_sequence` must be above all that an earlier process for the
-    same entities has reached.
+    With `present` the process is live. Late envelopes are handled late, and everything that
+    entities send and post goes to the outbox, also for its own entities, so that their journals are
+    saved first. `first_sequence` must be above all numbers of an earlier process for the same
+    entities.
     """
 
     def __init__(
@@ -55,17 +64,17 @@ class LogicalProcess:
         self._timers: list[dict[str, int]] = [{} for _ in network.names]
         self._heap: list[Envelope] = []
         self._background = 0
-        """How many of the queue are background timers."""
+        """The number of background timers in the queue."""
         self._handled: EventKey = MIN_EVENT_KEY
-        """Of the last event but background timers that was handled here."""
-        self._to_come: EventKey = MIN_EVENT_KEY
-        """Of one that was still in the queue when this was last asked for."""
+        """The last event handled here that is no background timer."""
+        self._upcoming: EventKey = MIN_EVENT_KEY
+        """The last such event that was in the queue when `foreground` was last called."""
         self._outbox = Outbox()
         self.now: Time = 0
         self.messages = 0
         self.snapshots = 0
         self.kinds: dict[type, int] | None = None
-        """How many messages of each class were handled, if they are counted."""
+        """Messages handled by class, if they are counted."""
         self.records: list[Any] = []
         publishers = list((first_rows or {}).items())
         self._publisher = {self._position[name]: i for i, (name, _) in enumerate(publishers)}
@@ -73,11 +82,11 @@ class LogicalProcess:
         self._board = Board([rows for _, rows in publishers], self._longest_latency_us())
         self._reader_latency: dict[int, list[Time]] = {}
         self._reader_at: dict[int, tuple[int, Time] | None] = {}
-        """Of a reader that is as far away from all others: its own publisher, and how far."""
+        """Own publisher and latency of readers with equal latency from all other publishers."""
         self._present = present
         self._posts_leave = present is not None or len(entities) < len(network.names)
         self._here = [present is None and name in entities for name in network.names]
-        """Whether what is sent to an entity goes straight to the queue of this process."""
+        """Whether messages to an entity go directly to the queue of this process."""
         for name, entity in entities.items():
             position = self._position[name]
             self._entities[position] = entity
@@ -105,14 +114,13 @@ class LogicalProcess:
             raise
 
     def take_over(self, others: Sequence[LogicalProcess]) -> None:
-        """Go on with the entities of this process as they stand in `others`.
+        """Continue with the entities of this process in their state in `others`.
 
-        These have all entities of the grid between them, and what they have sent has arrived or is
-        in their outboxes. This process has been made with its part of the very same entities, and
-        has not started.
+        Those have all entities of the grid, and all messages have arrived or are in their outboxes.
+        This process was made with its part of the same entities, and has not started.
         """
-        # Nobody has looked at an earlier time than this one, whose board has all that can be seen
-        # from there on. One that had no entities may not have been told of anything.
+        # The earliest process has the board that all later reads need. A process without entities
+        # may not have received any posts.
         earliest = min((one for one in others if any(one._here)), key=lambda one: one.now)
         self.now, self._board = earliest.now, earliest._board
         for other in others:
@@ -134,40 +142,40 @@ class LogicalProcess:
         self._handled = max(other._handled for other in others)
 
     def entities(self) -> dict[str, Entity]:
-        """Those of this process, by name."""
+        """The entities of this process, by name."""
         named = zip(self._network.names, self._entities, strict=True)
         return {name: entity for name, entity in named if entity is not None}
 
     def count_kinds(self) -> None:
-        """Count messages by their classes from now on."""
+        """Count messages by class from now on."""
         self.kinds = defaultdict(int)
 
     def next_time(self) -> Time:
-        """The earliest instant at which something happens here; NEVER if nothing will."""
+        """The time of the next event here; NEVER if there is none."""
         return self._heap[0][0] if self._heap else NEVER
 
-    def next_place(self) -> EventKey:
-        """The place of the next event here."""
+    def next_key(self) -> EventKey:
+        """The key of the next event here."""
         return self._heap[0][:2] if self._heap else MAX_EVENT_KEY
 
     @property
     def idle(self) -> bool:
-        """Nothing is left to do here but background timers."""
+        """Whether only background timers are left here."""
         return len(self._heap) == self._background
 
     def foreground(self) -> EventKey:
-        """The place of an event here, to come or the last one, that is no background timer.
+        """The key of the last known event here that is no background timer.
 
-        All earlier background timers, wherever they are, have to happen.
+        All earlier background timers of the grid must be handled.
         """
-        if self._to_come <= self._handled and not self.idle:
-            self._to_come = max(event[:2] for event in self._heap if event[2] <= TIMER)
-        return max(self._to_come, self._handled)
+        if self._upcoming <= self._handled and not self.idle:
+            self._upcoming = max(event[:2] for event in self._heap if event[2] <= TIMER)
+        return max(self._upcoming, self._handled)
 
     def accept(self, envelopes: Sequence[Envelope], posts: Iterable[Post] = ()) -> None:
-        """Take in what processes sent. In virtual time, nothing may be due before this one's time.
+        """Receive what other processes sent.
 
-        Raises ValueError where it is: the one who granted the time was wrong.
+        Raises ValueError in virtual time for an envelope in the past: the safe time was wrong.
         """
         for envelope in envelopes:
             if envelope[0] < self.now and self._present is None:
@@ -182,8 +190,8 @@ class LogicalProcess:
             self._board.post(publisher, time, rows, self.now)
 
     def take_outbox(self) -> Outbox:
-        """What has been sent since the last call and is not in this process's own queue."""
-        # Never what is sent later: a live process does more while it saves what led to this.
+        """What was sent since the last call and is not in this process's own queue."""
+        # A new one, since a live process continues while the journal of this one is saved.
         outbox, self._outbox = self._outbox, Outbox()
         return outbox
 
@@ -194,10 +202,10 @@ class LogicalProcess:
         note: Callable[[int], None] | None = None,
         foreground: EventKey = MIN_EVENT_KEY,
     ) -> int:
-        """Handle what is due strictly before `until`, at most `limit` events; returns how many.
+        """Handle events strictly before `until`, at most `limit`; returns how many.
 
-        Where only background timers are left, those before `foreground` are handled, the place of
-        an event of another process. After each event `note` gets the site of its entity.
+        If only background timers are left, those before `foreground` are handled, the key of an
+        event of another process. After each event `note` is called with the site of its entity.
         """
         heap, entities, contexts = self._heap, self._entities, self._contexts
         names, timers, present = self._network.names, self._timers, self._present
@@ -230,18 +238,18 @@ class LogicalProcess:
                 else:
                     messages += 1
                     if kinds is not None:
-                        # A message that is sent again if need be is one inside another.
+                        # A reliable message is inside a `Data`.
                         kind = type(message)
                         kinds[type(message.message) if kind is Data else kind] += 1
                     entity.handle(context, names[sender], message)
-                # As `_carry_out`, which is a call too many for every event.
+                # `_carry_out`, without the cost of a call.
                 effects = context.effects
                 if effects.sent:
                     self._send(receiver, time, effects.sent)
                 if effects.timers:
                     self._set_timers(receiver, effects.timers)
                 if effects.records or effects.posts:
-                    self._tell(receiver, time, effects)
+                    self._collect(receiver, time, effects)
                 if note is not None:
                     note(self._network.sites[receiver])
         except Exception as error:
@@ -252,7 +260,7 @@ class LogicalProcess:
         return handled
 
     def finish(self) -> None:
-        """The run is over: let those entities that want it record their last."""
+        """The run is over: let entities record their last rows."""
         for entity, context in zip(self._entities, self._contexts, strict=True):
             if context is not None and isinstance(entity, Finishing):
                 entity.finish(context)
@@ -260,37 +268,34 @@ class LogicalProcess:
                 context.effects.clear()
 
     def order(self, to: str, due: Time, content: Any) -> None:
-        """Have `content` reach an entity of this process then, from outside of the grid."""
+        """Deliver `content` to an entity of this process at `due`, from outside of the grid."""
         position = self._position[to]
         self._sequence[position] += 1
         envelope = (due, position, position, self._sequence[position], content)
         heappush(self._heap, envelope)
 
     def set_faults(self, faults: Faults) -> None:
-        """From now on that goes wrong with messages; what has been sent is on its way."""
+        """Set the faults of messages sent from now on."""
         self._network.faults = faults
         self._board.keep_for(self._longest_latency_us())
 
     def _longest_latency_us(self) -> Time:
-        """The longest time after which every reader sees what was posted."""
+        """The longest time until every reader sees a post."""
         network = self._network
         rows = [network.latency_row(site) for site in sorted(set(self._publisher_sites))]
         longest = max((max(row) for row in rows), default=0)
         return longest + (network.faults.longest_cut_us if network.faults is not None else 0)
 
     def _carry_out(self, position: int, now: Time, effects: Effects) -> None:
-        """Do what the handler of entity `position` has asked for; only what it saved stays."""
+        """Carry out what the handler of entity `position` requested, except what it saved."""
         self._send(position, now, effects.sent)
         self._set_timers(position, effects.timers)
-        self._tell(position, now, effects)
+        self._collect(position, now, effects)
 
     def _send(self, position: int, now: Time, sent: list[tuple[str, Any, float]]) -> None:
-        network, here, heap, positions = self._network, self._here, self._heap, self._position
-        if network.faults is not None:
-            self._send_badly(position, now, sent)
-            return
-        sites, latency = network.sites, self._latency[position]
-        sequence = self._sequence[position]
+        network, here, positions = self._network, self._here, self._position
+        sites, latency, faults = network.sites, self._latency[position], network.faults
+        heap, sequence = self._heap, self._sequence[position]
         for to, message, megabytes in sent:
             receiver = positions[to]
             peer = sites[receiver]
@@ -298,35 +303,24 @@ class LogicalProcess:
             if megabytes and peer != sites[position]:
                 arrival += network.transfer_us(megabytes)
             sequence += 1
-            if here[receiver]:
+            if faults is not None:
+                link = (sites[position], peer)
+                key = (position, receiver, sequence)
+                for time in faults.arrivals(now, arrival, link, key):
+                    self._deliver((time, receiver, position, sequence, message))
+                    sequence += 1
+            elif here[receiver]:
                 heappush(heap, (arrival, receiver, position, sequence, message))
             else:
-                envelope = (arrival, receiver, position, sequence, message)
-                self._outbox.envelopes.append(envelope)
+                self._outbox.envelopes.append((arrival, receiver, position, sequence, message))
         self._sequence[position] = sequence
         sent.clear()
 
-    def _send_badly(self, position: int, now: Time, sent: list[tuple[str, Any, float]]) -> None:
-        """The same over a network with faults."""
-        network, latency, sequence = self._network, self._latency[position], self._sequence
-        assert network.faults is not None
-        site = network.sites[position]
-        for to, message, megabytes in sent:
-            receiver = self._position[to]
-            peer = network.sites[receiver]
-            arrival = now + latency[peer]
-            if megabytes and peer != site:
-                arrival += network.transfer_us(megabytes)
-            sequence[position] += 1
-            key = (position, receiver, sequence[position])
-            for time in network.faults.arrivals(now, arrival, (site, peer), key):
-                envelope = (time, receiver, position, sequence[position], message)
-                sequence[position] += 1
-                if self._here[receiver]:
-                    heappush(self._heap, envelope)
-                else:
-                    self._outbox.envelopes.append(envelope)
-        sent.clear()
+    def _deliver(self, envelope: Envelope) -> None:
+        if self._here[envelope[1]]:
+            heappush(self._heap, envelope)
+        else:
+            self._outbox.envelopes.append(envelope)
 
     def _set_timers(self, position: int, timers: list[tuple[Time, str, int]]) -> None:
         sequence = self._sequence[position]
@@ -343,8 +337,8 @@ class LogicalProcess:
         self._sequence[position] = sequence
         timers.clear()
 
-    def _tell(self, position: int, now: Time, effects: Effects) -> None:
-        """Hand over what the entity has recorded and posted."""
+    def _collect(self, position: int, now: Time, effects: Effects) -> None:
+        """Take what the entity has recorded and posted."""
         if effects.records:
             self.records += effects.records
             effects.records.clear()
@@ -368,7 +362,7 @@ class LogicalProcess:
             latency = self._reader_latency[reader] = [row[site] for site in self._publisher_sites]
         faults = self._network.faults
         if faults is not None and faults.partitions:
-            # What was posted behind a partition is seen when it is over.
+            # Posts behind a partition are visible after it.
             site, now = self._network.sites[reader], self.now
             cuts = [faults.cut_since(now, site, peer) for peer in self._publisher_sites]
             latency = [

@@ -1,8 +1,8 @@
 """Detection of runs in which messages go on and jobs make no progress.
 
-The detector is pure: a runtime calls `progress_of` for each logical process now and then, with all
-processes at the same virtual time, and gives the reports to `StallDetector.check`. While a run is
-stalled no job changes, so partial results do not depend on when a runtime asks.
+The detector is pure: from time to time a runtime calls `progress_of` for each logical process, all
+at the same virtual time, and passes the reports to `StallDetector.check`. While a run is stalled no
+job changes, so partial results do not depend on the time of the check.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Exactly once and in order over links that lose, double and reorder, and over crashes.
+"""Exactly-once, in-order delivery over links that lose, duplicate and reorder, and over crashes.
 
 An entity's messages to each receiver are numbered from 1. The receiver handles them in order of
-number, each once, and acknowledges them when what it did with them is saved; what is not
-acknowledged is sent again. An entity's handlers are pure, so what it must not forget is just the
-list of its inputs: after a crash they are played again, which brings back its state, its timers and
-the messages it had sent, under the same numbers. Now and then the state itself is saved, and stands
-for all inputs before.
+number, each once, and acknowledges them when the effects are saved; a message without an
+acknowledgement is sent again. Handlers are pure, so the journal is the list of an entity's inputs:
+after a crash they are replayed, which restores its state, its timers and the messages that it had
+sent, under the same numbers. From time to time the state is saved as a checkpoint, which replaces
+all earlier inputs.
 
-Each start of an entity begins a new incarnation of it, and every message carries the number of its
-sender's incarnation. What an earlier one sent is dropped, and whoever receives the first message of
-a new one sends again what waits for it.
+Each start of an entity begins a new incarnation, and every message has the number of its sender's
+incarnation. Messages of earlier incarnations are dropped, and the receiver of the first message of
+a new one sends again all messages without an acknowledgement.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from grid.kernel.entity import Context, Entity, Finishing, Rows
-from grid.kernel.orders import Order
+from grid.kernel.entity import Context, Entity, Finishing
+from grid.kernel.event import Order, Rows
 from grid.model.distances import transfer_us
 from grid.model.time import NEVER, Time
 
@@ -36,7 +36,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """All messages up to `number` of the receiver of this are handled, and that is saved."""
+    """All messages up to `number` from the receiver of this are handled, and saved."""
 
     incarnation: int
     number: int
@@ -44,10 +44,10 @@ class Ack:
 
 @dataclass(frozen=True, slots=True)
 class ResendRules:
-    """How long to wait for an acknowledgement, at first and at most, and when to save the state.
+    """The first and the longest wait for an acknowledgement, and when to save the state.
 
-    The wait doubles with each try. What takes time on the way by its size, at `bandwidth_mbps`, is
-    waited for by that much longer. The state is saved after each `inputs_a_state` inputs.
+    The wait doubles with each try, and includes the transfer time at `bandwidth_mbps`. The state is
+    saved after each `inputs_a_state` inputs.
     """
 
     wait_us: Time
@@ -60,10 +60,10 @@ START, MESSAGE, TIMEOUT, ORDER = 0, 1, 2, 3
 
 
 class Input(NamedTuple):
-    """One thing that an entity handled: when, of which kind, from whom, and what.
+    """One input of an entity, and what it `reads` from the board while it handles it.
 
-    `reads` is what it read from the board meanwhile. A start has no sender and no content, a
-    timeout has its timer's name for content, an order has no sender.
+    The content of a message or order is that, of a timeout the timer's name; a start has none. Only
+    messages have a sender.
     """
 
     time: Time
@@ -87,31 +87,31 @@ class _Sent(NamedTuple):
 
 @dataclass(slots=True)
 class _Peer:
-    """What passes between an entity and one other."""
+    """The messages between an entity and another."""
 
     sent: int = 0
-    """Number of the last message to it."""
+    """Number of the last message to the peer."""
     waiting: deque[_Sent] = field(default_factory=deque)
-    """Messages to it that it has not acknowledged."""
+    """Messages to the peer without an acknowledgement."""
     handled: int = 0
-    """Number of the last message from it that was handled."""
+    """Number of the last message from the peer that was handled."""
     early: dict[int, Any] = field(default_factory=dict)
-    """Messages from it that came before others that they must wait for, by number."""
+    """Messages from the peer that arrived before earlier ones, by number."""
     incarnation: int = 0
-    """The latest of its incarnations that sent anything here."""
+    """The latest incarnation of the peer."""
     again_us: Time = 0
-    """When the first waiting message is sent again, and how long to wait after that."""
+    """When the first waiting message is sent again, and the wait after that."""
     wait_us: Time = 0
     behind: bool = False
-    """A message was sent again, and it has acknowledged nothing since."""
+    """A message was sent again, and no acknowledgement has arrived since."""
 
 
 @dataclass(slots=True)
 class State:
-    """All that an entity must not forget, itself included.
+    """A checkpoint of an entity.
 
-    `peers` holds (number of the last message to it, those it has not acknowledged, number of the
-    last message from it that was handled) by name, `orders` the number of the last order.
+    `peers` has (number of the last message sent, those without an acknowledgement, number of the
+    last message handled) by name, `orders` the number of the last order.
     """
 
     incarnation: int
@@ -126,9 +126,9 @@ AGAIN = "again"
 
 
 class Reliable:
-    """Wraps `entity`, which has not started yet; every peer of it must be wrapped as well.
+    """Wraps `entity`, which has not started yet; all of its peers must be wrapped, too.
 
-    `saved` is what an earlier incarnation saved.
+    `saved` is the journal of earlier incarnations.
     """
 
     def __init__(
@@ -200,7 +200,7 @@ class Reliable:
     # Inputs of the entity
 
     def _take(self, ctx: Context, kind: int, sender: str, content: Any) -> None:
-        """Have the entity handle an input, save it, and carry out what comes of it."""
+        """Have the entity handle an input, save the input, and pass on the effects."""
         self._outer = ctx
         self._reads = []
         sent = self._play(ctx.now, kind, sender, content)
@@ -215,7 +215,7 @@ class Reliable:
         inner.clear()
 
     def _replay(self, entry: Input) -> None:
-        """Have the entity handle a saved input again, with effects on nobody else."""
+        """Have the entity handle a saved input again, without effects on others."""
         self._replayed = list(entry.reads)
         if entry.kind == MESSAGE:
             self._peer(entry.sender).handled += 1
@@ -223,7 +223,7 @@ class Reliable:
         self._inner.effects.clear()
 
     def _play(self, now: Time, kind: int, sender: str, content: Any) -> list[tuple[str, _Sent]]:
-        """Have the entity handle an input; what it sends is numbered, its timers are noted."""
+        """Have the entity handle an input, number its messages, and note its timers."""
         self._inputs += 1
         inner = self._inner
         inner.now = now
@@ -277,8 +277,8 @@ class Reliable:
         while peer.waiting and peer.waiting[0].number <= number:
             peer.waiting.popleft()
         if first <= number or peer.behind:
-            # An acknowledgement of nothing new must not put off what is sent again: whoever keeps
-            # sending gets one for each message, and the first in line may be the one that is lost.
+            # Only a new acknowledgement postpones resending: a busy sender gets one for each
+            # message, and the first that waits may be the lost one.
             peer.wait_us = self._rules.wait_us
             peer.again_us = ctx.now + self._wait_us(peer)
         if peer.behind:
@@ -290,13 +290,13 @@ class Reliable:
         ctx.send(to, Data(self._incarnation, one.number, one.message), one.megabytes)
 
     def _expect_answer(self, ctx: Context, peer: _Peer, one: _Sent) -> None:
-        """`one` has just been sent: if it is first in line, wait for its acknowledgement."""
+        """`one` was just sent: if it is the first that waits, set the time to send it again."""
         if peer.waiting[0] is one:
             peer.again_us = ctx.now + self._wait_us(peer)
             self._wake_at(ctx, peer.again_us)
 
     def _wait_us(self, peer: _Peer) -> Time:
-        """How long to wait for the acknowledgement of what is first in line, if anything is."""
+        """The wait for the acknowledgement of the first message that waits, if any."""
         if not peer.waiting:
             return peer.wait_us
         return peer.wait_us + transfer_us(peer.waiting[0].megabytes, self._rules.bandwidth_mbps)
@@ -307,7 +307,7 @@ class Reliable:
             ctx.set_timer(time - ctx.now, AGAIN)
 
     def _send_again(self, ctx: Context) -> None:
-        """Send again what is first in line of each peer that has not answered in time."""
+        """Send again the first waiting message of each peer without an answer in time."""
         self._again_us = NEVER
         waiting = [(name, peer) for name, peer in self._peers.items() if peer.waiting]
         for name, peer in waiting:
@@ -322,7 +322,7 @@ class Reliable:
     # Incarnations
 
     def _go_on(self, ctx: Context) -> None:
-        """After a crash: set the timers again, and tell all peers of the new incarnation."""
+        """After a crash: set the timers again, and send the new incarnation to all peers."""
         for name in sorted(self._timers, key=lambda name: self._timers[name][0]):
             self._set_timer(ctx, name)
         for name, peer in self._peers.items():
@@ -332,7 +332,7 @@ class Reliable:
                 self._wake_at(ctx, ctx.now)
 
     def _set_timer(self, ctx: Context, name: str) -> None:
-        """Set a timer of the entity as it is noted; one that has run out meanwhile, for now."""
+        """Set a timer of the entity as noted; one that has run out in the meantime, for now."""
         time, kind = self._timers[name]
         ctx.effects.timers.append((max(time, ctx.now), "/" + name, kind))
 

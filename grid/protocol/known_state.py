@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from grid.kernel.entity import Rows
+from grid.kernel.event import Rows
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.messages import Entry, QueuedReservations

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grid.kernel.dissemination import steps
+from grid.kernel.network import steps
 from grid.model.arrays import Bools, Floats, Ints
 
 CORES = (2, 4, 8, 16, 64)

@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.kernel.board import Post
-from grid.kernel.event import Envelope
+from grid.kernel.event import Envelope, Post
 from grid.model.job import Job, Option, Requirement, RequirementKind, setters
 from grid.runtime.safe_times import PlainPost
 

@@ -18,8 +18,7 @@ from typing import Any, Protocol
 from grid.config.build import Grid, RuntimeHooks
 from grid.config.wrapped import fault_tolerant, outages_of_entities, place_of
 from grid.kernel.entity import Effects
-from grid.kernel.event import MAX_EVENT_KEY, TIMER
-from grid.kernel.outbox import Outbox
+from grid.kernel.event import MAX_EVENT_KEY, TIMER, Outbox
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Data
 from grid.model.errors import PluginFailed

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from grid.cluster.outages import disjoint_outages
+from grid.kernel.event import Order, Resume, Stop
 from grid.kernel.faults import Faults, Partition
-from grid.kernel.orders import GoOn, Order, Stop
 from grid.model.faults import Outage
 from grid.model.interventions import (
     CUT_OFF,
@@ -64,7 +64,7 @@ def orders(
             yield one.time_us, Order(number, TakeDown(wish.machine))
         elif wish.what == HEAL:
             if is_stopped:
-                yield one.time_us, Order(number, GoOn())
+                yield one.time_us, Order(number, Resume())
             if breaks:
                 yield one.time_us, Order(number, Repair())
             is_stopped = breaks = False
@@ -92,7 +92,7 @@ def with_outages(directory: Directory, done: Sequence[Intervention]) -> Director
 
 def is_about_stops(order: Order) -> bool:
     """Whether it stops an entity or lets it go on."""
-    return isinstance(order.content, Stop | GoOn)
+    return isinstance(order.content, Stop | Resume)
 
 
 def is_stopped(done: Sequence[Intervention], vo: str, now: Time) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 import ray
 
 from grid.config.warm_up import warm_up
-from grid.kernel.outbox import Outbox
+from grid.kernel.event import Outbox
 from grid.model.compiled import compile_kernels
 from grid.runtime.host import Host, Status
 from grid.runtime.interventions import Interventions

@@ -1,6 +1,6 @@
 """How processes of a windowed run tell each other their news: over sockets, with nobody between.
 
-What they say goes by the steps of `grid.kernel.dissemination`. Two processes just swap their news.
+What they say goes by the steps of `grid.kernel.network`. Two processes just swap their news.
 A frame begins with how many bytes its text has, and with the numbers of each process that it tells
 of; most frames have no text.
 """
@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from grid.kernel.dissemination import RADIX, steps
+from grid.kernel.network import RADIX, steps
 from grid.runtime.links import LENGTH_BYTES, Link
 from grid.runtime.safe_times import ProcessReport, RoundReports, numbers_of
 

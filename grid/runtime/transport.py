@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import ray
 
 from grid.config.build import Grid
-from grid.kernel.dissemination import steps
+from grid.kernel.network import steps
 from grid.kernel.progress import ProcessProgress
 from grid.model.arrays import Ints
 from grid.model.compiled import compile_kernels

@@ -219,7 +219,7 @@ class Window:
                 arrivals.append((target, min(envelope[0] for envelope in envelopes)))
                 parcels.append((target, packed(envelopes)))
         posts = plain_posts(outbox.posts) if outbox.posts else ()
-        next_time, next_receiver = process.next_place()
+        next_time, next_receiver = process.next_key()
         stands = (next_time, process.idle, process.now, store.jobs, store.events_held)
         self._has_told = True
         self._stopwatch.lap(MESSAGES)

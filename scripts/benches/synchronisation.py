@@ -16,9 +16,8 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 import ray
 
-from grid.kernel.dissemination import steps
 from grid.kernel.entity import Context
-from grid.kernel.network import Network
+from grid.kernel.network import Network, steps
 from grid.kernel.process import LogicalProcess
 from grid.model.time import Time
 from grid.runtime.links import MemoryLink, SocketLink, can_share_memory

@@ -1,4 +1,4 @@
-"""The event loop in virtual time: order, timers, and that no partition can be felt."""
+"""The event loop in virtual time: order, timers, and independence of the partition."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ LATENCY, LOCAL = 50, 7
 
 
 class Scripted:
-    """Does at start what it is told, and notes all that happens to it."""
+    """Performs the given actions at its start, and notes all events."""
 
     def __init__(self, *actions: tuple[Any, ...]) -> None:
         self.actions = actions
-        self.heard: list[tuple[int, str, Any]] = []
+        self.log: list[tuple[int, str, Any]] = []
 
     def start(self, ctx: Context) -> None:
         for verb, *arguments in self.actions:
             getattr(ctx, verb)(*arguments)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        self.heard.append((ctx.now, sender, message))
+        self.log.append((ctx.now, sender, message))
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        self.heard.append((ctx.now, "timer", timer))
+        self.log.append((ctx.now, "timer", timer))
 
 
 def network(names: list[str], sites: list[int]) -> Network:
@@ -56,30 +56,19 @@ def test_a_message_takes_the_latency_of_its_link() -> None:
     near, far = Scripted(), Scripted()
     sender = Scripted(("send", "b", "x"), ("send", "c", "y"))
     run({"a": sender, "b": near, "c": far}, [0, 0, 1])
-    assert near.heard == [(LOCAL, "a", "x")]
-    assert far.heard == [(LATENCY, "a", "y")]
+    assert near.log == [(LOCAL, "a", "x")]
+    assert far.log == [(LATENCY, "a", "y")]
 
 
-def test_messages_of_one_instant_come_by_sender_and_then_as_they_were_sent() -> None:
+def test_messages_of_one_instant_are_ordered_by_sender_and_sequence() -> None:
     target = Scripted()
     first = Scripted(("send", "z", 1), ("send", "z", 2))
     second = Scripted(("send", "z", 3))
     run({"b": second, "a": first, "z": target}, [0, 0, 0])
-    assert [message for _, _, message in target.heard] == [1, 2, 3]
+    assert [message for _, _, message in target.log] == [1, 2, 3]
 
 
-def test_what_was_taken_from_the_outbox_is_not_added_to() -> None:
-    """A live process saves what it has done before it sends what it took, and goes on meanwhile."""
-    entities = {"a": Scripted(("set_timer", 5, "t"), ("send", "b", "x"))}
-    process = LogicalProcess(entities, network(["a", "b"], [0, 1]), seed=1)
-    taken = process.take_outbox()
-    process.start()
-    assert not taken.envelopes
-    assert len(process.take_outbox().envelopes) == 1
-    assert not process.take_outbox().envelopes
-
-
-def test_who_notes_events_is_told_where_each_was_handled() -> None:
+def test_advance_notes_the_site_of_each_event() -> None:
     entities: dict[str, Any] = {
         "a": Scripted(("send", "b", 1), ("set_timer", 9, "t"), ("set_timer", NEVER, "t")),
         "b": Scripted(("set_timer", 1, "u")),
@@ -101,7 +90,7 @@ def test_a_timer_without_delay_comes_after_all_messages_of_its_instant() -> None
 
     waits = Waits()
     run({"a": waits, "b": Scripted(("send", "a", 1)), "c": Scripted(("send", "a", 2))}, [0] * 3)
-    assert [what for _, _, what in waits.heard] == [1, 2, "plan"]
+    assert [what for _, _, what in waits.log] == [1, 2, "plan"]
 
 
 def test_a_timer_that_is_set_again_moves_and_a_cancelled_one_is_silent() -> None:
@@ -111,16 +100,16 @@ def test_a_timer_that_is_set_again_moves_and_a_cancelled_one_is_silent() -> None
         ("set_timer", 20, "once"),
     )
     run({"a": entity}, [0])
-    assert entity.heard == [(20, "timer", "once"), (30, "timer", "moved")]
+    assert entity.log == [(20, "timer", "once"), (30, "timer", "moved")]
 
 
 def test_a_background_timer_does_not_keep_a_run_alive() -> None:
     entity = Scripted(("set_timer", 10, "work"), ("set_background_timer", 20, "report"))
     run({"a": entity}, [0])
-    assert entity.heard == [(10, "timer", "work")]
+    assert entity.log == [(10, "timer", "work")]
 
 
-def test_a_process_refuses_what_should_have_come_before() -> None:
+def test_an_envelope_in_the_past_is_an_error() -> None:
     process = LogicalProcess({"a": Scripted(("set_timer", 100, "t"))}, network(["a"], [0]), 1)
     process.start()
     process.advance(NEVER)
@@ -129,7 +118,7 @@ def test_a_process_refuses_what_should_have_come_before() -> None:
 
 
 @pytest.mark.parametrize("when", ("it starts", "a message comes", "its timer is due"))
-def test_a_mistake_names_its_entity(when: str) -> None:
+def test_an_exception_names_its_entity(when: str) -> None:
     class Fails(Scripted):
         def start(self, ctx: Context) -> None:
             super().start(ctx)
@@ -149,7 +138,7 @@ def test_a_mistake_names_its_entity(when: str) -> None:
     assert failed.value.__notes__ == ["in b"]
 
 
-def test_posts_are_kept_for_others_only_where_there_are_others() -> None:
+def test_posts_go_to_the_outbox_only_if_there_are_other_processes() -> None:
     post = ("publish", np.zeros((1, 1)))
     rows = {"a": np.zeros((1, 1))}
     for names, kept in ((["a"], 0), (["a", "b"], 1)):
@@ -158,19 +147,14 @@ def test_posts_are_kept_for_others_only_where_there_are_others() -> None:
         assert len(process.take_outbox().posts) == kept
 
 
-def test_what_takes_megabytes_takes_longer_between_sites() -> None:
-    link = Network(["a", "b"], [0, 1], LATENCY, LOCAL, bandwidth_mbps=8.0)
-    assert link.transfer_us(2.5) == 2_500_000
-
-
-def test_lookahead_takes_the_shortest_way_and_comes_back() -> None:
+def test_lookahead_is_the_shortest_path() -> None:
     names = ["a", "b", "c"]
     link = Network(names, [0, 1, 2], 100, 1, {(0, 1): 10, (1, 2): 20})
     expected = [[20, 10, 30], [10, 20, 20], [30, 20, 40]]
     assert link.lookahead([[0], [1], [2]]).tolist() == expected
 
 
-def test_every_name_has_a_random_stream_of_its_own() -> None:
+def test_every_name_has_its_own_random_stream() -> None:
     draws = {(seed, name): random_stream(seed, name).random() for seed in (1, 2) for name in "ab"}
     assert len(set(draws.values())) == 4
     assert random_stream(1, "a").random() == draws[1, "a"]
@@ -200,7 +184,7 @@ class Gossip:
         ctx.record((ctx.now, ctx.name, timer, None, ctx.read_board().tolist()))
         ctx.set_background_timer(int(ctx.rng.integers(0, 30)), timer)
         if ctx.rng.random() < 0.02:
-            # What would happen after the end sends as well.
+            # Events after the end would send, too.
             ctx.send(self.peers[0], 1)
 
 
@@ -216,7 +200,7 @@ class Alone:
         arrivals = tuple((self.process_of[e[1]], e[0]) for e in box.envelopes)
         sent = [(self.process_of[e[1]], pickle.dumps(e)) for e in box.envelopes]
         posts = plain_posts(box.posts)
-        next_time, receiver = process.next_place()
+        next_time, receiver = process.next_key()
         stands = (next_time, process.idle, process.now, 0, 0)
         return ProcessReport(
             *stands, False, posts, arrivals, 0, process.foreground(), receiver
@@ -239,13 +223,13 @@ class Alone:
     sites=st.lists(st.integers(0, 3), min_size=2, max_size=7),
     partition=st.lists(st.integers(0, 2), min_size=7, max_size=7),
 )
-def test_no_partition_changes_what_happens(
+def test_results_do_not_depend_on_the_partition(
     way: Callable[[Sequence[Alone], SafeTimes], Iterator[RoundReports]],
     seed: int,
     sites: list[int],
     partition: list[int],
 ) -> None:
-    """Several processes under conservative grants record just what one process records.
+    """Several processes under conservative safe times record what one process records.
 
     Background timers, too: those before the last other event of all, and none after it.
     """

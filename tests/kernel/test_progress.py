@@ -38,7 +38,4 @@ def test_few_messages_are_a_jump_of_the_clock() -> None:
     detector = StallDetector(SPAN_US)
     assert detector.check(0, [report(3, 0)]) is None
     assert detector.check(10 * SPAN_US, [report(3, LEAST_MESSAGES - 1)]) is None
-
-
-def test_the_detector_can_be_off() -> None:
     assert not StallDetector(None).is_due(10**15)

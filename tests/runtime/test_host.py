@@ -15,7 +15,7 @@ from grid.config.faults import FaultsSection
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.config.wrapped import entities_of, virtual_rules
-from grid.kernel.outbox import Outbox
+from grid.kernel.event import Outbox
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable
 from grid.model.time import NEVER, Time

@@ -11,8 +11,8 @@ import pytest
 
 from grid.config.build import Grid
 from grid.config.wrapped import virtual_rules
+from grid.kernel.event import Outbox
 from grid.kernel.faults import Faults
-from grid.kernel.outbox import Outbox
 from grid.model.errors import InputError
 from grid.model.interventions import (
     CUT_OFF,

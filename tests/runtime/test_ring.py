@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import pytest
 
-from grid.kernel.dissemination import steps
+from grid.kernel.network import steps
 from grid.runtime.links import Link, MemoryLink, PeerLost, SocketLink
 from grid.runtime.ring import Parcel, Ring
 from grid.runtime.safe_times import ProcessReport, RoundReports
