@@ -51,7 +51,7 @@ COUNTS: dict[str, int] = {
     "grid/model": 86,
     "grid/policies": 102,
     "grid/protocol": 155,
-    "grid/results": 132,
+    "grid/results": 20,
     "grid/runtime": 194,
     "grid/workload": 38,
 }

@@ -12,7 +12,7 @@ from grid.cli.endings import endings, wrong
 if TYPE_CHECKING:
     from grid.model.event import Event
     from grid.model.job import JobKey
-    from grid.results.event_reading import EventFile
+    from grid.results.events import EventFile
 
 
 def job(
@@ -38,7 +38,7 @@ def job(
     The run must have its events: grid run SCENARIO --events
     """
     from grid.lab.store import refuse_sweep
-    from grid.results.event_reading import EventFile
+    from grid.results.events import EventFile
     from grid.results.history import NOT_KEPT, job_story
 
     with endings():

@@ -221,7 +221,7 @@ def _run_one(
     from grid.cli.pages import page_that_says
     from grid.config.load import load_scenario
     from grid.config.shipped import find
-    from grid.results.run_folder import beside_a_whole_one, check_folder
+    from grid.results.run_folder import check_folder, folder_for
     from grid.runtime.progress import RunProgress, display_on
     from grid.runtime.run import Stalled, execute, save
 
@@ -244,7 +244,7 @@ def _run_one(
                     save(stalled.run, folder)
                 raise
         display.stage("writing the results")
-        place = folder if force else beside_a_whole_one(folder, finished.manifest.get("live"))
+        place = folder if force else folder_for(folder, finished.manifest.get("live"))
         with naming_folder(place):
             save(finished, place)
     _say(finished, place)

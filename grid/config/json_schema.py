@@ -10,7 +10,7 @@ from grid.config.schema import Scenario
 from grid.model.plugins.registry import Kind, Plugin, Plugins
 from grid.policies.registry import POLICIES
 from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
-from grid.results.metric_parts import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
+from grid.results.metric_plugins import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
 from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
 
 _SCALARS = ("integer", "number", "boolean")

@@ -22,7 +22,7 @@ from grid.protocol.registry import (
     SELECTIONS,
 )
 from grid.results.definitions import FILES, METRICS
-from grid.results.metric_parts import (
+from grid.results.metric_plugins import (
     CLUSTER_METRICS,
     JOB_METRICS,
     VO_METRICS,

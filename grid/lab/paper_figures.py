@@ -12,8 +12,8 @@ from grid.model.job_results import JobResults
 from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
-from grid.results.loss import level
 from grid.results.machines import Directory, machine_cpus, ran
+from grid.results.series import level
 
 SHOWN_FROM, SHOWN_TO = 400 / 3000, 2600 / 3000
 """The part of a run that GM Fig. 3 shows: interactions 400 to 2600 of 3000. An interaction is a

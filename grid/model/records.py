@@ -24,7 +24,7 @@ class ClusterFigure(NamedTuple):
 class VoFigure(NamedTuple):
     """A sum that an entity of VO number `vo` kept, recorded when a run is over.
 
-    What it means, and how those of several entities go together, is for `grid.results.decisions`.
+    What it means, and how those of several entities go together, is for `grid.results.metrics`.
     """
 
     vo: int

@@ -1,6 +1,6 @@
 """Counts of the decisions of a VO, of what they were based on, and of messages to other VOs.
 
-Each count is recorded as a `VoFigure` at the end of the run; `grid.results.decisions` defines the
+Each count is recorded as a `VoFigure` at the end of the run; `grid.results.metrics` defines the
 metrics. No decision depends on a count.
 """
 

@@ -1,9 +1,9 @@
-"""What more cores would give a windowed run, reckoned from the windows that it recorded.
+"""Predicted run time by cores of a windowed run, from its recorded synchronization windows.
 
-A process waits for all others after each round, or where another is more than a round behind, if
-rounds overlap. So the windows of one dealing of the VOs tell how long another dealing would take.
-It is assumed that each process has a core to itself, as fast as those that were measured and on one
-machine, and that the windows are the same: they are where all VOs are equally far from each other.
+A process waits for all others after each round or, if rounds overlap, for those that are more than
+a round behind. The windows recorded with one placement of the VOs therefore predict the run time
+with another. The prediction assumes a core for each process, as fast as the measured ones and on
+one machine, and the same windows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from grid.model.arrays import Bools, Floats, Ints
 
 CORES = (2, 4, 8, 16, 64)
 PART = 0.4
-"""A part of the time that is larger than this is told as a reason."""
+"""Share of the run time above which something is reported as the limit."""
 
 
 class VoCosts(NamedTuple):
-    """Processor seconds of VOs in windows: `seconds[k]` of VO `vo[k]` in window `window[k]`."""
+    """CPU seconds of VOs in windows: `seconds[k]` of VO `vo[k]` in window `window[k]`."""
 
     window: Ints
     vo: Ints
@@ -32,9 +32,9 @@ class VoCosts(NamedTuple):
 class Timings(NamedTuple):
     """Real seconds of one process in each round.
 
-    `busy` is spent on events, `messages` on packing and unpacking what is sent, `posts` on what all
-    are told, and `waiting` until all have told. In a round that `overlaps` the one before, nobody
-    waited for that. `costs` are those of VOs, if they are measured.
+    `busy` on events, `messages` on packing and unpacking, `posts` on broadcasts, `waiting` for the
+    reports of others. A round that `overlaps` started before the previous one was complete.
+    `costs` are those of VOs, if they are measured.
     """
 
     busy: Floats
@@ -46,7 +46,7 @@ class Timings(NamedTuple):
 
 
 def joined(parts: Sequence[Timings]) -> Timings:
-    """The timings of one process, from one pause to the next, as one."""
+    """The timings of one process from several periods."""
     shift = np.cumsum([0, *(len(part.busy) for part in parts)])
     moved = [
         (part.costs.window + shift[n], part.costs.vo, part.costs.seconds)
@@ -60,15 +60,14 @@ def joined(parts: Sequence[Timings]) -> Timings:
 
 
 class Measured(NamedTuple):
-    """What is needed of the timings of all processes for a prediction.
+    """The inputs of a prediction, from all processes.
 
-    `messages_s` are of all processes, `posts_s` of one on average; a step of a round, in which each
-    process tells another, takes `step_s`.
+    Seconds of `messages` are summed over processes, those of `posts` are a mean; a step of a round,
+    in which each process reports to another, takes `step_s`.
     """
 
     processes: int
     overlaps: Bools
-    """Of each round, whether nobody waited for the one before."""
     costs: VoCosts
     messages_s: float
     posts_s: float
@@ -81,123 +80,119 @@ class Measured(NamedTuple):
 
 def measured(timings: Sequence[Timings]) -> Measured:
     """From the timings of each process."""
-    rounds = len(timings[0].busy)
     columns = zip(*(one.costs for one in timings), strict=True)
-    costs = VoCosts(*(np.concatenate(column) for column in columns))
-    # Who waits least in a round waits for nobody, but for the message alone.
-    least = np.min([one.waiting for one in timings], axis=0) if rounds else np.zeros(1)
+    # The process that waits least in a round waits only for the delivery of messages.
+    least = np.min([one.waiting for one in timings], axis=0)
     return Measured(
         len(timings),
         timings[0].overlaps,
-        costs,
+        VoCosts(*(np.concatenate(column) for column in columns)),
         float(sum(one.messages.sum() for one in timings)),
         float(np.mean([one.posts.sum() for one in timings])),
-        float(np.median(least)) / max(1, len(steps(len(timings)))),
+        float(np.median(least)) / max(1, len(steps(len(timings)))) if len(least) else 0.0,
     )
 
 
 def together(work: Floats, overlaps: Bools) -> float:
     """Seconds until all processes have done `work`, of shape (rounds, processes).
 
-    A process tells the others how far it is after each round. In one that `overlaps` the round
-    before it goes on before it knows how far they are.
+    In a round that overlaps, a process starts before the others have reported the last one.
     """
-    told = [0.0] * work.shape[1]
-    for seconds, goes_on in zip(work.tolist(), overlaps.tolist(), strict=True):
-        last = max(told)
-        if goes_on:
-            told = [max(last, own + more) for own, more in zip(told, seconds, strict=True)]
+    reported = [0.0] * work.shape[1]
+    for seconds, overlap in zip(work.tolist(), overlaps.tolist(), strict=True):
+        last = max(reported)
+        if overlap:
+            reported = [max(last, own + more) for own, more in zip(reported, seconds, strict=True)]
         else:
-            told = [last + more for more in seconds]
-    return max(told)
+            reported = [last + more for more in seconds]
+    return max(reported)
 
 
 def work_of(costs: VoCosts, process_of: Ints, rounds: int) -> Floats:
-    """Seconds of events of each process in each round; `process_of[v]` is that of VO v."""
+    """Seconds of events by round and process; `process_of[v]` is the process of VO v."""
     count = int(process_of.max()) + 1
     cell = costs.window * count + process_of[costs.vo]
     sums: Floats = np.bincount(cell, costs.seconds, minlength=rounds * count).astype(np.float64)
     return sums.reshape(-1, count)
 
 
-class Plugins(NamedTuple):
-    """Of what the predicted seconds of a run are made."""
+class Parts(NamedTuple):
+    """Components of the predicted seconds of a run."""
 
     events: float
     messages: float
     posts: float
-    telling: float
+    reports: float
 
     @property
     def total(self) -> float:
         return sum(self)
 
 
-def predicted(run: Measured, process_of: Ints) -> Plugins:
-    """The parts of the wall clock of the same run, dealt otherwise."""
+def predicted(run: Measured, process_of: Ints) -> Parts:
+    """The predicted run time with another placement."""
     count = int(process_of.max()) + 1
     if count == 1:
-        return Plugins(float(run.costs.seconds.sum()), 0.0, 0.0, 0.0)
+        return Parts(float(run.costs.seconds.sum()), 0.0, 0.0, 0.0)
     events = together(work_of(run.costs, process_of, run.rounds), run.overlaps)
-    # So much of what is sent goes to other processes, if it goes anywhere alike.
+    # Share of messages that leave a process if receivers are uniformly distributed.
     leaves = (1 - 1 / count) / (1 - 1 / run.processes)
-    telling = run.rounds * len(steps(count)) * run.step_s
-    return Plugins(events, run.messages_s * leaves / count, run.posts_s * leaves, telling)
+    reports = run.rounds * len(steps(count)) * run.step_s
+    return Parts(events, run.messages_s * leaves / count, run.posts_s * leaves, reports)
 
 
-def reason(run: Measured, parts: Plugins, names: Sequence[str]) -> str:
-    """Why a run whose VOs have a core each takes so long, and what would help."""
+def reason(run: Measured, parts: Parts, names: Sequence[str]) -> str:
+    """What limits the speed-up of a run with a core for each VO, and what would improve it."""
     by_vo = np.bincount(run.costs.vo, run.costs.seconds, minlength=len(names))
     alone, total, busiest = float(by_vo.sum()), parts.total, int(by_vo.argmax())
     gain = alone / total
     if gain >= PART * len(names):
-        return f"it gains up to {gain:.1f} times, with a core for each of its {len(names)} VOs"
-    most = f"it gains at most {gain:.1f} times"
+        return f"speed-up of up to {gain:.1f}, with a core for each of its {len(names)} VOs"
+    limit = f"the speed-up limit is {gain:.1f}"
     if by_vo[busiest] > PART * total:
-        share = by_vo[busiest] / alone
         return (
-            f"{most}: VO {names[busiest]} alone has {share:.0%} of the work; share its work and "
-            "machines among more VOs, or lay out each cluster by itself (--placement cluster)"
+            f"{limit}: VO {names[busiest]} alone has {by_vo[busiest] / alone:.0%} of the work; "
+            "distribute its work and machines over more VOs, or place each cluster separately "
+            "(--placement cluster)"
         )
-    window_us = 1e6 * alone / max(1, run.rounds)
+    window = f"a window has {1e6 * alone / max(1, run.rounds):.0f} us of work on average"
+    windows = f"({run.rounds:,} windows)"
     if parts.events < (1 - PART) * total:
+        overhead_us = 1e6 * (total - parts.events) / run.rounds
         return (
-            f"{most}: a window has {window_us:.0f} us of work on average ({run.rounds:,} windows), "
-            f"and to tell the others takes {1e6 * (total - parts.events) / run.rounds:.0f} us; "
-            "longer latencies between VOs make fewer and longer windows"
+            f"{limit}: {window} {windows}, and synchronization takes {overhead_us:.0f} us; longer "
+            "latencies between VOs make fewer and longer windows"
         )
     return (
-        f"{most}: a window has {window_us:.0f} us of work on average ({run.rounds:,} windows), "
-        "most of it in a few VOs, while the others wait; longer latencies between VOs make longer "
-        "windows, in which more VOs have work"
+        f"{limit}: {window} {windows}, most of it in a few VOs while the others wait; longer "
+        "latencies between VOs make longer windows, in which more VOs have work"
     )
 
 
 def ceiling(
-    timings: Sequence[Timings], dealings: Mapping[int, Ints], names: Sequence[str]
+    timings: Sequence[Timings], placements: Mapping[int, Ints], names: Sequence[str]
 ) -> dict[str, Any]:
-    """What each process did all the time, and, if costs of VOs were measured, what is predicted.
+    """The section `profile` of a manifest: seconds of each process and, if costs of VOs were
+    measured, predictions.
 
-    `dealings` has the process of each VO for each number of cores, among them one for 1 core, and
-    `names` are those of the VOs.
+    `placements` has the process of each VO by number of cores, 1 included; `names` are the VOs'.
     """
-    whole = [np.array([one.busy, one.messages + one.posts, one.waiting]) for one in timings]
-    words = ("busy", "overhead", "waiting")
-    work = np.array([seconds[:2].sum(axis=0) for seconds in whole])
+    rows = [np.array([one.busy, one.messages + one.posts, one.waiting]) for one in timings]
+    work = np.array([seconds[:2].sum(axis=0) for seconds in rows])
+    keys = ("busy", "overhead", "waiting")
     found: dict[str, Any] = {
         "actors": {
-            str(number): {
-                word: round(float(row.sum()), 6) for word, row in zip(words, seconds, strict=True)
-            }
-            for number, seconds in enumerate(whole)
+            str(number): dict(zip(keys, seconds.sum(axis=1).round(6).tolist(), strict=True))
+            for number, seconds in enumerate(rows)
         },
         "critical_path": round(together(work.T, timings[0].overlaps), 6),
     }
     if len(timings) == 1 or not any(len(one.costs.seconds) for one in timings):
         return found
     run = measured(timings)
-    parts = {cores: predicted(run, process_of) for cores, process_of in dealings.items()}
-    found["predicted"] = {str(cores): round(part.total, 6) for cores, part in parts.items()}
-    each = predicted(run, np.arange(len(names)))
-    found["why"] = reason(run, each, names)
-    return found
+    predictions = {
+        str(cores): round(predicted(run, process_of).total, 6)
+        for cores, process_of in placements.items()
+    }
+    why = reason(run, predicted(run, np.arange(len(names))), names)
+    return found | {"predicted": predictions, "why": why}

@@ -1,14 +1,13 @@
-"""What machines and jobs consume: watts of CPUs, summed over time.
+"""Energy of machines and jobs: power of CPUs, summed over time.
 
 A CPU of a machine draws `watts_busy` while a job holds it, times the job's `power`, and
-`watts_idle` while none does. A machine that is down draws nothing; one that is off or boots draws
-`watts_off` or `watts_boot` on each CPU, whether a job waits for it or not. All is counted over one
-interval for the grid: from the first submission to the last end of a job, as utilization is.
+`watts_idle` otherwise. A machine that is down draws nothing; one that is off or booting draws
+`watts_off` or `watts_boot` on each CPU. Everything is counted over one interval for the grid: from
+the first submission to the last end of a job, as utilization is.
 
-So the energy of a job is the sum over its CPUs of the time for which it held them times watts: lost
-work and the costs of preemption are paid for; waiting is not, and to boot is the machine's cost.
-The core of each cluster knows on which machines a job was, and says what their CPUs drew for it on
-average (`JobOutcome`).
+The energy of a job is therefore the sum over its CPUs of held time times watts: it includes lost
+work and the cost of preemption, but not waiting and not boots. The core of each cluster records on
+which machines a job was, as the mean watts of their CPUs (`JobOutcome`).
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ from grid.results.machines import ClusterEntry, Directory, ran
 
 
 def has_watts(directory: Directory) -> Bools:
-    """Of which clusters the watts of any machine are known. Shape (clusters,)."""
+    """Which clusters have a machine with known watts. Shape (clusters,)."""
     known = [any(one.has_watts for one in entry.machines) for entry in directory.clusters]
     return np.array(known, np.bool_)
 
 
 def job_energy(results: JobResults, directory: Directory) -> Floats:
-    """Joules of each job; NaN for one that did not run, or ran where no watts are known."""
+    """Joules of each job; NaN if it did not run, or ran in a cluster without known watts."""
     known = ran(results)
     known[known] = has_watts(directory)[results.placement.cluster[known]]
     joules = _held_s(results) * results.outcome.watts_busy * results.power
@@ -44,8 +43,8 @@ def cluster_energy(
 ) -> tuple[Floats, Floats]:
     """Joules of each cluster: of CPUs while jobs held them, and the rest. Shapes (clusters,).
 
-    NaN where no watts are known, and everywhere if no job ran. The `histories` say when machines
-    were off.
+    NaN for clusters without known watts, and for all if no job ran. The `histories` have the times
+    at which machines were off.
     """
     clusters = len(directory.clusters)
     jobs, idle = np.full(clusters, np.nan), np.full(clusters, np.nan)
@@ -66,9 +65,9 @@ def cluster_energy(
 
 
 def extra_watts(jobs: JobResults) -> Floats:
-    """By how much more the cluster of each job drew from its start to its end, on average.
+    """Mean additional power of the cluster of each job from its start to its end.
 
-    For jobs that ran, all without a break on one machine.
+    For jobs that ran without a break on one machine.
     """
     outcome = jobs.outcome
     share = outcome.held_us / np.maximum(outcome.end_us - outcome.start_us, 1)
@@ -77,14 +76,15 @@ def extra_watts(jobs: JobResults) -> Floats:
 
 
 def held_times(histories: Sequence[ClusterHistory]) -> dict[int, HeldTimes]:
-    """By cluster, of those whose machines may be switched off."""
+    """By cluster, for those whose machines may be switched off."""
     return {one.cluster: one.levels.held for one in histories if one.levels.held is not None}
 
 
 def idle_watts(entry: ClusterEntry, held: HeldTimes | None = None) -> tuple[Ints, Floats]:
-    """Times from the beginning of time on, and the watts from each on if no job drew anything.
+    """Times from 0 on, and the watts from each on without those that jobs add.
 
-    `held` says when machines that may be switched off were held or booted; None: none may be.
+    `held` has the times at which machines that may be switched off were held or booted; None if no
+    machine may be.
     """
     draws = [machine.cpus * machine.watts_idle for machine in entry.machines]
     changes = [(0, sum(draws))]
@@ -104,7 +104,7 @@ def idle_watts(entry: ClusterEntry, held: HeldTimes | None = None) -> tuple[Ints
 def _switched(
     machine: Machine, switch_off: SwitchOff, held: HeldTimes, down: Ints
 ) -> list[tuple[int, float]]:
-    """Changes against a machine that idles: while it is off, and while it boots.
+    """Changes relative to an idle machine: while it is off, and while it boots.
 
     `down` has shape (outages, 2).
     """

@@ -1,13 +1,17 @@
-"""The figures of a run, all from its table of jobs. Times in seconds.
+"""The metrics of a run, from its table of jobs, from what clusters recorded and entities counted.
 
-A figure that has nothing to be computed from (a mean over no jobs) is None, never NaN. Sums run
-over the table in its own order, so that equal tables give equal figures to the last bit.
+`definitions.yaml` defines each metric. Times are in seconds. A metric without data, such as a mean
+over no jobs, is None, never NaN. Sums run over the table in its own order, so that equal tables
+give equal metrics to the last bit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import is_dataclass
+from functools import cache
+from typing import Any, TypedDict, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -16,168 +20,102 @@ from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
+from grid.model.messages import BETWEEN_VOS, MESSAGES
 from grid.model.records import ClusterFigure, ClusterHistory, VoFigure
 from grid.model.time import NEVER, SECOND_US
-from grid.results.decisions import decision_figures, sums_of
 from grid.results.energy import cluster_energy
-from grid.results.loss import loss_of_capacity
-from grid.results.machines import Directory, machine_use, rows_that_ran
-
-PART, WHOLE = ".part", ".whole"
-"""A cluster gives a share as two figures, `name.part` and `name.whole`: part of what whole."""
-
-
-def combine(
-    figures: Sequence[ClusterFigure], directory: Directory, vo: int | None
-) -> dict[str, int | float | None]:
-    """The figures of the clusters of VO number `vo`, or of all, as one.
-
-    Counts are added up. A share is 100 * sum of parts / sum of wholes, in percent, under its plain
-    name; None where the whole is nothing.
-    """
-    sums: dict[str, float] = {}
-    for cluster, name, value in sorted(figures):
-        if vo is None or directory.clusters[cluster].vo == vo:
-            sums[name] = sums.get(name, 0) + value
-    combined: dict[str, int | float | None] = {}
-    for name, value in sums.items():
-        if name.endswith(WHOLE):
-            continue
-        if name.endswith(PART):
-            share = name.removesuffix(PART)
-            whole = sums[share + WHOLE]
-            combined[share] = 100.0 * value / whole if whole else None
-        else:
-            combined[name] = value
-    return combined
-
-
-def exchanged_cpu_seconds(results: JobResults, vos: int) -> Floats:
-    """CPU seconds that the machines of VO j gave to jobs of VO i's users, shape (vos, vos)."""
-    ran = results.placement.executed_vo >= 0
-    pair = results.vo[ran] * vos + results.placement.executed_vo[ran]
-    seconds = results.outcome.held_us[ran] * (results.processors[ran] / SECOND_US)
-    exchanged: Floats = np.bincount(pair, seconds, vos * vos).astype(np.float64)
-    return exchanged.reshape(vos, vos)
-
-
-def figures_of(exchanged: Floats, vo: int | None) -> dict[str, int | float | None]:
-    """Work done for others and by others, of VO number `vo`, or of all with their fairness."""
-    away = exchanged - np.diag(np.diag(exchanged))
-    if vo is not None:
-        return {
-            "work_for_others_cpu_s": float(away[:, vo].sum()),
-            "work_by_others_cpu_s": float(away[vo].sum()),
-            "fairness_of_exchange": None,
-        }
-    return {
-        "work_for_others_cpu_s": float(away.sum()),
-        "work_by_others_cpu_s": float(away.sum()),
-        "fairness_of_exchange": jain(exchanged),
-    }
-
-
-def jain(exchanged: Floats) -> float | None:
-    """Jain's index of what VOs got for what they gave; None where no VO gave anything."""
-    gave = exchanged.sum(axis=0)
-    share = exchanged.sum(axis=1)[gave > 0] / gave[gave > 0]
-    squares = float((share**2).sum())
-    return float(share.sum()) ** 2 / (len(share) * squares) if squares else None
-
+from grid.results.machines import Directory, MachineUse, machine_use, ran, rows_that_ran
+from grid.results.series import loss_of_capacity
 
 BOUND_S = 10.0
 """Shorter jobs count as this long in the bounded slowdown (Feitelson's customary bound)."""
+BYTES_A_NUMBER = 8
 
-Figures = dict[str, int | float | None]
+Values = dict[str, int | float | None]
+_Record = TypeVar("_Record", ClusterFigure, VoFigure)
 
 
 class Metrics(TypedDict):
     """The content of `metrics.json`."""
 
-    grid: Figures
-    vos: dict[str, Figures]
+    grid: Values
+    vos: dict[str, Values]
 
 
 def metrics(
     results: JobResults,
     directory: Directory,
-    figures: Sequence[ClusterFigure] = (),
+    recorded: Sequence[ClusterFigure] = (),
     histories: Sequence[ClusterHistory] = (),
     counted: Sequence[VoFigure] = (),
     measured: MeasuredJobs = ALL_JOBS,
 ) -> Metrics:
-    """The figures of the grid, and of each VO: of its users' jobs and of its own machines.
+    """The metrics of the grid, and of each VO: of its users' jobs and of its own machines.
 
-    `figures` are what clusters add of their own (see `grid.results.metrics`), `histories` what they
-    were like over time, for `loss_of_capacity`, machines that may be switched off and machines that
-    shared jobs, and `counted` is what entities counted of their decisions. Figures of jobs are of
-    those that are `measured`, all others of the whole run.
-
-    `utilization`, `load_balance` and energy are over one interval for all: from the first
+    Clusters `recorded` metrics of their own, and `histories` of their state over time; entities
+    `counted` their decisions. Metrics of jobs cover the `measured` jobs, all others the whole run.
+    `utilization`, `load_balance` and energy cover one interval for all VOs: from the first
     submission in the grid to the last end of a job in the grid.
     """
-    use = machine_use(results, directory, histories)
+    vo_count = len(directory.vos)
+    several = vo_count > 1
+    use, span_s = machine_use(results, directory, histories), _makespan(results)
     vo_of_cluster = np.array([cluster.vo for cluster in directory.clusters], np.int64)
-    span = _makespan(results)
-    jobs_j, idle_j = cluster_energy(results, directory, histories)
-    submitted = np.bincount(results.vo, minlength=len(directory.vos))
-    several = len(directory.vos) > 1
-    measured_jobs = measured.of(results)
-    bounds = np.cumsum([0, *np.bincount(measured_jobs.vo, minlength=len(directory.vos))])
-    by_vo = measured_jobs
-    if several:
-        by_vo = measured_jobs.reordered(np.argsort(measured_jobs.vo, kind="stable"))
-    gangs = [one for one in histories if one.levels.smallest is not None]
-    exchanged = exchanged_cpu_seconds(results, len(directory.vos)) if several else np.zeros((1, 1))
-    vos = {}
-    for position, name in enumerate(directory.vos):
-        jobs = by_vo.take(slice(bounds[position], bounds[position + 1])) if several else by_vo
-        own = use.vo == position
-        of_jobs = _of_jobs(jobs)
-        vos[name] = of_jobs | _of_machines(use.busy_s[own], use.cpus[own], span)
-        vos[name] |= combine(figures, directory, position)
-        mine = [one for one in gangs if directory.clusters[one.cluster].vo == position]
-        if mine:
-            vos[name] |= _lost(mine)
+    joules = cluster_energy(results, directory, histories)
+    submitted = np.bincount(results.vo, minlength=vo_count)
+    exchanged = exchanged_cpu_seconds(results, vo_count) if several else np.zeros((1, 1))
+    gang_histories = [one for one in histories if one.levels.smallest is not None]
+    recorded_by_vo = _grouped(recorded, [entry.vo for entry in directory.clusters])
+    counted_by_vo = _grouped(counted, range(vo_count))
+
+    def metrics_of(vo: int | None, jobs: JobResults) -> Values:
+        """Those of the VO at that position, or of the grid."""
+        own = slice(None) if vo is None else use.vo == vo
+        clusters = np.ones(len(vo_of_cluster), np.bool_) if vo is None else vo_of_cluster == vo
+        values = _of_jobs(jobs)
+        values |= _of_machines(MachineUse(use.vo[own], use.cpus[own], use.busy_s[own]), span_s)
+        values |= combine(recorded if vo is None else recorded_by_vo.get(vo, ()))
+        gangs = [one for one in gang_histories if clusters[one.cluster]]
+        if gangs:
+            values["loss_of_capacity"] = loss_of_capacity(gangs)
+            values["loss_of_capacity_in_clusters"] = loss_of_capacity(gangs, by_cluster=True)
         if several:
-            vos[name] |= figures_of(exchanged, position)
-            vos[name] |= decision_figures(sums_of(counted, position), int(submitted[position]))
-        vos[name] |= _of_power(jobs_j[vo_of_cluster == position], idle_j[vo_of_cluster == position])
-    of_all = of_jobs if not several else _of_jobs(measured_jobs)
-    whole = of_all | _of_machines(use.busy_s, use.cpus, span)
-    whole |= combine(figures, directory, None)
-    if gangs:
-        whole |= _lost(gangs)
-    if several:
-        whole |= figures_of(exchanged, None)
-        whole |= decision_figures(sums_of(counted, None), len(results))
-    whole |= _of_power(jobs_j, idle_j)
-    return {"grid": whole, "vos": vos}
+            users = len(results) if vo is None else int(submitted[vo])
+            values |= exchange_metrics(exchanged, vo)
+            sums = sums_of(counted if vo is None else counted_by_vo.get(vo, ()))
+            values |= decision_metrics(sums, users)
+        return values | _of_energy(*(column[clusters] for column in joules))
 
-
-def _lost(gangs: Sequence[ClusterHistory]) -> Figures:
-    return {
-        "loss_of_capacity": loss_of_capacity(gangs),
-        "loss_of_capacity_in_clusters": loss_of_capacity(gangs, apart=True),
+    measured_jobs = measured.of(results)
+    if not several:
+        whole = metrics_of(0, measured_jobs)
+        return {"grid": whole, "vos": {directory.vos[0]: dict(whole)}}
+    by_vo = measured_jobs.reordered(np.argsort(measured_jobs.vo, kind="stable"))
+    bounds = np.cumsum([0, *np.bincount(measured_jobs.vo, minlength=vo_count)])
+    vos = {
+        name: metrics_of(vo, by_vo.take(slice(bounds[vo], bounds[vo + 1])))
+        for vo, name in enumerate(directory.vos)
     }
+    return {"grid": metrics_of(None, measured_jobs), "vos": vos}
 
 
-def _of_power(jobs_j: Floats, idle_j: Floats) -> Figures:
-    """Joules of these clusters, for any whose watts are known; nothing where there are none."""
-    known = ~np.isnan(jobs_j)
-    if not known.any():
-        return {}
-    jobs, idle = float(jobs_j[known].sum()), float(idle_j[known].sum())
-    return {"energy_jobs_j": jobs, "energy_idle_j": idle, "energy_j": jobs + idle}
+def _grouped(records: Iterable[_Record], vo_of: Sequence[int]) -> dict[int, list[_Record]]:
+    """The records by VO, where `vo_of` has the VO of each value of their first field."""
+    groups: dict[int, list[_Record]] = {}
+    for one in records:
+        groups.setdefault(vo_of[one[0]], []).append(one)
+    return groups
 
 
-def _of_jobs(jobs: JobResults) -> Figures:
-    """Counts, and means over jobs and users: see `grid.results.definitions.OF_JOBS`."""
+# Jobs
+
+
+def _of_jobs(jobs: JobResults) -> Values:
     outcome, placement = jobs.outcome, jobs.placement
     completed = outcome.state == JobState.COMPLETED
-    # Of long tables, no more columns are held at once than must be.
+    # Of a long table, as few columns as possible are in memory at once.
     wait_mean = _mean(_seconds(outcome.start_us - jobs.submit_us)[rows_that_ran(jobs)])
-    late = _late_share(jobs, completed)
+    late_percent = _late_percent(jobs, completed)
     hops_mean = _mean(placement.hops.astype(np.float64))
     rows = slice(None) if completed.all() else completed
     run = _seconds(outcome.held_us - outcome.lost_us)[rows]
@@ -199,7 +137,7 @@ def _of_jobs(jobs: JobResults) -> Figures:
         "wait_mean": wait_mean,
         "slowdown_mean": slowdown,
         "bounded_slowdown_mean": bounded,
-        "late_percent": None if late is None else 100.0 * late,
+        "late_percent": late_percent,
         "response_time_mean": response_mean,
         "makespan": _makespan(jobs),
         "preemptions": int(outcome.preemptions.sum()),
@@ -208,22 +146,20 @@ def _of_jobs(jobs: JobResults) -> Figures:
     }
 
 
-def _late_share(jobs: JobResults, completed: Bools) -> float | None:
-    """Of the jobs with a deadline, the share that were not completed in time."""
+def _late_percent(jobs: JobResults, completed: Bools) -> float | None:
     due = jobs.deadline_us < NEVER
-    if not due.any():
-        return None
     in_time = completed & (jobs.outcome.end_us <= jobs.deadline_us)
-    return _mean((~in_time[due]).astype(np.float64))
+    late = _mean((~in_time[due]).astype(np.float64))
+    return None if late is None else 100.0 * late
 
 
-def _of_users(jobs: JobResults, completed: Bools) -> Figures:
+def _of_users(jobs: JobResults, completed: Bools) -> Values:
     """PU Eq. 2 to 5: each averaged over a user's jobs, then over the users that have one.
 
-    A user is a (VO, number) pair; the jobs of a VO that name no user (-1) count as one user's.
-
-    Eq. 3 is garbled in the text that we have: both readings stand beside its words. So Eq. 5 is the
-    formula, from the assignment on, and its words are `response_time_mean`.
+    A user is a (VO, number) pair; the jobs of a VO that name no user (-1) count as one user's. The
+    numerator of Eq. 3 is illegible in the available text: both readings are given next to its
+    definition in words. Eq. 5 is its formula, from the assignment on; its definition in words is
+    `response_time_mean`.
     """
     outcome, placement = jobs.outcome, jobs.placement
     user, users = _users(jobs)
@@ -232,33 +168,21 @@ def _of_users(jobs: JobResults, completed: Bools) -> Figures:
     assigned = placement.assigned_us >= 0
     every = np.ones(len(jobs), np.bool_)
     mean_utility = _mean(utility / jobs_of_user)
-    until = _seconds(placement.assigned_us - jobs.submit_us)
-    submission = _user_mean(until, assigned, user, users)
-    until = _seconds(outcome.end_us - placement.assigned_us)
+    submission_s = _seconds(placement.assigned_us - jobs.submit_us)
+    submission = _user_mean(submission_s, assigned, user, users)
+    execution_s = _seconds(outcome.end_us - placement.assigned_us)
     return {
         "user_success_ratio": _user_mean(completed.astype(np.float64), every, user, users),
         "user_utility": mean_utility,
         "user_utility_one_minus_mean": None if mean_utility is None else 1.0 - mean_utility,
         "user_utility_one_minus_root": _mean(1.0 - np.sqrt(utility) / jobs_of_user),
         "submission_time_mean": submission,
-        "execution_time_mean": _user_mean(until, completed & assigned, user, users),
-    }
-
-
-def _of_machines(busy: Floats, cpus: Ints, span: float | None) -> Figures:
-    """Of machines that were held for `busy` CPU seconds in an interval of `span` seconds."""
-    if not span or not len(cpus):
-        return {"utilization": None, "load_balance": None}
-    load = busy / (cpus * span)
-    mean = float(load.mean())
-    return {
-        "utilization": float(busy.sum() / (cpus.sum() * span)),
-        "load_balance": 1.0 - float(load.std()) / mean if mean > 0 else None,
+        "execution_time_mean": _user_mean(execution_s, completed & assigned, user, users),
     }
 
 
 def _users(jobs: JobResults) -> tuple[npt.NDArray[np.intp], int]:
-    """The number of each job's user among the users here, and how many users there are."""
+    """The number of each job's user among the users of these jobs, and how many users there are."""
     vo = jobs.vo
     user, numbers = _numbered(jobs.user)
     if not len(vo) or (vo == vo[0]).all():
@@ -267,16 +191,16 @@ def _users(jobs: JobResults) -> tuple[npt.NDArray[np.intp], int]:
 
 
 def _numbered(values: Ints) -> tuple[Ints, int]:
-    """The place of each value among the different ones in rising order, and how many these are."""
+    """The rank of each value among the distinct ones, and how many these are."""
     least = int(values.min(initial=0))
     if int(values.max(initial=0)) - least > 4 * len(values) + 1000:
-        different, place = np.unique(values, return_inverse=True)
-        return place, len(different)
-    above = values - least
-    there = np.zeros(int(above.max(initial=-1)) + 1, np.bool_)
-    there[above] = True
-    places: Ints = (np.cumsum(there) - 1)[above]
-    return places, int(there.sum())
+        distinct, rank = np.unique(values, return_inverse=True)
+        return rank, len(distinct)
+    offset = values - least
+    occurs = np.zeros(int(offset.max(initial=-1)) + 1, np.bool_)
+    occurs[offset] = True
+    ranks: Ints = (np.cumsum(occurs) - 1)[offset]
+    return ranks, int(occurs.sum())
 
 
 def _user_mean(
@@ -292,10 +216,11 @@ def _user_mean(
 
 
 def _makespan(jobs: JobResults) -> float | None:
-    """Seconds from the first submission to the last end, None if no job ran."""
-    outcome = jobs.outcome
-    ended = outcome.end_us[rows_that_ran(jobs)]
-    return int(ended.max() - jobs.submit_us.min()) / SECOND_US if len(ended) else None
+    """Seconds from the first submission to the last end; None if no job ran."""
+    if not ran(jobs).any():
+        return None
+    end_us = jobs.outcome.end_us[rows_that_ran(jobs)].max()
+    return int(end_us - jobs.submit_us.min()) / SECOND_US
 
 
 def _seconds(duration_us: Ints) -> Floats:
@@ -304,3 +229,146 @@ def _seconds(duration_us: Ints) -> Floats:
 
 def _mean(values: Floats) -> float | None:
     return float(values.mean()) if len(values) else None
+
+
+# Machines
+
+
+def _of_machines(use: MachineUse, span_s: float | None) -> Values:
+    if not span_s or not len(use.cpus):
+        return {"utilization": None, "load_balance": None}
+    load = use.busy_s / (use.cpus * span_s)
+    mean = float(load.mean())
+    return {
+        "utilization": float(use.busy_s.sum() / (use.cpus.sum() * span_s)),
+        "load_balance": 1.0 - float(load.std()) / mean if mean > 0 else None,
+    }
+
+
+def _of_energy(jobs_j: Floats, idle_j: Floats) -> Values:
+    """Joules of the clusters with known watts; nothing if there are none."""
+    known = ~np.isnan(jobs_j)
+    if not known.any():
+        return {}
+    jobs, idle = float(jobs_j[known].sum()), float(idle_j[known].sum())
+    return {"energy_jobs_j": jobs, "energy_idle_j": idle, "energy_j": jobs + idle}
+
+
+def combine(recorded: Iterable[ClusterFigure]) -> Values:
+    """The metrics that clusters recorded, as one.
+
+    Counts are added up. A cluster records a share as `name.part` and `name.whole`; the share is
+    100 * sum of parts / sum of wholes, in percent, None if the whole is zero.
+    """
+    sums: dict[str, float] = {}
+    for _, name, value in sorted(recorded):
+        sums[name] = sums.get(name, 0) + value
+    combined: Values = {}
+    for name, value in sums.items():
+        share, dot, kind = name.rpartition(".")
+        if not dot:
+            combined[name] = value
+        elif kind == "part":
+            whole = sums[f"{share}.whole"]
+            combined[share] = 100.0 * value / whole if whole else None
+    return combined
+
+
+def exchanged_cpu_seconds(results: JobResults, vos: int) -> Floats:
+    """CPU seconds that the machines of VO j provided to jobs of VO i's users, shape (vos, vos)."""
+    did_run = results.placement.executed_vo >= 0
+    pair = results.vo[did_run] * vos + results.placement.executed_vo[did_run]
+    seconds = results.outcome.held_us[did_run] * (results.processors[did_run] / SECOND_US)
+    exchanged: Floats = np.bincount(pair, seconds, vos * vos).astype(np.float64)
+    return exchanged.reshape(vos, vos)
+
+
+def exchange_metrics(exchanged: Floats, vo: int | None) -> Values:
+    """Work for others and by others, of VO number `vo`, or of the grid with its fairness."""
+    remote = exchanged - np.diag(np.diag(exchanged))
+    return {
+        "work_for_others_cpu_s": float((remote if vo is None else remote[:, vo]).sum()),
+        "work_by_others_cpu_s": float((remote if vo is None else remote[vo]).sum()),
+        "fairness_of_exchange": jain(exchanged) if vo is None else None,
+    }
+
+
+def jain(exchanged: Floats) -> float | None:
+    """Jain's index of what VOs received over what they provided; None if no VO provided any."""
+    provided = exchanged.sum(axis=0)
+    share = exchanged.sum(axis=1)[provided > 0] / provided[provided > 0]
+    squares = float((share**2).sum())
+    return float(share.sum()) ** 2 / (len(share) * squares) if squares else None
+
+
+# Decisions
+
+
+def sums_of(counted: Iterable[VoFigure]) -> dict[str, float]:
+    """Counts of several entities, added up in a fixed order."""
+    sums: dict[str, float] = {}
+    for _, name, value in sorted(counted):
+        before = sums.get(name, 0)
+        sums[name] = max(before, value) if name == "herd.most" else before + value
+    return sums
+
+
+def decision_metrics(sums: Mapping[str, float], jobs: int) -> Values:
+    """The metrics of decisions, for this number of submitted jobs."""
+    values: Values = {
+        "information_age_mean": _ratio(sums, "age.sum", "age.count"),
+        "information_error_mean": _ratio(sums, "error.sum", "error.count"),
+        "misjudged_arrivals": int(sums.get("misjudged", 0)),
+        "refusals": int(sums.get("refused", 0)),
+        "not_admitted": int(sums.get("not_admitted", 0)),
+        "herd_mean": _ratio(sums, "herd.vos", "herd.words"),
+        "herd_largest": int(sums.get("herd.most", 0)),
+        "leases": int(sums.get("leases", 0)),
+        "leases_lost": int(sums.get("leases_lost", 0)),
+        "places_cancelled": int(sums.get("cancelled", 0)),
+        "input_sent_mb": float(sums.get("transfers_mb", 0)),
+        "input_wasted_mb": float(sums.get("transfers_wasted_mb", 0)),
+    }
+    messages = size = 0.0
+    for subject in ("jobs", "places", "information"):
+        kinds = [name for kind, name in BETWEEN_VOS.items() if MESSAGES[kind].subject == subject]
+        # A snapshot is a message to each VO that receives it.
+        kinds += ["Snapshot"] if subject == "information" else []
+        sent = sum(sums.get(f"messages.{kind}", 0) for kind in kinds)
+        size += sum(_bytes_of(sums, kind) for kind in kinds)
+        messages += sent
+        values[f"messages_of_{subject}_a_job"] = sent / jobs if jobs else None
+    values["messages_a_job"] = messages / jobs if jobs else None
+    values["message_bytes_a_job"] = size / jobs if jobs else None
+    return values
+
+
+def _ratio(sums: Mapping[str, float], total: str, count: str) -> float | None:
+    return sums[total] / sums[count] if sums.get(count) else None
+
+
+def _bytes_of(sums: Mapping[str, float], kind: str) -> float:
+    fixed = fixed_numbers().get(kind, 0)
+    numbers = sums.get(f"messages.{kind}", 0) * fixed + sums.get(f"cells.{kind}", 0)
+    return BYTES_A_NUMBER * numbers
+
+
+@cache
+def fixed_numbers() -> dict[str, int]:
+    """How many numbers and names each kind of message has, without its tables and lists."""
+    return {name: _numbers(kind) for kind, name in BETWEEN_VOS.items()}
+
+
+def _numbers(hint: Any) -> int:
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return max(map(_numbers, parts))
+    if origin is tuple:
+        return 0 if Ellipsis in parts else sum(map(_numbers, parts))
+    kind = origin or hint
+    if kind is type(None):
+        return 0
+    if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields")):
+        return sum(map(_numbers, get_type_hints(kind).values()))
+    # The cells of tables are counted by their senders.
+    return 0 if getattr(kind, "__module__", "").startswith("numpy") else 1

@@ -1,18 +1,18 @@
-"""How busy each cluster was over time, and how long its queue."""
+"""State of each cluster over time: busy CPUs, queue length, power, loss of capacity (GM Eq. 6)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job_results import JobResults
 from grid.model.records import ClusterHistory
-from grid.model.time import SECOND_US
+from grid.model.time import NEVER, SECOND_US
 from grid.results.energy import extra_watts, has_watts, held_times, idle_watts
-from grid.results.loss import lost_processors
 from grid.results.machines import Directory, ran, rows_that_ran
 
 POINTS = 2000
@@ -22,7 +22,7 @@ POINTS = 2000
 class Series:
     """A row for each interval of each cluster, cluster after cluster. Shapes (rows,).
 
-    The columns are defined in `grid.results.definitions`; NaN where one does not apply.
+    The columns are defined in `definitions.yaml`; NaN if one does not apply.
     """
 
     time_s: Floats
@@ -43,36 +43,36 @@ def series(
 ) -> Series:
     """Up to `points` rows a cluster, from the first submission to the last end of a job.
 
-    The table has only the first start and the last end of a job: one that was preempted or
+    The table has only the first start and the last end of a job: a job that was preempted or
     restarted counts as running in between, on the cluster where it ended. A job that never started
-    is in no queue, since the table does not say when it left. Clusters that tell their `histories`
-    know better when their CPUs were in use.
+    is in no queue, since the table does not say when it left. The `histories` of clusters are more
+    precise.
     """
     outcome, placement = results.outcome, results.placement
     edges = edges_of(results, points)
     clusters, bins = len(directory.clusters), len(edges) - 1
     rows = rows_that_ran(results)
     cluster, starts = placement.cluster[rows], outcome.start_us[rows]
+    held, waiting = _StepMeans(clusters, edges), _StepMeans(clusters, edges)
     processors = results.processors[rows]
-    held, waits = _Areas(clusters, edges), _Areas(clusters, edges)
-    held.step(cluster, starts, processors)
-    held.step(cluster, outcome.end_us[rows], processors, up=False)
+    held.add(cluster, starts, processors)
+    held.add(cluster, outcome.end_us[rows], processors, down=True)
     del processors
     ones = np.broadcast_to(np.int64(1), starts.shape)
-    waits.step(cluster, starts, ones, up=False)
+    waiting.add(cluster, starts, ones, down=True)
     assigned = placement.assigned_us[rows]
-    waits.step(cluster, np.where(assigned < 0, starts, assigned), ones)
-    busy, queued = held.means(), waits.means()
+    waiting.add(cluster, np.where(assigned < 0, starts, assigned), ones)
+    busy, queued = held.means(), waiting.means()
     del starts, assigned
     lost, licenses = np.full(busy.shape, np.nan), np.full(busy.shape, np.nan)
-    for history in histories if bins else ():
+    for history in histories:
         number, levels = history.cluster, history.levels
-        times = levels.time_us
-        busy[number] = _level_means(times, levels.busy, edges)
+        busy[number] = _level_means(levels.time_us, levels.busy, edges)
         if levels.smallest is not None:
             lost[number] = _level_means(*lost_processors(history), edges)
         if levels.licenses is not None and levels.copies:
-            licenses[number] = _level_means(times, levels.licenses, edges) / levels.copies
+            used = _level_means(levels.time_us, levels.licenses, edges)
+            licenses[number] = used / levels.copies
     cpus = np.array([sum(entry.cpus) for entry in directory.clusters], np.int64)
     return Series(
         time_s=np.tile(edges[:-1] / SECOND_US, clusters),
@@ -97,24 +97,22 @@ def _power(
     from_table = ran(results)
     from_table[np.isin(results.placement.cluster, list(draws))] = False
     jobs = results.take(from_table)
-    outcome, cluster = jobs.outcome, jobs.placement.cluster
-    watts = extra_watts(jobs)
-    power = _means(cluster, outcome.start_us, outcome.end_us, watts, edges, len(known))
+    cluster, watts = jobs.placement.cluster, extra_watts(jobs)
+    power = _StepMeans(len(known), edges, np.float64)
+    power.add(cluster, jobs.outcome.start_us, watts)
+    power.add(cluster, jobs.outcome.end_us, watts, down=True)
     held = held_times(histories)
-    for number, entry in enumerate(directory.clusters):
-        times, idle = idle_watts(entry, held.get(number))
-        power[number] += _level_means(times, idle, edges) if known[number] else np.nan
+    for number in np.flatnonzero(known).tolist():
+        times, idle = idle_watts(directory.clusters[number], held.get(number))
+        power.add(number, times, np.diff(idle, prepend=0))
         if number in draws:
-            order = np.argsort(draws[number].time_us, kind="stable")
-            steps = draws[number].watts[order]
-            power[number] += _interval_means(draws[number].time_us[order], steps, edges)
-    return power
+            power.add(number, *draws[number])
+    return np.where(known[:, None], power.means(), np.nan)
 
 
 def edges_of(results: JobResults, points: int = POINTS) -> Ints:
-    """Bounds of intervals of one length, but for a shorter last one. One bound if none ran."""
-    outcome = results.outcome
-    ended = outcome.end_us[ran(results)]
+    """Bounds of intervals of equal length, except for a shorter last one. One bound if none ran."""
+    ended = results.outcome.end_us[ran(results)]
     if not len(ended):
         return np.zeros(1, np.int64)
     first, last = int(results.submit_us.min()), int(ended.max())
@@ -122,28 +120,31 @@ def edges_of(results: JobResults, points: int = POINTS) -> Ints:
     return np.append(np.arange(first, last, width), last)
 
 
-class _Areas:
-    """Step functions of whole numbers, one a cluster, summed over each interval between `edges`.
+class _StepMeans:
+    """Step functions, one a cluster, averaged over the intervals between `edges`.
 
-    Steps may come in any order. Sums are exact where they stay below 2^63, whatever they pass
-    through on the way.
+    Steps may come in any order; those before the first edge count from there on. Sums of integers
+    are exact below 2^63.
     """
 
-    def __init__(self, clusters: int, edges: Ints) -> None:
+    def __init__(self, clusters: int, edges: Ints, dtype: type = np.int64) -> None:
         self._edges = edges
         self._bins = len(edges) - 1
-        self._area = np.zeros((clusters, self._bins), np.int64)
-        self._steps = np.zeros((clusters, self._bins), np.int64)
+        self._area: Any = np.zeros((clusters, self._bins), dtype)
+        self._steps: Any = np.zeros((clusters, self._bins), dtype)
 
-    def step(self, cluster: Ints, times: Ints, weights: Ints, *, up: bool = True) -> None:
-        """At these times, from the first edge to the last, the functions step by the weights."""
+    def add(
+        self, cluster: Ints | int, times: Ints, weights: Ints | Floats, *, down: bool = False
+    ) -> None:
+        """The functions of the clusters step up (or `down`) by the weights at these times."""
         if not self._bins:
             return
         edges = self._edges
+        times = np.clip(times, edges[0], edges[-1])
         place = np.minimum((times - edges[0]) // (edges[1] - edges[0]), self._bins - 1)
         area = (edges[1:][place] - times) * weights
-        place += cluster * self._bins
-        add = np.add if up else np.subtract
+        place += np.multiply(cluster, self._bins)
+        add = np.subtract if down else np.add
         add.at(self._area.reshape(-1), place, area)
         add.at(self._steps.reshape(-1), place, weights)
 
@@ -155,46 +156,87 @@ class _Areas:
         return means
 
 
-def _means(
-    cluster: Ints,
-    begin_us: Ints,
-    end_us: Ints,
-    weight: Floats,
-    edges: Ints,
-    clusters: int,
-) -> Floats:
-    """Mean over each interval of the summed weights of what is between its begin and end.
-
-    Shape (clusters, intervals).
-    """
-    means = np.zeros((clusters, len(edges) - 1))
-    times = np.concatenate([begin_us, end_us])
-    steps = np.concatenate([weight, -weight])
-    both = np.concatenate([cluster, cluster])
-    order = np.lexsort((times, both))
-    bounds = np.searchsorted(both[order], np.arange(clusters + 1))
-    for number in range(clusters):
-        mine = order[bounds[number] : bounds[number + 1]]
-        if len(mine) and len(edges) > 1:
-            means[number] = _interval_means(times[mine], steps[mine], edges)
-    return means
-
-
-def _level_means(times: Ints, levels: Ints | Floats, edges: Ints) -> Floats:
+def _level_means(times: Ints, levels: Ints, edges: Ints) -> Floats:
     """Mean over each interval of the step function that has these levels from these times on."""
-    return _interval_means(times, np.diff(levels, prepend=0), edges)
+    means = _StepMeans(1, edges)
+    means.add(0, times, np.diff(levels, prepend=0))
+    first: Floats = means.means()[0]
+    return first
 
 
-def _interval_means(times: Ints, steps: Ints | Floats, edges: Ints) -> Floats:
-    """Mean over each interval of the step function that changes by `steps` at sorted `times`.
+# Loss of capacity
 
-    Steps may come after the last edge, as of jobs that had not ended when a live run was stopped.
+
+def loss_of_capacity(
+    histories: Sequence[ClusterHistory], *, by_cluster: bool = False
+) -> float | None:
+    """In percent, for clusters for gangs as one system; None if there was no event.
+
+    GM Eq. 6: the sum over the intervals between events of idle nodes * length * delta, over all
+    nodes * the whole time, from the first event to the last. Delta is 1 if a gang that does not run
+    has no more tasks than nodes are idle, in any clusters: that it cannot run there is what
+    fragmentation means. Nodes that are reserved for a gang that migrates or was interrupted are
+    idle, too, and such a gang does not run: they are a cost of gangs.
+
+    Since a gang never spreads over clusters, the text also allows a delta for each cluster. With
+    `by_cluster`, idle nodes count only if a gang waits in the same cluster that fits on them.
+
+    A node that is down is not idle, and still a node of the system: it reduces the sum above, not
+    the one below. Its failure is no event that begins or ends the whole time.
     """
-    times = np.minimum(times, edges[-1])
-    levels = np.concatenate([[0], np.cumsum(steps)])
-    points = np.sort(np.concatenate([times, edges]))
-    level = levels[np.searchsorted(times, points[:-1], side="right")]
-    area = level * np.diff(points).astype(np.float64)
-    sums = np.add.reduceat(area, np.searchsorted(points, edges[:-1]))
-    means: Floats = sums / np.diff(edges)
-    return means
+    times = [one.levels.time_us for one in histories]
+    instants = np.unique(np.concatenate(times)) if times else np.empty(0, np.int64)
+    if len(instants) < 2:
+        return None
+    instants = _with_outages(histories, instants)
+    idle = np.stack([_idle(one, instants) for one in histories])
+    smallest = np.stack([_smallest(one, instants) for one in histories])
+    if not by_cluster:
+        idle, smallest = idle.sum(axis=0), smallest.min(axis=0)
+    lost = np.where(smallest <= idle, idle, 0).reshape(-1, len(instants)).sum(axis=0)
+    area = float((lost[:-1] * np.diff(instants).astype(np.float64)).sum())
+    processors = sum(one.processors for one in histories)
+    return 100.0 * area / (processors * float(instants[-1] - instants[0]))
+
+
+def lost_processors(history: ClusterHistory) -> tuple[Ints, Ints]:
+    """Times, and the processors that are idle from each on while a gang waits that fits on them."""
+    times = history.levels.time_us
+    if len(times):
+        times = _with_outages([history], times)
+    idle = _idle(history, times)
+    return times, np.where(_smallest(history, times) <= idle, idle, 0)
+
+
+def _with_outages(histories: Sequence[ClusterHistory], instants: Ints) -> Ints:
+    """The instants, and those between them at which processors go down or come up."""
+    for one in histories:
+        if one.levels.down_us is not None:
+            changes = one.levels.down_us
+            within = (changes > instants[0]) & (changes < instants[-1])
+            instants = np.union1d(instants, changes[within])
+    return instants
+
+
+def _idle(history: ClusterHistory, instants: Ints) -> Ints:
+    """Processors that are up and idle from each instant on."""
+    levels = history.levels
+    idle = history.processors - level(levels.time_us, levels.busy, instants, 0)
+    if levels.down_us is None or levels.down is None:
+        return idle
+    return idle - level(levels.down_us, levels.down, instants, 0)
+
+
+def _smallest(history: ClusterHistory, instants: Ints) -> Ints:
+    """The size of the smallest waiting gang; NEVER if none waits."""
+    sizes = history.levels.smallest
+    assert sizes is not None
+    waiting = np.where(sizes <= history.processors, sizes, NEVER)
+    return level(history.levels.time_us, waiting, instants, NEVER)
+
+
+def level(times: Ints, values: Ints, instants: Ints, before: int) -> Ints:
+    """The step function that has `values` from `times` on, and `before` before, at `instants`."""
+    steps = np.concatenate([[before], values])
+    found: Ints = steps[np.searchsorted(times, instants, side="right")]
+    return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grid.config.build import Grid
 from grid.model.cluster_facts import facts_of
-from grid.results.event_file import EventSpool
+from grid.results.events import EventSpool
 
 
 def spool_of(grid: Grid) -> EventSpool:

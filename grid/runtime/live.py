@@ -19,7 +19,7 @@ from grid.model.compiled import compile_kernels
 from grid.model.interventions import NO_WISHES, Wishes, lasting
 from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
-from grid.results.event_file import EventSpool
+from grid.results.events import EventSpool
 from grid.runtime.cluster import places, ray_cluster
 from grid.runtime.host import packages_of_policies
 from grid.runtime.journal import SUFFIX, Journal, journals_in

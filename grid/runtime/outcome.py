@@ -215,14 +215,14 @@ class RecordStore:
         )
 
     def take_events(self) -> list[bytes]:
-        """The events that came since the last call; see `grid.results.event_table`."""
+        """The events that came since the last call; see `grid.results.events`."""
         if self._events:
             self._pack_events()
         packed, self._packed, self.events_held = self._packed, [], 0
         return packed
 
     def _pack_events(self) -> None:
-        from grid.results.event_table import packed_events
+        from grid.results.events import packed_events
 
         self._packed.append(packed_events(self._events))
         self.events_held += len(self._events)

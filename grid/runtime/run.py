@@ -24,7 +24,7 @@ from grid.model.records import ClusterHistory, JobsLeft
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check
 from grid.results.machines import Directory, machine_cpus
-from grid.results.metric_parts import MoreColumns, add_figures, more_columns
+from grid.results.metric_plugins import MoreColumns, add_vo_metrics, more_columns
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.interventions import with_outages
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-    from grid.results.event_file import EventSpool
+    from grid.results.events import EventSpool
     from grid.runtime.live import LiveOutcome
 
 PLACEMENTS = ("vo", "cluster", "entity")
@@ -103,22 +103,14 @@ class Run:
         return self.jobs_table().to_pandas()
 
     def jobs_table(self) -> pa.Table:
-        """A row for each job, with the columns of `jobs.parquet` (`grid.results.job_columns`).
+        """A row for each job, with the columns of `jobs.parquet` (`grid.results.tables`).
 
         Times are seconds. Batsim's columns come first: `job_id`, `workload_name`,
         `submission_time`, `requested_number_of_resources`, `requested_time`, `success`, ...
         """
-        import pyarrow as pa
+        from grid.results.tables import job_table
 
-        from grid.results.files import number_columns
-        from grid.results.job_columns import batch_of, cpu_numbers, job_columns
-        from grid.results.machines import assign_cpus
-
-        rows = slice(0, len(self.results))
-        cpus = cpu_numbers(assign_cpus(self.results, self.directory), rows)
-        jobs = self.results.take(rows)
-        columns = job_columns(jobs, self.directory, self.name, cpus)
-        return pa.Table.from_batches([batch_of(columns | number_columns(self.more.job, rows))])
+        return job_table(self.results, self.directory, self.name, self.more.job)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +205,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
     job, vo, cluster = metrics_of(scenario)
     if vo:
-        add_figures(vo, run.metrics, run.measured.of(run.results), run.directory)
+        add_vo_metrics(vo, run.metrics, run.measured.of(run.results), run.directory)
     more = more_columns(job, cluster, run.results, run.directory)
     return _unless_stalled(replace(run, scenario=scenario, more=more))
 
@@ -376,7 +368,7 @@ def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[s
 def save(run: Run, folder: Path) -> None:
     """Write the run's folder, whole or not at all; its events once."""
     from grid.config.load import resolved_yaml
-    from grid.results.files import write_run
+    from grid.results.run_folder import write_run
 
     write_run(
         folder,

@@ -22,7 +22,7 @@ from grid.runtime.plan_time import plan_time
 from grid.runtime.schedulers import Schedulers
 
 if TYPE_CHECKING:
-    from grid.results.event_file import EventSpool
+    from grid.results.events import EventSpool
 
 EVENTS_AT_A_TIME = 20_000
 WATCHED_EVENTS = 2000

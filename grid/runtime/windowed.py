@@ -41,7 +41,7 @@ from grid.runtime.transport import (
 from grid.runtime.window import Played, dealt_anew
 
 if TYPE_CHECKING:
-    from grid.results.event_file import EventSpool
+    from grid.results.events import EventSpool
 
 ROUNDS_A_PAUSE = 5000
 SECONDS_A_PAUSE = 0.5

@@ -141,7 +141,7 @@ def test_a_run_that_cannot_be_written_says_so_in_a_line(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("grid.results.files.write_run", full)
+    monkeypatch.setattr("grid.results.run_folder.write_run", full)
     command = ["run", str(TWO_VOS), "--in-process", "--out", str(tmp_path / "run")]
     result = CliRunner().invoke(app, command)
     assert (result.exit_code, result.stdout) == (1, "")

@@ -97,7 +97,7 @@ def test_what_is_predicted_for_its_own_dealing_is_what_was_measured() -> None:
     }
     assert found["critical_path"] == pytest.approx(102)
     assert found["actors"]["1"] == {"busy": 100.0, "overhead": 2.0, "waiting": 1.0}
-    assert found["why"].startswith("it gains up to 3.8 times")
+    assert found["why"].startswith("speed-up of up to 3.8,")
 
 
 def test_one_process_predicts_nothing() -> None:
@@ -114,16 +114,16 @@ def run_of(of: VoCosts, rounds: int, step_s: float = 0.0) -> Measured:
     [
         (
             run_of(costs(*((w, v, 1.0 + 30 * (v == 3)) for w in range(9) for v in range(10))), 9),
-            "it gains at most 1.3 times: VO d alone has 78% of the work; share its",
+            "the speed-up limit is 1.3: VO d alone has 78% of the work;",
         ),
         (
             run_of(costs(*((w, v, 1e-5) for w in range(9) for v in range(10))), 9, 1e-4),
-            "it gains at most 0.5 times: a window has 100 us of work on average (9 windows), and "
-            "to tell the others takes 200 us; longer latencies",
+            "the speed-up limit is 0.5: a window has 100 us of work on average (9 windows), and "
+            "synchronization takes 200 us; longer latencies",
         ),
         (
             run_of(costs(*((w, w // 2 % 10, 1.0) for w in range(40))), 40),
-            "it gains at most 1.9 times: a window has 1000000 us of work on average (40 windows), "
+            "the speed-up limit is 1.9: a window has 1000000 us of work on average (40 windows), "
             "most of it in a few VOs",
         ),
     ],

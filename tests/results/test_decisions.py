@@ -1,4 +1,4 @@
-"""Figures of decisions, by hand."""
+"""Values of decisions, by hand."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import grid
 from grid.model.messages import ObservedState
 from grid.model.records import VoFigure
 from grid.protocol.counters import MOST_STATUSES, Counters, HerdCounter
-from grid.results.decisions import decision_figures, fixed_numbers, sums_of
+from grid.results.metrics import decision_metrics, fixed_numbers, sums_of
 
 SILENT = {"snapshot_period_s": None, "snapshot_load_limit": None, "snapshot_jobs_limit": None}
 
@@ -103,16 +103,15 @@ def test_one_vo_alone_decides_nothing_about_others() -> None:
 def test_sums_do_not_hang_on_the_order_of_what_was_counted() -> None:
     counted = [VoFigure(0, "age.sum", 0.1), VoFigure(1, "age.sum", 1e16), VoFigure(2, "age.sum", 3)]
     counted += [VoFigure(0, "herd.most", 3.0), VoFigure(1, "herd.most", 2.0)]
-    assert sums_of(counted, None) == sums_of(counted[::-1], None)
-    assert sums_of(counted, None)["herd.most"] == 3
-    assert sums_of(counted, 1)["herd.most"] == 2
+    assert sums_of(counted) == sums_of(counted[::-1])
+    assert sums_of(counted)["herd.most"] == 3
 
 
 def test_bytes_are_eight_for_each_number() -> None:
     assert fixed_numbers()["Probe"] == 1
     assert fixed_numbers()["SubmissionFail"] == 4  # The key of a job is two.
     sums = {"messages.Probe": 3, "messages.Snapshot": 2, "cells.Snapshot": 10}
-    found = decision_figures(sums, 4)
+    found = decision_metrics(sums, 4)
     assert found["message_bytes_a_job"] == 8 * (3 + 10) / 4
     assert found["messages_of_information_a_job"] == 5 / 4
 

@@ -10,7 +10,7 @@ import pytest
 from grid.model.job_results import JobResults, in_order
 from grid.results.checkers import check
 from grid.results.energy import cluster_energy, job_energy
-from grid.results.metrics import Figures, metrics
+from grid.results.metrics import Values, metrics
 from grid.results.series import series
 from grid.runtime.sequential import run_sequential
 from tests.config.grids import grid_of
@@ -20,7 +20,7 @@ WATTS = {"watts_idle": 10.0, "watts_busy": 100.0}
 NETWORK = {"latency_s": 1e-6, "local_latency_s": 1e-6}
 
 
-def played(*vos: dict[str, Any], **scenario: Any) -> tuple[JobResults, list[float], list[Figures]]:
+def played(*vos: dict[str, Any], **scenario: Any) -> tuple[JobResults, list[float], list[Values]]:
     """The jobs, the joules of each, and the figures of the grid and of its VOs.
 
     What every run must keep is looked at: joules of jobs, idle CPUs and series go together.
@@ -175,7 +175,7 @@ SWITCHED = {**WATTS, "switch_off": {"after_s": 5, "boot_s": 2, "watts_off": 1, "
 
 def switched(
     cpus: int, jobs: list[dict[str, Any]], pool: bool = False, **outage: float
-) -> tuple[JobResults, list[float], Figures]:
+) -> tuple[JobResults, list[float], Values]:
     """The jobs of one machine that is switched off, the joules of each, and all figures.
 
     They enter the cluster, so that messages take no time.

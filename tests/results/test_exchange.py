@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import grid
-from grid.results.metrics import figures_of, jain
+from grid.results.metrics import exchange_metrics, jain
 
 
 def test_who_worked_for_whom_by_hand() -> None:
     """VO 0 got 6 s of VO 1 and gave 2 s; VO 2 kept to itself, and VO 3 did nothing."""
     exchanged = np.array([[10.0, 6, 0, 0], [2, 4, 0, 0], [0, 0, 5, 0], [0, 0, 0, 0]])
-    each = [tuple(figures_of(exchanged, vo).values()) for vo in range(3)]
+    each = [tuple(exchange_metrics(exchanged, vo).values()) for vo in range(3)]
     assert each == [(2, 6, None), (6, 2, None), (0, 0, None)]
     # 16 s got for 12 s given, 6 for 10, and 5 for 5.
     shares = np.array([16 / 12, 6 / 10, 1])
-    whole = figures_of(exchanged, None)
+    whole = exchange_metrics(exchanged, None)
     assert whole["fairness_of_exchange"] == pytest.approx(shares.sum() ** 2 / 3 / (shares**2).sum())
     assert whole["work_by_others_cpu_s"] == 8
 

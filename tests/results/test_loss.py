@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.model.records import ClusterHistory, Levels
-from grid.results.loss import loss_of_capacity
-from grid.results.series import series
+from grid.results.series import loss_of_capacity, series
 from tests.results.results_tables import TWO_VOS, job, table
 
 
@@ -30,7 +29,7 @@ def test_idle_processors_are_lost_whatever_clusters_they_are_in() -> None:
     there = history(1, 5, (0, 3, 6), (4, 0, 6))
     assert loss_of_capacity([here]) == 0.0
     assert loss_of_capacity([here, there]) == pytest.approx(100 * 3 / 8)
-    assert loss_of_capacity([here, there], apart=True) == 0.0
+    assert loss_of_capacity([here, there], by_cluster=True) == 0.0
     assert loss_of_capacity([]) is None
 
 
@@ -59,7 +58,7 @@ def test_against_a_sum_over_every_moment(
     both = [history(0, 3, *clusters[0]), history(1, 3, *clusters[1])]
     for found, expected in (
         (loss_of_capacity(both), lost),
-        (loss_of_capacity(both, apart=True), apart),
+        (loss_of_capacity(both, by_cluster=True), apart),
     ):
         share = None if first == last else pytest.approx(100 * expected / (6 * (last - first)))
         assert found == share

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from grid.model.job_results import in_order
-from grid.results.metrics import Figures, metrics
+from grid.results.metrics import Values, metrics
 from grid.results.series import series
 from grid.runtime.sequential import run_sequential
 from tests.config.grids import grid_of
@@ -19,7 +19,7 @@ FROM_60_S = {"vo": "a", "cluster": "cluster", "machine": 0, "at_s": 60.0, "for_s
 
 def played(
     parts: int, cluster: dict[str, Any], jobs: list[dict[str, Any]], *outages: dict[str, Any]
-) -> tuple[Figures, list[float]]:
+) -> tuple[Values, list[float]]:
     """The figures, and the cluster's watts in so many parts of the time, all as long."""
     workload = {"entry_point": "cluster", "jobs": jobs}
     vo = {"name": "a", "clusters": [cluster], "workload": workload}

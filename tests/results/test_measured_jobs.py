@@ -1,4 +1,4 @@
-"""Figures of the jobs that were submitted in an interval, which leaves out the warm-up of a run."""
+"""Values of the jobs that were submitted in an interval, which leaves out the warm-up of a run."""
 
 from __future__ import annotations
 
@@ -89,9 +89,7 @@ def test_the_digest_and_the_files_have_all_jobs_and_the_line_says_which_are_meas
     mean = pc.mean(pc.cast(response, "float64")).as_py()
     assert run.metrics["grid"]["response_time_mean"] == pytest.approx(mean)
     assert run.metrics["grid"]["utilization"] == plain.metrics["grid"]["utilization"]
-    line = (
-        f"figures of jobs are of {len(chosen)} jobs, submitted from 1,500 s on and before 4,000 s"
-    )
+    line = f"metrics of jobs cover {len(chosen)} jobs, submitted from 1,500 s on and before 4,000 s"
     assert measured_line(run.manifest) == line
     save(run, tmp_path / "run")
     write_run_page(tmp_path / "run", tmp_path / "page.html")
@@ -131,7 +129,7 @@ def test_no_job_in_the_interval_means_figures_of_nothing() -> None:
     assert run.metrics["grid"]["jobs_submitted"] == 0
     assert run.metrics["grid"]["wait_mean"] is None
     assert measured_line(run.manifest) == (
-        "there are no figures of jobs: none was submitted from 1,000,000 s on"
+        "there are no metrics of jobs: none was submitted from 1,000,000 s on"
     )
 
 

@@ -21,6 +21,6 @@ def test_a_file_of_one_s_own_is_not_replaced_because_of_its_name(tmp_path: Path,
 
 def test_a_path_through_a_folder_that_is_not_there_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("all of it")
-    with pytest.raises(InputError, match="found a path through a folder that is not there"):
+    with pytest.raises(InputError, match="found a path through a folder that does not exist"):
         check_folder(tmp_path / "none" / "..")
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

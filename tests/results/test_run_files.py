@@ -19,12 +19,11 @@ import grid
 from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, JobRow
-from grid.results import files
-from grid.results.files import write_run
-from grid.results.job_columns import cpu_numbers
+from grid.results import tables as written
 from grid.results.machines import ClusterEntry, Directory, assign_cpus
 from grid.results.metrics import metrics
-from grid.results.run_folder import RUN_FILES, check_folder
+from grid.results.run_folder import RUN_FILES, check_folder, write_run
+from grid.results.tables import cpu_numbers
 from tests.results.results_tables import TWO_VOS, job, table, tables
 
 BATSIM_COLUMNS = [
@@ -211,7 +210,7 @@ def test_a_grid_of_one_vo_is_one_workload(tmp_path: Path) -> None:
 
 def test_batches_make_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = (write(tmp_path / "whole", ROWS) / "jobs.csv").read_bytes()
-    monkeypatch.setattr(files, "_BATCH", 2)
+    monkeypatch.setattr(written, "ROWS_A_BATCH", 2)
     assert (write(tmp_path / "batches", ROWS) / "jobs.csv").read_bytes() == whole
     assert pyarrow.parquet.read_table(tmp_path / "batches" / "jobs.parquet").num_rows == len(ROWS)
 

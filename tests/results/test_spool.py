@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from grid.config.load import load_scenario
 from grid.model.job_results import RESULT_COLUMNS, JobResults
 from grid.results.checkers import check, digest
-from grid.results.files import write_run
 from grid.results.machines import Directory
-from grid.results.metric_parts import add_figures
+from grid.results.metric_plugins import add_vo_metrics
 from grid.results.metrics import metrics
+from grid.results.run_folder import write_run
 from grid.results.series import series
 from grid.results.spool import ResultSpool, StoredResults
 from grid.runtime.outcome import RecordStore
@@ -132,7 +132,7 @@ def test_no_step_of_a_spooled_run_reads_the_whole_table_at_once(
     monkeypatch.setattr(StoredResults, "columns", columns)
     run = run_of(tmp_path, 30)
     write_run(tmp_path / "run", run.results, run.directory, run.metrics, "", {}, run.name)
-    add_figures({"mean_row": _mean_row}, run.metrics, run.results, run.directory)
+    add_vo_metrics({"mean_row": _mean_row}, run.metrics, run.results, run.directory)
     assert len(run.results) == 1200
     assert all(count <= 50 for count in rows)
 

@@ -19,7 +19,7 @@ from grid.model.errors import InputError
 from grid.model.event import MESSAGE
 from grid.model.job_results import in_order
 from grid.results.definitions import FILES, message_names
-from grid.results.event_reading import EventFile
+from grid.results.events import EventFile
 from grid.runtime.events import spool_of
 from grid.runtime.run import execute, save
 from grid.runtime.sequential import run_sequential

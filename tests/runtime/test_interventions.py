@@ -35,8 +35,7 @@ from grid.model.platform import MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.results.checkers import check
 from grid.results.definitions import FILES
-from grid.results.event_file import EventSpool
-from grid.results.event_reading import EventFile
+from grid.results.events import EventFile, EventSpool
 from grid.results.history import ClusterLog, job_story
 from grid.results.interventions import INTERVENTIONS_FILE, read_interventions, write_interventions
 from grid.results.run_folder import EVENTS_FILE

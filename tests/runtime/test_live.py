@@ -21,7 +21,7 @@ from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
 from grid.model.time import SECOND_US
 from grid.results.checkers import check
-from grid.results.run_folder import beside_a_whole_one
+from grid.results.run_folder import folder_for
 from grid.runtime.live import LiveOutcome, run_live
 from grid.runtime.live_actors import LiveFailed
 from grid.runtime.pace import Lateness, Pace, late_share, live_lines
@@ -169,7 +169,7 @@ class TestOnRay:
         assert 0 < unfinished == sum(grid_of("two").jobs_by_vo()) - ended
         assert f"the time was over, and {unfinished} jobs had not ended" in done.output
         # It does not take the place of a whole one, but of one that is not.
-        assert beside_a_whole_one(out, {"unfinished": 1}) == out
+        assert folder_for(out, {"unfinished": 1}) == out
         whole = manifest | {"live": manifest["live"] | {"unfinished": 0}}
         (out / "manifest.json").write_text(json.dumps(whole))
         done = CliRunner().invoke(app, [*command, "--out", str(out)])
@@ -178,7 +178,7 @@ class TestOnRay:
         beside = json.loads((tmp_path / "out-unfinished" / "manifest.json").read_text())
         assert beside["live"]["unfinished"] > 0
         assert f"results in {tmp_path}/out-unfinished" in done.output
-        assert beside_a_whole_one(out, {"unfinished": 0}) == beside_a_whole_one(out, None) == out
+        assert folder_for(out, {"unfinished": 0}) == folder_for(out, None) == out
 
     def test_an_interrupted_run_gives_what_there_is(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,8 +16,7 @@ from grid.lab.report.run_data import read_metrics
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import InputError, input_error
 from grid.model.time import SECOND_US
-from grid.results.belief_ages import belief_ages
-from grid.results.event_reading import EventFile
+from grid.results.events import EventFile
 from grid.results.run_folder import EVENTS_FILE
 
 ROWS_AT_A_TIME = 262_144
@@ -194,7 +193,7 @@ def counters(schedule: Schedule, folder: Path) -> Iterator[Counter]:
             yield Counter(vo, f"{name}: {title}", unit, times, levels.astype(np.float64))
     if not (folder / EVENTS_FILE).is_file():
         return
-    times, vos, ages = belief_ages(EventFile(folder), schedule.vos)
+    times, vos, ages = EventFile(folder).state_ages(schedule.vos)
     for vo in range(len(schedule.vos)):
         mine = vos == vo
         if mine.any():

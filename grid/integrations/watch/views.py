@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from grid.lab.report.run_data import RunData
-    from grid.results.belief_ages import BeliefAges
+    from grid.results.events import StateAges
 
 Answer = dict[str, Any]
 MAX_BARS = 1500
@@ -336,17 +336,13 @@ class Running(RunView):
         import pyarrow as pa
 
         from grid.lab.report.run_data import RunData
-        from grid.results.files import CPUS
-        from grid.results.job_columns import batch_of, cpu_numbers, job_columns
-        from grid.results.machines import assign_cpus
+        from grid.results.tables import CPUS, job_table
 
         count = sum(len(one.rows_on(cluster, since_s, until_s)) for one in self.tables())
         last = self._ended.some(lambda one: one.rows_on(cluster, since_s, until_s)[-MAX_BARS:])
         table = JobTable.of_results(last, len(self.vos))
         results = last.take(np.sort(table.rows_on(cluster, since_s, until_s)[-MAX_BARS:]))
-        directory, rows = self._beginning.directory, slice(0, len(results))
-        numbers = cpu_numbers(assign_cpus(results, directory), rows)
-        jobs = pa.Table.from_batches([batch_of(job_columns(results, directory, "", numbers))])
+        jobs = job_table(results, self._beginning.directory, "", {})
         pairs = [pair for pair in self.clusters for _ in range(2)]
         series = {"time_s": list(self.span) * len(self.clusters)}
         names = {"vo": [vo for vo, _ in pairs], "cluster": [name for _, name in pairs]}
@@ -390,7 +386,7 @@ class Replay(RunView):
 
     def __init__(self, folder: Path) -> None:
         from grid.lab.report.run_data import read_run
-        from grid.results.event_reading import EventFile
+        from grid.results.events import EventFile
         from grid.results.interventions import read_interventions
         from grid.results.run_folder import EVENTS_FILE
 
@@ -488,10 +484,9 @@ class Replay(RunView):
         }  # fmt: skip
 
     @cached_property
-    def _ages(self) -> BeliefAges | None:
-        from grid.results.belief_ages import belief_ages
+    def _ages(self) -> StateAges | None:
 
-        return None if self._events is None else belief_ages(self._events, self.vos)
+        return None if self._events is None else self._events.state_ages(self.vos)
 
     @cached_property
     def _times(self) -> Floats:

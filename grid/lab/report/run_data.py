@@ -21,7 +21,7 @@ from grid.lab.report.axes import time_unit
 from grid.lab.report.labels import shown
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import ErrorLine, InputError
-from grid.results.files import CPUS
+from grid.results.tables import CPUS
 
 EXPECTED = "a file of a run"
 MAX_BYTES = 1 << 26

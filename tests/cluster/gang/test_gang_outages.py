@@ -20,7 +20,7 @@ from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy
-from grid.results.loss import loss_of_capacity, lost_processors
+from grid.results.series import loss_of_capacity, lost_processors
 from grid.runtime.codec import decode, encode
 from tests.cluster.gang.gang_checks import check_cluster, reservations
 from tests.cluster.gang.gang_policies import afcfs

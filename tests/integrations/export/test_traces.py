@@ -29,7 +29,7 @@ from grid.integrations.export.perfetto import (
 )
 from grid.integrations.export.schedule import queue_levels, read_schedule, thinned
 from grid.integrations.export.tracks import lanes_of
-from grid.results.event_reading import EventFile
+from grid.results.events import EventFile
 from tests.integrations.export.runs import metrics, run_folder
 
 SEEDS = (3, 8)

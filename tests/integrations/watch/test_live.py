@@ -18,7 +18,7 @@ from grid.integrations.watch.views import Replay
 from grid.model.job import JobState
 from grid.model.time import SECOND_US
 from grid.results.checkers import check
-from grid.results.event_reading import EventFile
+from grid.results.events import EventFile
 from grid.results.history import ClusterLog, job_story
 from grid.results.interventions import read_interventions
 from grid.runtime.pace import Pace

@@ -10,8 +10,7 @@ from typing import Any
 from grid.config.build import Grid
 from grid.model.event import Event
 from grid.model.job_results import JobResults, in_order
-from grid.results.event_file import EventSpool
-from grid.results.event_reading import EventFile
+from grid.results.events import EventFile, EventSpool
 from grid.runtime.events import spool_of
 from grid.runtime.sequential import run_sequential
 from tests.config.grids import grid_of

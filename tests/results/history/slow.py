@@ -18,7 +18,7 @@ import pyarrow.parquet
 from grid.model.cluster_facts import ClusterFacts
 from grid.model.event import DECISION, Event
 from grid.model.job import JobKey
-from grid.results.event_reading import EventFile
+from grid.results.events import EventFile
 from grid.results.history import ClusterLog, WhyWaiting, job_story, why_waiting
 
 MOMENTS = 3

@@ -14,7 +14,7 @@ from grid.config.load import load_scenario
 from grid.model.cluster_facts import ClusterFacts
 from grid.model.event import DECISION, MESSAGE, Event
 from grid.model.time import NEVER
-from grid.results.event_reading import EventFile
+from grid.results.events import EventFile
 from grid.results.history import ClusterLog, why_waiting
 from grid.runtime.run import execute, save
 from tests.results.history.slow import looked_at, of_moment, of_reason, of_story
@@ -49,7 +49,7 @@ def events_of(*told: tuple[int, str, int, dict[str, Any]]) -> list[Event]:
     return [
         Event(
             time, "v/cluster/c", DECISION if word in ("start", "end") else MESSAGE, word,
-            vo="v", job=job, **{"cpus": 1, **more},
+            vo="v", job=job, **{"processors": 1, **more},
         )
         for time, word, job, more in told
     ]  # fmt: skip
@@ -58,7 +58,7 @@ def events_of(*told: tuple[int, str, int, dict[str, Any]]) -> list[Event]:
 def test_a_reason_that_is_wrong_is_found() -> None:
     facts = ClusterFacts("v", "c", "fcfs", (2,), (0.0,), (0,))
     events = events_of(
-        (0, "submit", 1, {"cpus": 2}), (1, "start", 1, {"machine": 0}),
+        (0, "submit", 1, {"processors": 2}), (1, "start", 1, {"machine": 0}),
         (2, "submit", 2, {}), (3, "submit", 3, {}),
     )  # fmt: skip
     why = why_waiting(("v", 3), ClusterLog(facts, events).at(5))

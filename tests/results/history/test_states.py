@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from grid.model.cluster_facts import ClusterFacts
 from grid.model.event import MESSAGE, Event
-from grid.results.history import ClusterLog, why_waiting
-from grid.results.history.cluster_log import Stay
+from grid.results.history import ClusterLog, Stay, why_waiting
 
 
 def state_of(running: list[Stay], waiting: list[Stay], **facts: object) -> ClusterLog:
@@ -48,7 +47,7 @@ def test_licenses_memory_and_machines_that_are_down() -> None:
     assert "ever" in never.sentences()[1]
 
 
-def test_a_machine_that_somebody_took_down_is_down_until_it_is_mended() -> None:
+def test_a_machine_that_somebody_took_down_is_down_until_it_is_repaired() -> None:
     facts = ClusterFacts("v", "c", "fcfs", (1,), (0.0,), (0,))
     came = Event(3, "v/cluster/c", MESSAGE, "run_job", vo="v", job=1, processors=1)
     taken = Event(5, "v/cluster/c", MESSAGE, "take_down", machine=0)
@@ -96,12 +95,12 @@ def test_those_who_came_before_are_not_said_to_start_before() -> None:
     for key, words in (
         (
             second.key,
-            "Job 1 of V came before it and waits, too; whose turn it is, policy easy decides.",
+            "Job 1 of V arrived before it and waits, too; policy easy decides on the order.",
         ),
         (
             third.key,
-            "Job 1 of V, job 2 of V came before it and wait, too; whose turn it "
-            "is, policy easy decides.",
+            "Job 1 of V, job 2 of V arrived before it and wait, too; policy easy decides on the "
+            "order.",
         ),
     ):
         why = why_waiting(key, log.at(5))

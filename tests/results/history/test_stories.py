@@ -16,9 +16,8 @@ from grid.model.cluster_facts import ClusterFacts
 from grid.model.event import DECISION, MESSAGE, Event
 from grid.model.job import JobKey
 from grid.model.time import SECOND_US
-from grid.results.event_reading import EventFile
-from grid.results.history import ClusterLog, job_story, whereabouts, why_waiting
-from grid.results.history.cluster_log import Stay
+from grid.results.events import EventFile
+from grid.results.history import ClusterLog, Stay, job_story, whereabouts, why_waiting
 from tests.results.history.random_runs import Told, random_grid, told
 
 RUNS, JOBS_A_RUN = 20, 10
@@ -241,11 +240,11 @@ def test_a_job_in_several_lines_is_said_to_stand_there() -> None:
     events = [ask(1, "south", True), ask(1, "west", True), ask(5, "west", False)]
     told = [line.text for line in job_story(key, events)]
     assert told == [
-        "north has it stand in line in south.",
-        "north has it stand in line in west.",
+        "north requests a queued reservation in south.",
+        "north requests a queued reservation in west.",
         "north calls west for a bid.",
     ]
-    lines = "It stands in line in south and west; the first that has 2 CPUs free runs it."
+    lines = "It has queued reservations in south and west; the first with 2 CPUs free runs it."
     assert whereabouts(key, events, 4) == lines
     assert whereabouts(key, events, 5) == "north waits for bids."
 
@@ -255,7 +254,7 @@ def test_a_job_that_is_held_back_for_those_who_go_first(tmp_path: Path) -> None:
     own = [{"run_s": 100, "cpus": 2}, {"submit_s": 50, "run_s": 100, "cpus": 2}]
     guests = [{"submit_s": 10, "run_s": 50, "cpus": 2}]
     for priority, word, where in (
-        ("local", "hold_back", "It waits at the Resource Manager of host until"),
+        ("local", "hold_back", "It waits in the admission queue of host until"),
         ("none", "run_job", "It waits in the queue of cluster cluster of host"),
     ):
         host = {"name": "host", "priority": priority, "clusters": [{"cpus": 2}]}
@@ -314,8 +313,7 @@ def test_a_story_says_how_often_the_job_was_stopped(tmp_path: Path) -> None:
     grid.run({"vos": vos, "faults": faults}, out=tmp_path / "run", events=True)
     mine = EventFile(tmp_path / "run").of_job(("a", 1))
     *_, last = job_story(("a", 1), mine)
-    said = "It ends: completed. On the way it was stopped 2 times and began again from nothing "
-    assert last.text == f"{said}2 times."
+    assert last.text == "It ends: completed. It was preempted 2 times and restarted 2 times."
     # Two entities that hear the same are one step.
     twice = Event(1, "a/dispatcher", MESSAGE, "run_job", vo="a", job=0, cluster="pool")
     assert (

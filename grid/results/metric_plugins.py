@@ -1,7 +1,7 @@
-"""Metrics that others plug in: of a job, of a VO, of a cluster over time.
+"""Metrics from plugins: of a job, of a VO, of a cluster over time.
 
-Each is a function of the table of jobs and the directory of the grid, with its settings by
-keyword. What it gives goes where the emulator's own figures are.
+Each is a function of the table of jobs and the directory of the grid, with its settings as keyword
+arguments. Its values are stored next to the emulator's own metrics.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from grid.results.metrics import Metrics
 from grid.results.series import edges_of
 
 Metric = Callable[..., Any]
-"""A metric: its answers have been looked at."""
+"""A metric whose return values are validated."""
 
 
 def _job_problem(column: Any, results: JobResults, _: Directory) -> str | None:
@@ -47,11 +47,11 @@ def _column_problem(column: Any, rows: int, of: str) -> str | None:
     if numbers.shape != (rows,):
         return f"gave an array of shape {numbers.shape}, {expected}"
     is_infinite = np.isinf(numbers).any()
-    return f"gave an infinite number, {expected} (NaN: it has none)" if is_infinite else None
+    return f"gave an infinite number, {expected} (NaN for no value)" if is_infinite else None
 
 
 def declared_bounds(metric: Any) -> tuple[float | None, float | None]:
-    """The least and the largest figure of a metric of a VO, by its `bounds`; None, there is none.
+    """Minimum and maximum of a metric of a VO, by its attribute `bounds`; None for no bound.
 
     Raises InvalidPlugin.
     """
@@ -59,30 +59,30 @@ def declared_bounds(metric: Any) -> tuple[float | None, float | None]:
     given = getattr(function, "bounds", (None, None))
     if isinstance(given, tuple | list) and len(given) == 2:
         least, most = given
-        right = all(one is None or _is_finite(one) for one in given)
-        if right and (least is None or most is None or least < most):
+        is_valid = all(one is None or _is_finite(one) for one in given)
+        if is_valid and (least is None or most is None or least < most):
             return least, most
-    expected = "a metric whose `bounds` are the least and the largest figure, None: there is none"
+    expected = "a metric whose `bounds` are its minimum and maximum, None for no bound"
     raise InvalidPlugin(f"bounds = {shorten(given)}", expected)
 
 
-def _is_finite(figure: Any) -> bool:
-    number = isinstance(figure, int | float | np.integer | np.floating)
-    return number and not isinstance(figure, bool) and math.isfinite(figure)
+def _is_finite(value: Any) -> bool:
+    number = isinstance(value, int | float | np.integer | np.floating)
+    return number and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _vo_calls(metric: Any) -> Mapping[str, Call]:
     least, most = declared_bounds(metric)
 
-    def problem(figure: Any, *_: object) -> str | None:
-        if figure is None:
+    def problem(value: Any, *_: object) -> str | None:
+        if value is None:
             return None
-        if not _is_finite(figure):
-            return f"gave {shorten(figure)}, expected a finite number or None"
-        if least is not None and figure < least:
-            return f"gave {figure:g}, expected at least {least:g}, by its bounds"
-        if most is not None and figure > most:
-            return f"gave {figure:g}, expected at most {most:g}, by its bounds"
+        if not _is_finite(value):
+            return f"gave {shorten(value)}, expected a finite number or None"
+        if least is not None and value < least:
+            return f"gave {value:g}, expected at least {least:g}, by its bounds"
+        if most is not None and value > most:
+            return f"gave {value:g}, expected at most {most:g}, by its bounds"
         return None
 
     return {"__call__": Call("its metric", ("results", "directory"), problem)}
@@ -91,7 +91,7 @@ def _vo_calls(metric: Any) -> Mapping[str, Call]:
 JOB_METRICS = function_kind(
     "job_metrics",
     "metric of a job",
-    "gives a number for each job, a column of jobs.csv and jobs.parquet",
+    "computes a number for each job, a column of jobs.csv and jobs.parquet",
     {},
     ("results", "directory"),
     _job_problem,
@@ -100,7 +100,7 @@ JOB_METRICS = function_kind(
 VO_METRICS = Kind(
     "vo_metrics",
     "metric of a VO",
-    "gives a figure of metrics.json for each VO and for the grid",
+    "computes a value of metrics.json for each VO and for the grid",
     {},
     _vo_calls,
     given=("results", "directory"),
@@ -109,7 +109,7 @@ VO_METRICS = Kind(
 CLUSTER_METRICS = function_kind(
     "cluster_metrics",
     "metric of a cluster over time",
-    "gives a column of series.parquet",
+    "computes a column of series.parquet",
     {},
     ("results", "directory", "cluster", "edges_us"),
     _cluster_problem,
@@ -119,7 +119,7 @@ CLUSTER_METRICS = function_kind(
 
 @dataclass(frozen=True)
 class MoreColumns:
-    """What metrics of jobs and clusters gave: columns of the table of jobs and of the series."""
+    """Columns from plugins, for the table of jobs and for the series."""
 
     job: Mapping[str, Floats] = field(default_factory=dict)
     cluster: Mapping[str, Floats] = field(default_factory=dict)
@@ -136,29 +136,29 @@ def more_columns(
         return MoreColumns()
     results, edges = results.to_read(), edges_of(results)
     edges.flags.writeable = False
-    numbers = range(len(directory.clusters))
+    clusters = range(len(directory.clusters))
     return MoreColumns(
         {name: np.asarray(metric(results, directory), float) for name, metric in job.items()},
         {
             name: np.concatenate(
-                [metric(results, directory, one, edges) for one in numbers], dtype=float
+                [metric(results, directory, one, edges) for one in clusters], dtype=float
             )
             for name, metric in cluster.items()
         },
     )
 
 
-def add_figures(
-    vo: Mapping[str, Metric], figures: Metrics, results: JobResults, directory: Directory
+def add_vo_metrics(
+    vo: Mapping[str, Metric], metrics: Metrics, results: JobResults, directory: Directory
 ) -> None:
-    """Add what metrics of VOs give to `figures`, of each VO's jobs and of all."""
+    """Add the values of metrics of VOs to `metrics`, for each VO's jobs and for all."""
     results = results.to_read()
     for name, metric in vo.items():
-        figures["grid"][name] = _number(metric(results, directory))
+        metrics["grid"][name] = _number(metric(results, directory))
         for position, own in enumerate(directory.vos):
             jobs = results.take(results.vo == position).to_read()
-            figures["vos"][own][name] = _number(metric(jobs, directory))
+            metrics["vos"][own][name] = _number(metric(jobs, directory))
 
 
-def _number(figure: Any) -> float | None:
-    return None if figure is None else float(figure)
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)

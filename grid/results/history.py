@@ -1,0 +1,459 @@
+"""History of one job, and why it waits: pure functions of the events of a run.
+
+Events are `grid.model.event.Event`, in the order of the run; those about other jobs are ignored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import groupby
+from math import ceil
+
+from grid.model.cluster_facts import ClusterFacts
+from grid.model.event import Event
+from grid.model.job import JobKey
+from grid.model.time import NEVER, SECOND_US, Time
+
+NOT_KEPT = (
+    "This run ended before all its jobs had: its events do not show which of the others were "
+    "running, and therefore not what a job waited for."
+)
+NAMED = 3
+"""Jobs that are named; the others are counted."""
+
+_QUEUED = "It waits in the queue of {place}."
+_HELD = "It waits in the admission queue of {vo} until enough CPUs are free for it."
+_TEXTS = {
+    "submit": ("It arrives at {vo} from its user and requests {request}.", _QUEUED),
+    "submit_job": (
+        "It arrives at {vo} from its user and requests {request}.",
+        "{vo} queries the known state of resources.",
+    ),
+    "ask": ("{vo} calls {to_vo} for a bid.", "{vo} waits for bids."),
+    "ask and wait": ("{vo} requests a queued reservation in {to_vo}.", ""),
+    "bid": ("{vo} receives from {peer}: {state}.", ""),
+    "choose": (
+        "{vo} selects its own {resource}{view}{queue}.",
+        "It is sent to the Resource Manager of {vo}.",
+    ),
+    "forward": (
+        "{vo} forwards it to {resource} of {to_vo}{view}.",
+        "It is on its way from {vo} to {to_vo}.",
+    ),
+    "forward_job": (
+        "It arrives at {vo}, after {hops}.",
+        "{vo} checks whether the resource is still free.",
+    ),
+    "admit": (
+        "{vo} assigns it {resource}, with {free} after that.",
+        "It is assigned in {vo}, and not yet in its cluster.",
+    ),
+    "hold_back": (_HELD, _HELD),
+    "refuse": (
+        "{vo} refuses it: {resource} has {free}.",
+        "{vo} selects another resource.",
+    ),
+    "not_admit": ("{vo} does not admit it.", ""),
+    "send_back": ("{vo} returns it to {peer}.", "It is on its way back to {peer}."),
+    "return_job": ("It is back in {vo}.", "{vo} selects another resource."),
+    "admission_queue_update": ("It leaves the admission queue.", ""),
+    "admission_queue_update and wait": ("It waits in the admission queue.", ""),
+    "withdraw_reply": ("{vo} withdraws it from its admission queue: {state}.", ""),
+    "give_up": ("{vo} finds no resource for it: {state}.{most_free}", "It has ended: {state}."),
+    "run_job": ("It arrives at {place}.", _QUEUED),
+    "move_gang": ("It moves to {place}.", _QUEUED),
+    "start": ("It starts in {place}.", "It runs in {place}."),
+    "end": ("It ends: {state}.{stops}", "It has ended: {state}."),
+    "job_done": ("{vo} is notified of its end in {peer}: {state}.", ""),
+}
+"""By event: its step in the history of a job, and what the job does or waits for after it.
+
+Empty if it changes nothing. Fields are those of `_fields`."""
+
+_ARRIVALS = ("submit", "run_job", "move_gang")
+"""Events with which a job arrives at a cluster."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One step in the history of a job: when, the event, and a sentence."""
+
+    time_us: Time
+    event: Event
+    text: str
+
+
+def job_story(key: JobKey, events: Iterable[Event]) -> list[Line]:
+    """The steps of that job, in the order of `events`; empty if no event is about it."""
+    lines = []
+    for event in events_of(key, events):
+        text = _texts(event)[0]
+        if text:
+            lines.append(Line(event.time_us, event, text.format_map(_fields(event))))
+    # A Grid Dispatcher and the cluster receive the same, one after the other.
+    return [next(same) for _, same in groupby(lines, lambda line: line.text)]
+
+
+def events_of(key: JobKey, events: Iterable[Event]) -> Iterator[Event]:
+    """The events about the job, including calls for bids on its behalf."""
+    calls: set[str] = set()
+    for event in events:
+        if (event.vo, event.job) == key:
+            if event.call is not None:
+                calls.add(event.call)
+            yield event
+        elif event.job is None and event.call in calls:
+            yield event
+
+
+def whereabouts(key: JobKey, events: Iterable[Event], time_us: Time) -> str:
+    """What the job does or waits for at that time; empty before it is submitted."""
+    now = ""
+    queues: list[str] = []
+    for event in events_of(key, events):
+        if event.time_us > time_us:
+            break
+        if event.event == "ask" and event.waits:
+            queues.append(event.to_vo or "")
+            first = f"the first with {_cpus(event.processors or 1)} free runs it"
+            now = f"It has queued reservations in {_listed(queues)}; {first}."
+        elif text := _texts(event)[1]:
+            now, queues = text.format_map(_fields(event)), []
+    return now
+
+
+def _texts(event: Event) -> tuple[str, str]:
+    waiting = _TEXTS.get(f"{event.event} and wait") if event.waits else None
+    return waiting or _TEXTS.get(event.event, ("", ""))
+
+
+def _fields(event: Event) -> dict[str, str]:
+    vo = event.entity.partition("/")[0]
+    wanted = _cpus(event.processors or 1)
+    memory = f" and {event.ram_mb:g} MB of memory" if event.ram_mb else ""
+    estimate = "" if event.estimate_us is None else f" for {event.estimate_us / SECOND_US:.6g} s"
+    machine = "" if event.machine is None else f", machine {event.machine}"
+    cluster = event.cluster or event.entity.rpartition("/")[2]
+    stops = ((event.preemptions, "preempted"), (event.restarts, "restarted"))
+    counted = [f"{what} {'once' if n == 1 else f'{n:,} times'}" for n, what in stops if n]
+    return {
+        "vo": vo,
+        "peer": (event.peer or "").partition("/")[0],
+        "to_vo": event.to_vo or "",
+        "state": event.state or "",
+        "hops": "1 hop" if event.hops == 1 else f"{event.hops} hops",
+        "request": f"{wanted}{memory}{estimate}",
+        "resource": "" if event.resource is None else f"resource {event.resource}",
+        "place": f"cluster {cluster} of {vo}{machine}",
+        "queue": ", where it queues" if event.waits else "",
+        "free": _free(event.free_cpus or 0.0),
+        "view": _view(event),
+        "most_free": _most_free(event),
+        "stops": f" It was {_listed(counted)}." if counted else "",
+    }
+
+
+def _view(event: Event) -> str:
+    """The known state of the chosen resource, and its age."""
+    if event.free_cpus is None:
+        return ", whose state is unknown" if event.event == "choose" else ""
+    found = f" with {_free(event.free_cpus)}"
+    return f"{found}, as of {event.age_us / SECOND_US:.6g} s ago" if event.age_us else found
+
+
+def _free(cpus: float) -> str:
+    return f"{_cpus(cpus)} free" if cpus >= 0 else f"{_cpus(-cpus)} over-committed"
+
+
+def _most_free(event: Event) -> str:
+    """The maximum of known free CPUs when a job was given up."""
+    if event.free_cpus is None:
+        return ""
+    if event.free_cpus <= 0:
+        return " In its view no CPU was free."
+    if event.free_cpus < (event.processors or 1):
+        return f" In its view at most {_cpus(event.free_cpus)} were free."
+    return (
+        f" In its view {_cpus(event.free_cpus)} were free, but on resources that do not fit or "
+        "that the job may not use."
+    )
+
+
+def _cpus(count: float) -> str:
+    return f"{count:g} CPU" if count == 1 else f"{count:g} CPUs"
+
+
+def _listed(things: list[str]) -> str:
+    """a, b and c."""
+    *most, last = things
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+# Clusters
+
+
+@dataclass(slots=True)
+class Stay:
+    """A job in a cluster: arrived, started, and ended or moved to another cluster; NEVER: not yet.
+
+    It may be bound to the machine `bound` (-1: any), and ran on `machine`.
+    """
+
+    key: JobKey
+    came_us: Time
+    processors: int
+    ram_mb: float
+    licenses: int
+    bound: int = -1
+    machine: int = -1
+    start_us: Time = NEVER
+    end_us: Time = NEVER
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterState:
+    """A cluster at one time: its running and its waiting jobs, in order of arrival."""
+
+    facts: ClusterFacts
+    time_us: Time
+    running: tuple[Stay, ...]
+    waiting: tuple[Stay, ...]
+
+    def is_down(self, machine: int) -> bool:
+        """Whether that machine is down; in a cluster for gangs, all CPUs count as one machine."""
+        return not self.facts.gangs and machine in self._down()
+
+    def cpus_down(self) -> int:
+        """CPUs that are down, in a cluster for gangs."""
+        return sum(self.facts.cpus_of[machine] for machine in self._down() if self.facts.gangs)
+
+    def _down(self) -> set[int]:
+        outages = self.facts.outages
+        return {machine for machine, start, end in outages if start <= self.time_us < end}
+
+
+class ClusterLog:
+    """The jobs of the cluster of these `facts`, from its `events` in the order of the run.
+
+    Events do not show when a job was preempted: it counts as running from its first start to its
+    end. A gang that moves to another cluster counts here until it arrives there. Machines that an
+    intervention took down are among the outages of the log's own `facts`.
+    """
+
+    def __init__(self, facts: ClusterFacts, events: Iterable[Event]) -> None:
+        self.stays: dict[JobKey, Stay] = {}
+        """The last stay of each job."""
+        self._earlier: list[Stay] = []
+        down: list[tuple[int, Time, Time]] = []
+        for event in events:
+            key = (event.vo or "", event.job or 0)
+            if event.entity != facts.entity:
+                if event.event == "move_gang" and event.peer == facts.entity and key in self.stays:
+                    self.stays[key].end_us = min(self.stays[key].end_us, event.time_us)
+            elif event.vo is not None and event.job is not None:
+                self._add(key, event)
+            elif event.event == "take_down" and event.machine is not None:
+                down.append((event.machine, event.time_us, NEVER))
+            elif event.event == "repair":
+                down = [(machine, start, min(end, event.time_us)) for machine, start, end in down]
+        self.facts = replace(facts, outages=(*facts.outages, *down))
+
+    def _add(self, key: JobKey, event: Event) -> None:
+        stay = self.stays.get(key)
+        if event.event in _ARRIVALS:
+            if stay is not None:
+                self._earlier.append(self.stays.pop(key))
+            self.stays[key] = Stay(
+                key,
+                event.time_us,
+                event.processors or 1,
+                event.ram_mb or 0.0,
+                event.licenses or 0,
+                -1 if event.machine is None else event.machine,
+            )
+        elif stay is not None and event.event == "start":
+            stay.start_us = event.time_us
+            stay.machine = stay.machine if event.machine is None else event.machine
+        elif stay is not None and event.event == "end":
+            stay.end_us = event.time_us
+
+    def at(self, time_us: Time, still_waiting: JobKey | None = None) -> ClusterState:
+        """The cluster after all events of that time.
+
+        The job `still_waiting` counts as not started, even if it started at that time.
+        """
+        stays = sorted((*self._earlier, *self.stays.values()), key=lambda one: one.came_us)
+        here = [one for one in stays if one.came_us <= time_us < one.end_us]
+        waits = [one.start_us > time_us or one.key == still_waiting for one in here]
+        running = tuple(one for one, is_waiting in zip(here, waits, strict=True) if not is_waiting)
+        waiting = tuple(one for one, is_waiting in zip(here, waits, strict=True) if is_waiting)
+        return ClusterState(self.facts, time_us, running, waiting)
+
+
+# Why a job waits
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """Something that the job needs and that is not free: `cpus`, `memory_mb`, `license NAME`,
+    `machine` (down), or `cpus_up` (CPUs of a cluster for gangs that are up)."""
+
+    what: str
+    needed: float
+    free: float
+
+
+@dataclass(frozen=True, slots=True)
+class WhyWaiting:
+    """Why a job waits at a time.
+
+    `machine` comes closest to what it needs; -1 if no machine of the cluster can ever run it. The
+    machine `lacks` something, or nothing: then the policy's order or a reservation keeps the job
+    waiting. `holders` run on that machine, by start; none while it is down. `ahead` arrived before
+    the job and wait, too: many policies do not start jobs in that order. If the cluster runs
+    `gangs`, it counts as one machine.
+    """
+
+    key: JobKey
+    time_us: Time
+    policy: str
+    processors: int
+    ram_mb: float
+    licenses: tuple[str, ...]
+    machine: int
+    lacks: tuple[Lack, ...]
+    holders: tuple[JobKey, ...]
+    ahead: tuple[JobKey, ...]
+    gangs: bool = False
+
+    def sentences(self) -> list[str]:
+        """The reasons as text."""
+        place = "The cluster" if self.gangs else f"Machine {self.machine}"
+        needs = [_cpus(self.processors), *(f"license {name}" for name in self.licenses)]
+        if self.ram_mb:
+            needs.insert(1, f"{self.ram_mb:g} MB of memory")
+        where = "in the cluster" if self.gangs else "on one machine"
+        lines = [f"It needs {_listed(needs)} {where}."]
+        if self.machine < 0:
+            lines.append("No machine of the cluster can ever run it.")
+        elif self.lacks:
+            closest = place if self.gangs else f"{place}, which comes closest,"
+            lines += [_sentence(one, self.machine, closest) for one in self.lacks]
+            if self.holders:
+                runs = "runs" if len(self.holders) == 1 else "run"
+                lines.append(f"There {runs} {_named(self.holders)}.")
+        else:
+            other = "has not reached this job yet" if self.ahead else "plans at another time"
+            first = "" if self.ahead else ", and no waiting job arrived before it"
+            lines.append(
+                f"{place} has all of that free{first}: policy {self.policy} reserves it for "
+                f"others, or {other}."
+            )
+        if self.ahead:
+            wait = "waits" if len(self.ahead) == 1 else "wait"
+            named = _named(self.ahead)
+            lines.append(
+                f"{named[:1].upper()}{named[1:]} arrived before it and {wait}, too; policy "
+                f"{self.policy} decides on the order."
+            )
+        return lines
+
+
+def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
+    """Why the job waits in that cluster; None if it does not.
+
+    Of several machines that can run it: the one that lacks the fewest CPUs, then the least memory,
+    then the first.
+    """
+    places = [place for place, one in enumerate(state.waiting) if one.key == key]
+    if not places:
+        return None
+    job, facts = state.waiting[places[0]], state.facts
+    bound = range(len(facts.cpus)) if job.bound < 0 else (job.bound,)
+    able = [machine for machine in bound if _fits(job, facts, machine)]
+    lacks = {machine: _lacks(job, state, machine) for machine in able}
+    closest = min(lacks, key=lambda machine: _distance(lacks[machine]), default=-1)
+    holders = [one for one in state.running if facts.gangs or one.machine == closest]
+    if state.is_down(closest) or state.cpus_down():
+        # Events do not show which gangs ran on the CPUs that are down.
+        holders = []
+    return WhyWaiting(
+        key,
+        state.time_us,
+        facts.policy,
+        job.processors,
+        0.0 if facts.gangs else job.ram_mb,
+        tuple(name for bit, (name, _) in enumerate(facts.licenses) if job.licenses >> bit & 1),
+        closest,
+        lacks.get(closest, ()),
+        tuple(one.key for one in sorted(holders, key=lambda one: one.start_us)),
+        tuple(one.key for one in state.waiting[: places[0]]),
+        facts.gangs,
+    )
+
+
+def _fits(job: Stay, facts: ClusterFacts, machine: int) -> bool:
+    """Whether the machine can run the job when nothing else runs."""
+    if job.processors > facts.cpus[machine] or facts.gangs:
+        return job.processors <= facts.cpus[machine]
+    memory = facts.ram_mb[machine] == 0 or job.ram_mb <= facts.ram_mb[machine]
+    return memory and job.licenses & ~facts.machine_licenses[machine] == 0
+
+
+def _distance(lacks: tuple[Lack, ...]) -> tuple[float, ...]:
+    amounts = {one.what: one.needed - one.free for one in lacks}
+    others = len([what for what in amounts if what not in ("cpus", "memory_mb")])
+    return (others, amounts.get("cpus", 0.0), amounts.get("memory_mb", 0.0))
+
+
+def _lacks(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:
+    facts = state.facts
+    if down := state.cpus_down():
+        return (Lack("cpus_up", facts.cpus[machine], facts.cpus[machine] - down),)
+    if state.is_down(machine):
+        return (Lack("machine", 1, 0), *_missing_licenses(job, state, machine))
+    here = [one for one in state.running if facts.gangs or one.machine == machine]
+    found = []
+    busy = sum(one.processors for one in here)
+    if facts.one_job_a_machine and here:
+        busy = facts.cpus[machine]
+    free = max(0, facts.cpus[machine] - busy)
+    if free < job.processors:
+        found.append(Lack("cpus", job.processors, free))
+    if job.ram_mb and not facts.gangs and facts.ram_mb[machine]:
+        free_mb = _kilobytes(facts.ram_mb[machine]) - sum(_kilobytes(one.ram_mb) for one in here)
+        if free_mb < _kilobytes(job.ram_mb):
+            found.append(Lack("memory_mb", job.ram_mb, max(0.0, free_mb)))
+    return (*found, *_missing_licenses(job, state, machine))
+
+
+def _missing_licenses(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:
+    """Licenses without a free copy; jobs on one machine share its copy."""
+    found = []
+    for number, (name, copies) in enumerate(state.facts.licenses):
+        if job.licenses >> number & 1:
+            users = {one.machine for one in state.running if one.licenses >> number & 1}
+            if machine not in users and len(users) >= copies:
+                found.append(Lack(f"license {name}", 1, 0))
+    return tuple(found)
+
+
+def _kilobytes(megabytes: float) -> float:
+    """Megabytes, rounded up to a kilobyte as clusters do."""
+    return ceil(megabytes * 1024) / 1024
+
+
+def _named(jobs: tuple[JobKey, ...]) -> str:
+    """The first of the jobs by name, and how many more there are."""
+    named = ", ".join(f"job {number} of {vo}" for vo, number in jobs[:NAMED])
+    return f"{named} and {len(jobs) - NAMED} more" if len(jobs) > NAMED else named
+
+
+def _sentence(lack: Lack, machine: int, closest: str) -> str:
+    return {
+        "machine": f"{closest} is down.",
+        "cpus_up": f"Of its {lack.needed:g} CPUs, {lack.free:g} are up.",
+        "cpus": f"{closest} has {_cpus(lack.free)} free.",
+        "memory_mb": f"It needs {lack.needed:g} MB; machine {machine} has {lack.free:g} MB free.",
+    }.get(lack.what, f"No copy of {lack.what} is free.")
