@@ -110,7 +110,7 @@ def verdicts() -> list[str]:
     return [
         "## What we find\n",
         "`grid reproduce` runs it again; see [how a verdict is reached]"
-        "(explanation/papers-and-claims.md). A claim has the verdict of its first "
+        "(explanation/papers.md). A claim has the verdict of its first "
         "sentence under the main reading; the page of a "
         "paper has all its sentences and what turns a verdict.\n",
         f"| claim{rows}",

@@ -1,4 +1,4 @@
-"""What parts are given and what they answer, field by field, for the reference."""
+"""Inputs and outputs of plugins, field by field, for the reference."""
 
 from __future__ import annotations
 
@@ -20,38 +20,38 @@ from grid.protocol.forwarding import Ask, Award, Destination, Question
 from grid.protocol.selection import Choice
 from grid.results.machines import ClusterEntry, Directory
 
-LEAD = """A [rule of forwarding](../tutorials/own-parts.md#a-rule-of-forwarding) is a function of a
-`Question`, a [selection](../tutorials/own-parts.md#a-selection) chooses for a `Job` among the rows
-of a `ResourceTable`, a rule of admission is a function of a `Request`. Names that end in `_us` are
-in microseconds: points in time since the beginning of virtual time, or durations; so is `now`. VOs
-and resources are numbers, in the order of the scenario. Parts read what they are given, and change
-none of it. A [local policy](../tutorials/own-parts.md#a-local-policy) is a class as `Policy` says:
-it is given a `ClusterView` and makes a `Plan`. A [metric](../tutorials/own-parts.md#a-metric) is
-given `JobResults` and the `Directory` of the grid; one of a cluster over time also the number of
-the cluster and the edges of the intervals."""
+LEAD = """A [forwarding policy](../tutorials/own-plugin.md#a-forwarding-policy) is a function of a
+`Question`, a [selection](../tutorials/own-plugin.md#a-selection) chooses for a `Job` among the
+rows of a `ResourceTable`, an admission policy is a function of a `Request`. Names that end in
+`_us` are in microseconds of virtual time, and so is `now`. VOs and resources are numbers, in the
+order of the scenario. Plugins must not change their inputs. A [local
+policy](../tutorials/own-plugin.md#a-local-policy) is a class with the methods of `Policy`: it
+gets a `ClusterView` and returns a `Plan`. A [metric](../tutorials/own-plugin.md#metrics) gets
+`JobResults` and the `Directory` of the grid; a metric of a cluster over time also gets the number
+of the cluster and the edges of the intervals."""
 
 _OF_JOBS = {
-    "number": "Its number; with `vo` it names the job.",
+    "number": "Its number within the VO.",
     "vo": "Name of the VO of its user.",
-    "user": "Number of the user within the VO; -1: no user is named.",
+    "user": "Number of the user within the VO; -1 if unknown.",
     "submit_us": "When the user submitted it.",
-    "cpus": "CPUs that it holds from start to end.",
-    "estimate_us": "How long the user says that it runs, on a CPU of `reference_mips`. A local "
-    "policy sees what `estimates` of its cluster tells it.",
-    "run_us": "How long it truly runs there. A fair rule or selection does not look at it.",
-    "deadline_us": "When it should have ended; a time that no run reaches if it has no deadline.",
+    "processors": "CPUs that it holds from start to end.",
+    "estimate_us": "Estimated run time on a CPU of `reference_mips`. A local policy sees it as "
+    "`estimates` of its cluster defines.",
+    "run_us": "Actual run time there. Plugins should not use it.",
+    "deadline_us": "Deadline; a time that no run reaches if there is none.",
     "reference_mips": "Speed of the CPU that `estimate_us` and `run_us` are for, in MIPS.",
     "licenses": "Bit mask of the licenses that it needs.",
     "input_mb": "Input that travels with it from VO to VO, in MB.",
     "ram_mb": "Memory of its machine that it holds, in MB.",
-    "checkpointable": "Whether it keeps what it has done when it goes on on another machine.",
-    "power": "Factor of the watts that a busy CPU draws.",
-    "requirements": "What the user asks of the resource, each with its options and utilities.",
+    "checkpointable": "Whether it keeps completed work on another machine.",
+    "power": "Factor of the power of a busy CPU.",
+    "requirements": "Requirements with their options and utilities.",
 }
 
 _OF_RESULTS = {
     name: _OF_JOBS[name] for name in ("user", "submit_us", "processors", "estimate_us", "power")
-} | {"deadline_us": "When it should have ended; NEVER of `grid.model.time`: it has no deadline."}
+} | {"deadline_us": "Deadline; NEVER of `grid.model.time` if there is none."}
 
 _OF_WAITING_JOBS = _OF_RESULTS | {
     name: _OF_JOBS[name]
@@ -62,158 +62,157 @@ METHODS: Mapping[Any, tuple[str, ...]] = {
     Policy: ("plan",),
     ClusterView: ("fits", "fastest", "take", "give_back"),
 }
-"""What is called on them, or is to be written; the sentences are their docstrings."""
+"""Methods that are listed, with their docstrings."""
 
 INPUTS: Mapping[Any, Mapping[str, str]] = {
     Question: {
-        "job": "The job that is to be placed, a `Job`.",
-        "choice": "What the selection of this VO takes for the best, a `Choice`.",
-        "table": "What this VO knows of the resources of the grid, a `ResourceTable`.",
-        "vo": "Number of the VO whose Local Scheduler asks.",
+        "job": "The job to place, a `Job`.",
+        "choice": "The best resources by the selection of this VO, a `Choice`.",
+        "table": "Known resources of the grid, a `ResourceTable`.",
+        "vo": "Number of the VO of this Local Scheduler.",
         "origin": "Number of the VO where the user submitted the job.",
-        "ttl": "How many more times the job may be forwarded.",
-        "hops": "How often it was sent from one VO to another.",
-        "own_only": "Whether it has to stay in this VO.",
+        "ttl": "Remaining TTL.",
+        "hops": "Number of times that it was forwarded.",
+        "own_only": "Whether it must stay in this VO.",
         "now": "Virtual time, in microseconds.",
-        "barred": "Numbers of the VOs where it may not go: those that did not admit it and, where "
-        "the protocol avoids loops, those that it left. `table` knows nothing of their resources.",
+        "barred": "Numbers of the VOs where it may not go: those that did not admit it and, with "
+        "`avoid_loops`, those that it left. `table` has no resources of them.",
         "distances": "Latencies and bandwidth from this VO to others, a `Distances`.",
         "selection": "The selection of this VO. `question.utilities()` gives the utility of each "
         "resource, `question.local_choice()` which of the VO's own are best.",
-        "rng": "The random stream of this Local Scheduler, a NumPy `Generator`: all chance.",
-        "asked": "After an `Ask`: numbers of the VOs that were called about this job so far.",
-        "bids": "After an `Ask`: the answers, each a `Bid`, in the order in which they came.",
-        "pending": "After an `Ask`: how many calls may still be answered.",
+        "rng": "The random stream of this Local Scheduler, a NumPy `Generator`.",
+        "asked": "After an `Ask`: numbers of the VOs that were called for this job.",
+        "bids": "After an `Ask`: the answers, each a `Bid`, in order of arrival.",
+        "pending": "After an `Ask`: number of calls without an answer.",
     },
     Choice: {
-        "free": "Row of the best resource that is free as far as is known; -1: there is none.",
-        "anywhere": "Row of the best resource, free or not; -1: none will do.",
-        "own": "Row of the best of the VO's own, free or not; -1: none will do.",
-        "others": "Row of the best of other VOs, free or not; -1: none will do.",
+        "free": "Row of the best resource that is free by known state; -1 if none.",
+        "anywhere": "Row of the best resource, free or not; -1 if none is eligible.",
+        "own": "Row of the best of the VO's own, free or not; -1 if none is eligible.",
+        "others": "Row of the best of other VOs, free or not; -1 if none is eligible.",
     },
     Destination: {
-        "row": "Row of `table` that gets the job; -1: none, and the job ends here.",
-        "wait": "Whether it queues there if the resource is busy. If not, it is looked at anew.",
-        "late": "Whether a job that queues at home can still be given to a VO that asks for work.",
+        "row": "Row of `table` for the job; -1 ends the job.",
+        "wait": "Whether it queues there if busy; otherwise the decision is repeated.",
+        "late": "Whether a locally queued job can still be pulled by another VO.",
     },
     Ask: {
-        "vos": "Numbers of the VOs that are called for bids; the own one may be among them.",
-        "wait_us": "How long to wait for answers; None: until all are there.",
-        "enough": "It is over, too, when so many of them have something free; 0: that does not "
-        "count.",
-        "lease_us": "For how long who can holds a place for the job; 0: nobody does.",
-        "queue": "Whether the others put the job in a queue, and answer when its turn has come.",
+        "vos": "Numbers of the VOs to call for bids, possibly including the own one.",
+        "wait_us": "Time to wait for answers; None: until all have arrived.",
+        "enough": "Number of bids with a free resource that ends the call; 0: no limit.",
+        "lease_us": "Duration of the reservation by each bidder; 0: none.",
+        "queue": "Whether bidders queue the request, and answer when it reaches the head.",
     },
-    Award: {"bid": "Place in `question.bids` of the bid that gets the job, from 0."},
+    Award: {"bid": "Index in `question.bids` of the bid that gets the job."},
     Bid: {
-        "call": "The call that it answers.",
+        "call": "Number of the call.",
         "vo": "Number of the VO that bids.",
-        "resource": "Number of its best resource; -1: none will do, or the job is not admitted.",
-        "utility": "What that resource is worth to the job, 0 to 1.",
+        "resource": "Number of its best resource; -1 if none is eligible or admitted.",
+        "utility": "Utility of that resource to the job, 0 to 1.",
         "free": "Whether it is free.",
-        "held": "Whether it is held for the job.",
-        "finish_us": "After how long the job is expected to end there, its way there not counted.",
+        "held": "Whether it is reserved for the job.",
+        "finish_us": "Expected time to completion there, without the transfer.",
     },
     Request: {
-        "job": "The job of another VO that shall be assigned a resource of this one, a `Job`.",
-        "jobs": "How many jobs of that VO are here: running, waiting, or with a place held.",
-        "processors": "How many CPUs these have or ask for.",
-        "assigned": "How many CPUs of this VO are promised to jobs of any VO.",
-        "cpus": "How many CPUs this VO has.",
+        "job": "The job of another VO, a `Job`.",
+        "jobs": "Jobs of that VO here: running, queued, or with a reservation.",
+        "processors": "CPUs that they hold or request.",
+        "assigned": "Assigned CPUs of this VO, for jobs of all VOs.",
+        "cpus": "CPUs of this VO.",
         "now": "Virtual time, in microseconds.",
     },
     ResourceTable: {
-        "columns": "What does not change, a `ResourceColumns`.",
-        "assigned_cpus": "CPUs that are promised to jobs, queued ones included. inf: no status has "
-        "come; NaN: the job may not go there.",
-        "backlog_s": "CPU seconds that these jobs still need, by their estimates; NaN where no "
-        "selection or rule asks for it.",
-        "observed_at_us": "The time that this status was told for; -inf: none has come.",
-        "confirmed_us": "Nothing that happened up to then has changed the assigned CPUs.",
-        "now": "When the table was made. `table.age_us` is how old each status is by then.",
+        "columns": "Static properties, a `ResourceColumns`.",
+        "assigned_cpus": "CPUs assigned to running and queued jobs. inf: no status; NaN: the job "
+        "may not go there.",
+        "backlog_s": "Remaining CPU seconds of these jobs by their estimates; NaN unless a plugin "
+        "needs it.",
+        "observed_at_us": "Time of this status; -inf: none yet.",
+        "confirmed_us": "Time up to which the assigned CPUs are known not to have changed.",
+        "now": "Time of the table. `table.age_us` is the age of each status.",
     },
     ResourceColumns: {
-        "vo": "Number of the VO that has the resource.",
+        "vo": "Number of its VO.",
         "number": "Number of the resource in its VO.",
         "cluster": "Number of its cluster in the VO.",
-        "machine": "Number of the machine in the cluster; -1: the cluster as a whole.",
+        "machine": "Number of the machine in the cluster; -1 for a whole cluster.",
         "cpus": "Its CPUs.",
-        "widest": "The most CPUs that one job may hold there.",
+        "widest": "Maximum CPUs of one job.",
         "mips": "Speed of a CPU, in million instructions a second.",
-        "operating_system": "Its place in the list of operating systems.",
-        "architecture": "Its place in the list of architectures.",
+        "operating_system": "Index in the list of operating systems.",
+        "architecture": "Index in the list of architectures.",
         "ram_mb": "Memory, in MB.",
         "disk_mb": "Disk space, in MB.",
-        "most_ram_mb": "The most memory that a job may hold there, in MB; inf: there is no limit.",
-        "licenses": "Bit mask of the licenses of its cluster that a job may use there.",
+        "most_ram_mb": "Maximum memory of a job, in MB; inf: no limit.",
+        "licenses": "Bit mask of the licenses of its cluster available there.",
     },
     Distances: {
-        "vo": "Number of the VO that they are from.",
-        "latency_us": "How long a message takes to each VO that is not in `links`.",
-        "links": "Pairs of a VO and its latency, where that is another one.",
+        "vo": "Number of the VO from which distances are measured.",
+        "latency_us": "Latency to each VO that is not in `links`.",
+        "links": "Pairs of a VO and a deviating latency.",
         "bandwidth_mbps": "Megabits a second for a job's input; None: no limit. "
-        "`distances.hops_us(vos, megabytes)` adds both up.",
+        "`distances.hops_us(vos, megabytes)` is the sum of both.",
     },
     Job: _OF_JOBS,
     Policy: {
-        "ignores": "An attribute that it need not have: a tuple of what it takes no account of, of "
-        f"these words: {', '.join(f'`{word}`' for word in FEATURES)}.",
+        "ignores": "Optional attribute: a tuple of features that it does not support, of "
+        f" {', '.join(f'`{word}`' for word in FEATURES)}.",
     },
     ClusterView: {
         "now": "Virtual time, in microseconds.",
         "machines": "The machines of the cluster, `MachineColumns`.",
-        "free": "Free CPUs of each machine; none of one that is down.",
+        "free": "Free CPUs of each machine; 0 if it is down.",
         "jobs": "The jobs of the cluster by their slots, `JobColumns`.",
-        "queue": "Slots of jobs that wait, preempted ones included, in order of arrival.",
-        "running": "Slots of jobs that run, in order of their expected ends.",
-        "arrived": "Slots of jobs that came since the last plan; all of them are in `queue`.",
-        "ended": "Slots of jobs that ended since the last plan, with their columns as they were.",
-        "license_copies_free": "How many copies of each license are left.",
-        "license_users": "How many running jobs of a machine use its copy of a license, of shape "
+        "queue": "Slots of waiting jobs, including preempted ones, in order of arrival.",
+        "running": "Slots of running jobs, by expected end.",
+        "arrived": "Slots of jobs that arrived since the last plan; also in `queue`.",
+        "ended": "Slots of jobs that ended since the last plan.",
+        "license_copies_free": "Free copies of each license.",
+        "license_users": "Running jobs of a machine that share its copy of a license; shape "
         "(machines, licenses).",
-        "free_ram_mb": "Free memory of each machine, in MB; inf where there is no limit.",
+        "free_ram_mb": "Free memory of each machine, in MB; inf: no limit.",
     },
     JobColumns: _OF_WAITING_JOBS
     | {
-        "serial": "Order of arrival at this cluster. It names a job; slots are used again.",
-        "arrival_us": "When it came to this cluster.",
-        "bound_machine": "The only machine where it may run; -1: any.",
-        "machine": "Where it runs, or ran before it was preempted; -1: it never ran.",
-        "start_us": "When it was last started; NEVER of `grid.model.time`: it never was.",
-        "expected_end_us": "When a running job ends if its estimate is right.",
-        "done_us": "How much of its estimate is behind it and kept, as of its last start or "
-        "preemption. Below 0: it has outlived its estimate, and is expected to need more.",
+        "serial": "Order of arrival at this cluster. Identifies a job, as slots are reused.",
+        "arrival_us": "Arrival at this cluster.",
+        "bound_machine": "Machine to which it is bound; -1: none.",
+        "machine": "Machine where it runs, or ran before a preemption; -1: none.",
+        "start_us": "Last start; NEVER of `grid.model.time` if none.",
+        "expected_end_us": "Expected end of a running job.",
+        "done_us": "Completed part of its estimate as of its last start or preemption. "
+        "Negative if it has outlived its estimate.",
     },
     MachineColumns: {
         "cpus": "CPUs of each machine.",
         "mips": "Speed of each of its CPUs, in million instructions a second.",
-        "licenses": "Bit mask of the licenses whose software it can run.",
-        "cpu_type": "Number of its type, as scenarios of Convergent Scheduling have it.",
-        "speed_order": "All machines, the fastest first.",
-        "ram_mb": "Memory, in MB; inf where there is no limit.",
+        "licenses": "Bit mask of the licenses that it supports.",
+        "cpu_type": "CPU type, for Convergent Scheduling.",
+        "speed_order": "Machines in order of decreasing speed.",
+        "ram_mb": "Memory, in MB; inf: no limit.",
     },
     Plan: {
-        "start": "Pairs of a slot and a machine: these jobs start there.",
-        "preempt": "Slots of running jobs that stop and wait again.",
-        "reject": "Slots of waiting jobs that are rejected.",
-        "kill": "Slots of running jobs that fail now.",
-        "reserve": "Slot, machine and time of starts that were promised, for the record only.",
-        "wake_us": "When to be asked again, even if nothing happens before.",
-        "made": "False: there was nothing to do. Such plans are timed apart.",
+        "start": "Pairs of a slot and a machine where the job starts.",
+        "preempt": "Slots of running jobs to preempt.",
+        "reject": "Slots of waiting jobs to reject.",
+        "kill": "Slots of running jobs to kill.",
+        "reserve": "Slot, machine and time of reservations, for the record only.",
+        "wake_us": "Time of the next plan if no event occurs before.",
+        "made": "False if there was nothing to do; such plans are timed separately.",
     },
     JobResults: _OF_RESULTS
     | {
         "vo": "Number of the VO of its user.",
         "number": "Its number in that VO.",
-        "placement": "Where it was sent, columns of a `JobPlacement`.",
-        "outcome": "How it ended, columns of a `JobOutcome`.",
+        "placement": "Placement, columns of a `JobPlacement`.",
+        "outcome": "Outcome, columns of a `JobOutcome`.",
     },
     JobPlacement: {
-        "assigned_us": "When it was assigned to the resource where it ran; -1: it did not run.",
-        "executed_vo": "Number of the VO where it ran; -1: it did not.",
-        "cluster": "Number of the cluster where it ran, among those of all VOs; -1: it did not.",
-        "hops": "How often it was sent from VO to VO.",
-        "utility": "What the resource is worth to it, 0 to 1; 0 if it did not run.",
+        "assigned_us": "Assignment to the resource where it ran; -1 if it did not run.",
+        "executed_vo": "Number of the VO where it ran; -1 if it did not.",
+        "cluster": "Number of the cluster where it ran, among those of all VOs; -1 if it did not.",
+        "hops": "Number of times that it was forwarded.",
+        "utility": "Utility of the resource, 0 to 1; 0 if it did not run.",
     },
     Directory: {
         "vos": "Names of the VOs, by their numbers.",
@@ -225,23 +224,23 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "cpus": "CPUs of each of its machines.",
         "gangs": "Whether it runs gangs.",
         "machines": "Its machines: `cpus`, `mips`, `watts_busy`, `watts_idle` and others.",
-        "outages": "When which of its machines were down.",
+        "outages": "Outages of its machines.",
         "external_scheduler": "Whether an external scheduler (Batsim) allocates the CPUs.",
     },
     JobOutcome: {
-        "machine": "Number of the machine in its cluster; -1: it never started.",
+        "machine": "Number of the machine in its cluster; -1 if it never started.",
         "state": "Its final state, a `JobState` of `grid.model.job`.",
-        "start_us": "Its first start; -1: it never started.",
-        "end_us": "Its last end; -1: it never started.",
-        "preemptions": "How often it was preempted.",
-        "restarts": "How often it began again from nothing.",
-        "lost_us": "How much of `held_us` was lost to restarts, preemptions and boots.",
-        "held_us": "How long it held its CPUs, over all its runs.",
-        "watts_busy": "Mean watts of a busy CPU among those that it held.",
-        "watts_idle": "Mean watts of an idle CPU among those that it held.",
+        "start_us": "First start; -1 if none.",
+        "end_us": "Last end; -1 if it never started.",
+        "preemptions": "Number of preemptions.",
+        "restarts": "Number of restarts from zero.",
+        "lost_us": "Part of `held_us` lost to restarts, preemptions and boots.",
+        "held_us": "Time for which it held its CPUs.",
+        "watts_busy": "Mean power of its CPUs when busy.",
+        "watts_idle": "Mean power of its CPUs when idle.",
     },
 }
-"""What each field means, by class.
+"""Descriptions of fields by class.
 
 Columns have the shape (resources,), (jobs,), (slots,) or (machines,)."""
 _HIDDEN = ("tables", "_is_copied")
@@ -258,8 +257,8 @@ def fields_of(kind: Any) -> list[str]:
 
 
 def inputs_page() -> str:
-    """Every field of what parts are given and what they answer."""
-    lines = [f"{MADE}# What parts are given\n\n{LEAD}\n"]
+    """The page of all fields."""
+    lines = [f"{MADE}# Inputs of plugins\n\n{LEAD}\n"]
     for kind, known in INPUTS.items():
         name = kind.__name__
         about = inspect.getdoc(kind) or ""

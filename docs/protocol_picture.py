@@ -1,4 +1,4 @@
-"""Draws docs/images/protocol.svg, the messages of a job: `python docs/protocol_picture.py`."""
+"""Draw docs/images/protocol.svg, the messages of a job: `python docs/protocol_picture.py`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ WHO = (
 STEPS: tuple[tuple[int, int, str] | str, ...] = (
     (3, 2, "status snapshot, to every VO"),
     (0, 1, "submit job"),
-    (1, 2, "what is free?"),
-    (2, 1, "own resources now, others' as last heard"),
+    (1, 2, "query resources"),
+    (2, 1, "local resources, last status of others"),
     "the selection chooses the best resource",
-    "if it is the VO's own:",
+    "if it is local:",
     (1, 3, "assign"),
-    (3, 4, "run (over the Grid Dispatcher, if there are several clusters)"),
-    (3, 1, "assigned, or refused: not free any more"),
+    (3, 4, "run (through the Grid Dispatcher in a VO of several clusters)"),
+    (3, 1, "assigned, or refused if it is taken"),
     "the local policy plans; the job runs",
     (4, 3, "ended"),
     (3, 1, "ended"),
-    "if it is another VO's:",
-    (1, 5, "forward, TTL one less"),
-    "assigned there if still free, else selected and forwarded again",
-    (5, 1, "how it ended, to the VO of its user"),
+    "if it is remote:",
+    (1, 5, "forward, TTL - 1"),
+    "assigned there if it is free, otherwise selected again",
+    (5, 1, "result, to the VO of its user"),
 )
 STEP, LEFT, TOP, GAP = 34, 70, 64, 150
 

@@ -235,7 +235,7 @@ def python_page() -> str:
         "`import grid` loads nothing heavy. These are all names that it exports, and those of "
         "`grid.integrations.learning`. Examples: [a run and a sweep in Python]"
         "(../how-to/python.md), [agents that "
-        "learn](../tutorials/learning.md).\n"
+        "learn](../how-to/learning.md).\n"
     )
     exported = [(f"grid.{name}", getattr(grid, name)) for name in grid.__all__]
     # What of these needs an extra that is not installed here is left out.

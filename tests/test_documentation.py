@@ -135,14 +135,14 @@ def test_examples_do_what_the_page_says(page: Path) -> None:
 @pytest.mark.usefixtures("in_a_folder")
 def test_the_study_of_the_readme_is_an_experiment() -> None:
     (study,) = (one.text for one in blocks((ROOT / "README.md").read_text()) if "axes:" in one.text)
-    Path("age-of-news.yaml").write_text(study)
+    Path("snapshot-age.yaml").write_text(study)
     assert len(study.splitlines()) <= 10
-    assert CliRunner().invoke(app, ["check", "age-of-news.yaml"]).exit_code == 0
+    assert CliRunner().invoke(app, ["check", "snapshot-age.yaml"]).exit_code == 0
 
 
 def test_the_policy_of_the_tutorial_plans() -> None:
-    page = (DOCS / "tutorials" / "own-parts.md").read_text()
-    (source,) = (block.text for block in blocks(page) if block.file == "my_parts.py")
+    page = (DOCS / "tutorials" / "own-plugin.md").read_text()
+    (source,) = (block.text for block in blocks(page) if block.file == "my_plugins.py")
     names: dict[str, Any] = {}
     exec(source, names)
     cluster = make_cluster(

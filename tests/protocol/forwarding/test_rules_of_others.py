@@ -142,8 +142,7 @@ def test_a_wrong_answer_is_told_in_one_line(rule: str, admission: str, said: str
 @pytest.mark.parametrize(
     ("page", "part", "key", "figure"),
     [
-        ("forwarding.md", "hold_two", "forwarding", "leases"),
-        ("information.md", "Star", "information", "messages_of_information_a_job"),
+        ("dissemination.md", "Star", "information", "messages_of_information_a_job"),
     ],
 )
 def test_parts_of_the_pages_do_what_the_pages_say(
