@@ -76,22 +76,12 @@ def test_an_export_says_that_it_needs_its_extra(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("hidden", OF_LEARNING)
-@pytest.mark.parametrize(
-    "module",
-    ["grid.integrations.learning", "grid.integrations.learning.{}", "grid.runtime.ray_envs"],
-)
-def test_an_environment_says_that_it_needs_its_extra(
-    hidden: str, module: str, tmp_path: Path
-) -> None:
-    """What was trained there decides without it; the module of the class says it as well."""
-    if (module, hidden) in (("grid.runtime.ray_envs", one) for one in OF_LEARNING[1:]):
-        pytest.skip("it does not need that")
-    what = "GridEnv" if hidden == "pettingzoo" else "ClusterEnv"
-    place = "grid_env" if hidden == "pettingzoo" else "cluster_env"
-    name = "RayVectorEnv" if "ray" in module else what
+@pytest.mark.parametrize("module", ["learning", "learning.environments"])
+def test_an_environment_names_its_extra(hidden: str, module: str, tmp_path: Path) -> None:
+    """Trained agents decide without it."""
     done = python(
         "from grid.integrations.learning import AgentForwarding, AgentPolicy, AgentSelection\n"
-        f"try:\n    from {module.format(place)} import {name}\n"
+        f"try:\n    from grid.integrations.{module} import ClusterEnv\n"
         "except ImportError as error:\n    print(error)\n",
         [hidden],
         tmp_path,

@@ -12,7 +12,7 @@ from typing import Any
 
 from grid.config.load import load_scenario
 from grid.integrations.learning import ClusterEnv, GridEnv
-from grid.integrations.learning.play import Play, grid_of
+from grid.integrations.learning.episode import Episode, grid_of
 
 EPISODES, JOBS = 4, 300
 SIZES = {1: 4, 2: 2, 4: 2, 8: 1}
@@ -74,7 +74,7 @@ def decide_for_grid(env: GridEnv, seed: int) -> int:
 
 
 def without_agents(scenario: dict[str, Any], seed: int) -> None:
-    assert Play().begin(grid_of(load_scenario(scenario), "bench", seed)) is None
+    assert Episode().begin(grid_of(load_scenario(scenario), "bench", seed)) is None
 
 
 def seconds(play: Callable[[int], Any]) -> tuple[float, int]:

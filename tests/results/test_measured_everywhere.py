@@ -49,7 +49,7 @@ def test_a_spooled_run(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_environment_whose_agent_serves_in_order() -> None:
     pytest.importorskip("gymnasium", reason="needs the extra `learning`")
     pytest.importorskip("greenlet", reason="needs the extra `learning`")
-    from grid.integrations.learning.cluster_env import ClusterEnv
+    from grid.integrations.learning.environments import ClusterEnv
 
     env, over = ClusterEnv(SOME_MEASURED), False
     _, info = env.reset(seed=1)

@@ -1,8 +1,4 @@
-"""What an agent gains, from what an entity knows at the time: no true run times, no news to come.
-
-A reward of a queue is called at every instant of its cluster, before the agent decides. A reward of
-an agent of a VO is called with what its Local Scheduler has heard of the jobs of its users.
-"""
+"""Rewards, from what an entity knows at the time: no actual run times, no future reports."""
 
 from __future__ import annotations
 
@@ -22,20 +18,20 @@ class QueueReward(Protocol):
     """A reward of an agent that decides for the queue of a cluster."""
 
     def reset(self) -> None:
-        """An episode begins."""
+        """Begin an episode."""
         ...
 
     def __call__(self, view: ClusterView, now: Time) -> float:
-        """What was gained since the last call of the episode."""
+        """The reward since the last call; called at each instant before the agent decides."""
         ...
 
 
 class SlowdownSoFar:
     """The default of a queue: minus the time waited since the last call, over the estimate.
 
-    That is summed over the jobs that wait, and each is taken to run for 10 s at least. Over an
-    episode it adds up to minus the sum of wait / max(estimate, 10 s): where estimates are right, to
-    what the slowdowns are above 1. Estimates are as on the cluster's first machine.
+    It is summed over waiting jobs, with estimates of at least 10 s. Over an episode it adds up to
+    minus the sum of wait / max(estimate, 10 s), which for exact estimates is that of the slowdowns
+    above 1. Estimates are those on the cluster's first machine.
     """
 
     def reset(self) -> None:
@@ -43,11 +39,12 @@ class SlowdownSoFar:
 
     def __call__(self, view: ClusterView, now: Time) -> float:
         passed, self._since = now - self._since, now
-        waited = waiting(view, now)
+        queue = view.queue
+        waited: Slots = queue[view.jobs.arrival_us[queue] < now]
         return -(passed * self._weight(view, waited)) if len(waited) else 0.0
 
     def _weight(self, view: ClusterView, waited: Slots) -> float:
-        from grid.integrations.learning.queue_kernels import inverse_estimates, scaled
+        from grid.integrations.learning.kernels import inverse_estimates, scaled
 
         jobs, mips = view.jobs, float(view.machines.mips[0])
         estimates = scaled(jobs.estimate_us, jobs.reference_mips, mips)
@@ -55,7 +52,7 @@ class SlowdownSoFar:
 
 
 class WaitSoFar(SlowdownSoFar):
-    """Minus the hours waited since the last call, summed over the jobs that wait."""
+    """Minus the hours waited since the last call, summed over waiting jobs."""
 
     def _weight(self, view: ClusterView, waited: Slots) -> float:
         return len(waited) / HOUR_US
@@ -64,11 +61,11 @@ class WaitSoFar(SlowdownSoFar):
 class EndedSlowdown:
     """Minus the bounded slowdown of each job that has ended since the last call.
 
-    `max(1, (end - submission) / max(run, 10 s))`: the run is known by then.
+    `max(1, (end - submission) / max(run, 10 s))`.
     """
 
     def reset(self) -> None:
-        """It remembers nothing."""
+        """Keep nothing."""
 
     def __call__(self, view: ClusterView, now: Time) -> float:
         jobs, total = view.jobs, 0.0
@@ -78,26 +75,18 @@ class EndedSlowdown:
         return -total
 
 
-def waiting(view: ClusterView, now: Time) -> Slots:
-    """The jobs that have waited, which those that came now have not."""
-    queue = view.queue
-    waited: Slots = queue[view.jobs.arrival_us[queue] < now]
-    return waited
-
-
-class NewsReward(Protocol):
+class VoReward(Protocol):
     """A reward of an agent of a VO."""
 
     def __call__(self, rows: Sequence[JobRow]) -> float:
-        """What was gained with the news that jobs of the VO's users have ended."""
+        """The reward for jobs of the VO's users whose end was reported since the last call."""
         ...
 
 
-class SlowdownTold:
-    """The default of a VO: minus the bounded slowdown of each job of its users, when it hears.
+class ReportedSlowdown:
+    """The default of a VO: minus the bounded slowdown of each job of its users, when reported.
 
-    `max(1, (end - submission) / max(end - start, 10 s))`. A job that never ran counts as
-    `never_ran`.
+    `max(1, (end - submission) / max(end - start, 10 s))`; `never_ran` for a job that never ran.
     """
 
     def __init__(self, never_ran: float = 100.0) -> None:

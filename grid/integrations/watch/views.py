@@ -485,7 +485,6 @@ class Replay(RunView):
 
     @cached_property
     def _ages(self) -> StateAges | None:
-
         return None if self._events is None else self._events.state_ages(self.vos)
 
     @cached_property

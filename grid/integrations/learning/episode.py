@@ -1,9 +1,9 @@
 """A run of a grid that stops wherever an agent has to decide.
 
-The run is the sequential one, in a greenlet of its own. A seat stands where the scenario has a
-policy, a selection or a rule of forwarding; when it is asked, it switches back to whoever plays,
-deep in the run as it is, and goes on with the action. So nothing of the emulator knows of agents,
-and what is decided is decided at that very point of virtual time.
+The sequential run executes in a greenlet. A seat replaces a policy, a selection or a forwarding
+policy of the scenario; when it is called, it switches to the caller of the episode from within the
+run, and continues with the action. The emulator needs no knowledge of agents, and a decision is
+made at its very point of virtual time.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from grid.runtime.sequential import EVENTS_AT_A_TIME
 
 
 class Decision(NamedTuple):
-    """Somebody, `who`, has to choose one of the actions that are open."""
+    """Agent number `agent` has to choose one of the open actions."""
 
-    who: int
+    agent: int
     observation: Any
     is_open: Bools
 
 
 @dataclass(frozen=True, eq=False)
 class SeatedGrid(Grid):
-    """A grid in which agents sit, by the name of the VO or of `VO/cluster`."""
+    """A grid with seats for agents, by the name of the VO or of `VO/cluster`."""
 
     clusters: Mapping[str, Callable[[Grid, VirtualOrganization, Cluster], ClusterShell]] = field(
         default_factory=dict
@@ -76,8 +76,8 @@ def grid_of(scenario: Scenario, source: str, seed: int) -> Grid:
     return realize(scenario.model_copy(update={"seed": seed}), source)[0]
 
 
-class Play:
-    """One run of a grid, whose seats ask by `ask`."""
+class Episode:
+    """One run of a grid, whose seats call `ask`."""
 
     def __init__(self) -> None:
         self._run: greenlet | None = None
@@ -87,11 +87,10 @@ class Play:
         return self._process.now
 
     def begin(self, plain: Grid, **seats: Mapping[str, Any]) -> Decision | None:
-        """Run to the first decision; None: the run is over. For `seats` see `SeatedGrid`.
+        """Run to the first decision; None: the run has ended. For `seats` see `SeatedGrid`.
 
-        Raises MissingExtra where there is a policy whose packages are not installed, and InputError
-        for faults after which an entity would go through its decisions again: an agent could
-        decide otherwise then.
+        Raises MissingExtra if a policy needs packages that are not installed, and InputError for
+        faults after which an entity repeats its decisions, as an agent could decide differently.
         """
         check_schedulers(plain, live=False)
         given: dict[str, Any] = {one.name: getattr(plain, one.name) for one in fields(plain)}
@@ -100,53 +99,47 @@ class Play:
         hooks = RuntimeHooks(connect=self._schedulers.connect)
         faults = grid.settings.faults
         if faults is not None and not faults.of_machines_alone:
-            expected = "outages of machines alone, where an agent learns"
+            expected = "outages of machines only, for an agent that learns"
             raise input_error("faults", "faults of messages or of entities", expected)
         entities = grid.bare_entities(grid.names, hooks)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
-        self._store = RecordStore()
         self._metrics: Metrics | None = None
-        self._told = 0
-        self._run = greenlet(self._whole)
+        self._seen = 0
+        self._run = greenlet(self._execute)
         return self._resume()
 
     def answer(self, action: int) -> Decision | None:
-        """Go on with the action to the next decision; None: the run is over."""
+        """Continue with the action to the next decision; None: the run has ended."""
         return self._resume(action)
 
-    def ask(self, who: int, observation: Any, is_open: Bools) -> int:
-        """For seats, within the run: the action that is chosen."""
+    def ask(self, agent: int, observation: Any, is_open: Bools) -> int:
+        """Called by a seat within the run: the action that the agent chooses."""
         run = self._run
         assert run is not None and run.parent is not None
-        return int(run.parent.switch(Decision(who, observation, is_open)))
+        return int(run.parent.switch(Decision(agent, observation, is_open)))
 
-    def news(self) -> list[JobRow]:
-        """What Local Schedulers have heard of the ends of their users' jobs since the last call."""
-        records, first = self._process.records, self._told
-        if first == len(records):
-            return []
-        self._told = len(records)
+    def ended_rows(self) -> list[JobRow]:
+        """The jobs whose end their Local Schedulers received since the last call."""
+        records, first = self._process.records, self._seen
+        self._seen = len(records)
         return [row for row in records[first:] if isinstance(row, JobRow)]
 
     def metrics(self) -> Metrics:
-        """The figures of a run that is over, as in metrics.json."""
+        """The metrics of a run that has ended, as in metrics.json."""
         if self._metrics is None:
-            self._store.add(self._process.records)
-            store, directory = self._store, self._grid.directory
-            # The store is empty after that.
+            store = RecordStore()
+            store.add(self._process.records)
+            measured = self._grid.settings.metrics.measured
+            # Taking the jobs completes the rest of the store.
             results = in_order(store.take())
             self._metrics = metrics(
-                results,
-                directory,
-                store.figures,
-                store.histories,
-                store.decisions,
-                self._grid.settings.metrics.measured,
-            )
+                results, self._grid.directory, store.figures, store.histories, store.decisions,
+                measured,
+            )  # fmt: skip
         return deepcopy(self._metrics)
 
     def close(self) -> None:
-        """Leave the run where it is."""
+        """Abandon the run."""
         run, self._run = self._run, None
         if run is not None and not run.dead:
             run.parent = getcurrent()
@@ -159,7 +152,7 @@ class Play:
         decision: Decision | None = run.switch(*action)
         return decision
 
-    def _whole(self) -> None:
+    def _execute(self) -> None:
         with self._schedulers.held():
             self._process.start()
             while self._process.advance(NEVER, EVENTS_AT_A_TIME):

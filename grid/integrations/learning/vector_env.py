@@ -1,4 +1,4 @@
-"""Many environments at once, on Ray actors: a vector environment of Gymnasium."""
+"""A vector environment of Gymnasium on Ray actors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from grid.runtime.cpus import usable_cpus
 
 @ray.remote(num_cpus=0, max_restarts=0, scheduling_strategy="SPREAD")
 class _Envs:
-    """Some of the environments, one after the other."""
+    """Some of the environments, stepped one by one."""
 
     def __init__(self, make: Callable[[], gymnasium.Env[Any, Any]], count: int) -> None:
         self._envs = SyncVectorEnv([make] * count)
@@ -42,12 +42,11 @@ class _Envs:
 
 
 class RayVectorEnv(VectorEnv[Any, Any, Any]):
-    """`count` environments that `make` makes, dealt over Ray actors, one a CPU by default.
+    """`count` environments made by `make` on Ray actors, by default one for each CPU.
 
-    It behaves as Gymnasium's `SyncVectorEnv` does: environment n is reset with seed + n, and one
-    whose episode is over begins its next with the step after. Episodes do not hang on the number of
-    `actors`. `address` is that of a Ray cluster; by default one is started here, and ended by
-    `close()`.
+    It behaves like Gymnasium's `SyncVectorEnv`: environment n is reset with seed + n, and begins an
+    episode with the step after the end of the last. Episodes do not depend on the number of
+    `actors`. `address` is that of a Ray cluster; by default one is started, and ended by `close()`.
     """
 
     def __init__(
@@ -86,7 +85,7 @@ class RayVectorEnv(VectorEnv[Any, Any, Any]):
         return np.concatenate(seen), _joined(infos)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """An action of each environment."""
+        """Step each environment."""
         actions = np.asarray(actions)
         answers = ray.get(
             [actor.step.remote(actions[first:last]) for actor, first, last in self._parts()]
@@ -96,7 +95,7 @@ class RayVectorEnv(VectorEnv[Any, Any, Any]):
         return seen, gained, over, cut, _joined(infos)
 
     def close_extras(self, **kwargs: Any) -> None:
-        """End the actors, and Ray where it was started here."""
+        """End the actors, and Ray if it was started here."""
         for actor in self._actors:
             ray.kill(actor)
         self._kept.close()

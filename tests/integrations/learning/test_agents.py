@@ -1,0 +1,160 @@
+"""Agents on clusters of machines, and their kernels against NumPy and Python."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from grid.cluster import make_cluster
+from grid.integrations.learning.agents import AgentPolicy, ResourceObservation, reachable
+from grid.integrations.learning.kernels import best_rows
+from grid.model.arrays import Floats, Ints
+from grid.model.job import Job
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, Machine
+from grid.model.resources import OUT_OF_REACH, UNKNOWN, ResourceColumns, ResourceTable
+from grid.policies.interface import ClusterView, Slots
+
+VOS, HOUR_US = 4, 3.6e9
+
+
+def drawn(seed: int) -> tuple[Job, ResourceTable, Floats]:
+    """A job, known states of resources, and utilities, with many ties."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 14))
+    cpus = rng.choice([4.0, 8.0, 16.0], count)
+    zeros = np.zeros(count, np.int64)
+    columns = ResourceColumns(
+        vo=np.sort(rng.integers(0, VOS, count)), number=np.arange(count), cluster=zeros,
+        machine=zeros, cpus=cpus, widest=cpus, mips=rng.choice([500.0, 1000.0, 1700.0], count),
+        operating_system=zeros, architecture=zeros, ram_mb=zeros + 0.0, disk_mb=zeros + 0.0,
+        most_ram_mb=zeros + np.inf, licenses=zeros,
+    )  # fmt: skip
+    assigned = np.floor(cpus * rng.choice([0.0, 0.5, 1.0, 1.5], count))
+    assigned = np.where(rng.random(count) < 0.1, rng.choice([UNKNOWN, OUT_OF_REACH]), assigned)
+    confirmed = rng.choice([-np.inf, 0.0, 5e8, 2e9], count) if rng.random() < 0.7 else np.empty(0)
+    table = ResourceTable(columns, assigned, confirmed_us=confirmed, now=10**9)
+    run_us = int(rng.integers(1, 10**10))
+    job = Job(number=1, vo="a", submit_us=0, processors=int(rng.integers(1, 9)), run_us=run_us,
+              estimate_us=run_us, reference_mips=float(rng.choice([900.0, 1000.0])))  # fmt: skip
+    return job, table, rng.choice([0.0, 0.3, 0.7, 1.4], count)
+
+
+def plain_places(
+    job: Job, table: ResourceTable, utility: Floats, rows: Ints, own_vo: int
+) -> Floats:
+    columns, out = table.columns, np.zeros((len(rows), 7))
+    places = np.flatnonzero(rows >= 0)
+    at = rows[places]
+    load = table.assigned_cpus[at] / columns.cpus[at]
+    known = np.isfinite(load)
+    load = np.where(known, load, 0.0)
+    age = table.age_us[at] if len(table.confirmed_us) else np.zeros(len(at))
+    age = np.where(np.isfinite(age), np.maximum(age, 0.0), 0.0)
+    run = job.estimate_us * job.reference_mips / columns.mips[at]
+    out[places, 0] = 1.0
+    out[places, 1] = np.where(known, load / (load + 1.0), 1.0)
+    out[places, 2] = known & (table.lacking_cpus(job.processors)[at] <= 0)
+    out[places, 3] = np.clip(utility[at], 0.0, 1.0)
+    out[places, 4] = run / (run + HOUR_US)
+    out[places, 5] = age / (age + HOUR_US)
+    out[places, 6] = columns.vo[at] == own_vo
+    return out
+
+
+def plain_best(job: Job, table: ResourceTable, utility: Floats) -> list[int]:
+    columns, best = table.columns, [-1] * VOS
+    usable = np.flatnonzero(utility > 0.0)
+    busy = table.lacking_cpus(job.processors)[usable] > 0
+    load = table.assigned_cpus[usable] / columns.cpus[usable]
+    for row in usable[np.lexsort((-usable, -load, utility[usable], ~busy))].tolist():
+        best[columns.vo[row]] = row
+    return best
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_kernels_equal_numpy(seed: int) -> None:
+    job, table, utility = drawn(seed)
+    columns, own_only, own_vo = table.columns, seed % 5 == 0, seed % VOS
+    best, reached = np.empty(VOS, np.int64), np.empty(len(utility))
+    found = best_rows(
+        best, reached, job.processors, own_vo, own_only, utility, columns.vo, columns.cpus,
+        columns.widest, table.assigned_cpus,
+    )  # fmt: skip
+    np.testing.assert_array_equal(reached, reachable(job, table, utility, own_vo, own_only))
+    assert best.tolist() == plain_best(job, table, reached)
+    assert found == np.count_nonzero(best >= 0)
+    of_job = [
+        min(1.0, job.processors / columns.widest.max()),
+        job.estimate_us / (job.estimate_us + HOUR_US),
+        2 / 3,
+        1 / 2,
+    ]
+    for rows in (best, np.arange(len(utility))):
+        seen = ResourceObservation(len(rows))(job, table, reached, rows, 1, ttl=2, hops=1)
+        assert seen[:4].tolist() == np.array(of_job, np.float32).tolist()
+        places = plain_places(job, table, reached, rows, 1).astype(np.float32)
+        np.testing.assert_array_equal(seen[4:].reshape(-1, 7), places)
+
+
+class OneByOne(AgentPolicy):
+    """Finds the machine of each job in Python."""
+
+    def _machines(self, view: ClusterView, queue: Slots) -> tuple[Ints, int]:
+        places = np.full(self.offered, -1, np.int64)
+        for place, slot in enumerate(queue[: self.offered].tolist()):
+            places[place] = view.fastest(slot)
+        return places, int((places >= 0).sum())
+
+
+def test_the_kernel_finds_the_same_machines() -> None:
+    from tests.policies.batsim.asked_functions import drawn_jobs
+
+    machines = (Machine("a", 8, 500.0), Machine("b", 4, 2000.0), Machine("c", 16, 1000.0))
+    results: list[list[bytes]] = []
+    for kind in (AgentPolicy, OneByOne):
+        seen: list[bytes] = []
+
+        def decide(observed: Any, is_open: Any, seen: list[bytes] = seen) -> int:
+            seen.append(observed.tobytes() + is_open.tobytes())
+            return int(np.flatnonzero(is_open)[len(seen) % int(is_open.sum())])
+
+        cluster = make_cluster(Cluster("farm", machines), kind(decide))
+        cluster.submit_rows(drawn_jobs(150, 4))
+        cluster.advance(2**60)
+        rows, outcome = cluster.take_ended_rows()
+        results.append(
+            [*seen, outcome.machine.tobytes(), outcome.start_us.tobytes(), rows.tobytes()]
+        )
+    assert results[0] == results[1] and len(results[0]) > 150
+
+
+def test_jobs_start_on_the_machines_on_which_they_fit() -> None:
+    masks = []
+
+    def decide(_: Any, is_open: Any) -> int:
+        masks.append(is_open.tolist())
+        return int(is_open.argmax())
+
+    cluster = make_cluster(
+        Cluster("farm", (Machine("slow", 4, 500.0), Machine("fast", 2, 1000.0))),
+        AgentPolicy(decide, offered=2),
+    )
+    ones = np.ones(3, np.int64)
+    cluster.submit_rows(
+        JobTable.of(
+            number=[1, 2, 3],
+            submit_us=0 * ones,
+            processors=[2, 3, 2],
+            estimate_us=100 * ones,
+            run_us=100 * ones,
+        )
+    )
+    cluster.advance(1000)
+    _, outcome = cluster.take_ended_rows()
+    # The first job on the fast machine, the second on the slow one; the third after the first.
+    assert outcome.machine.tolist() == [1, 0, 1]
+    assert outcome.start_us.tolist() == [0, 0, 100]
+    assert masks == [[True, True, False], [True, True, True], [True, False, True]]
