@@ -46,7 +46,7 @@ COUNTS: dict[str, int] = {
     "grid/cli": 32,
     "grid/cluster": 37,
     "grid/config": 101,
-    "grid/integrations": 40,
+    "grid/integrations": 1,
     "grid/lab": 231,
     "grid/model": 86,
     "grid/policies": 102,
