@@ -26,7 +26,7 @@ import grid.integrations.learning
 from grid.config.plugin_kinds import KINDS
 from grid.config.schema import Scenario
 from grid.lab.experiment import ExperimentSection
-from grid.lab.report.terms import SERIES_LABELS, TERMS
+from grid.lab.report.run_page import SERIES_LABELS
 from grid.model.plugins.registry import Plugin, Plugins
 from grid.results.definitions import FILES, GROUPS, METRICS, message_names
 
@@ -214,20 +214,6 @@ def files_page() -> str:
     return "\n".join(lines)
 
 
-def reports_page() -> str:
-    """What stands in reports beside metrics and columns."""
-    lines = [f"{MADE}# Words of reports\n"]
-    lines.append(
-        "The figures of a report are [metrics](metrics.md), [columns of `jobs.csv` and "
-        "`series.parquet`, keys of `manifest.json`](files.md), or one of these:\n"
-    )
-    lines += [f"{term}\n: {meaning}\n" for term, meaning in TERMS.items()]
-    return "\n".join(lines)
-
-
-# Python.
-
-
 def python_page() -> str:
     """What `import grid` gives."""
     lines = [f"{MADE}# Python\n"]
@@ -268,7 +254,6 @@ def pages() -> dict[str, str]:
         "papers.md": papers_page(),
         "reference/metrics.md": metrics_page(),
         "reference/files.md": files_page(),
-        "reference/reports.md": reports_page(),
         "reference/commands.md": commands_page(),
         "reference/exit-codes.md": exit_codes_page(),
         "reference/python.md": python_page(),
@@ -307,8 +292,6 @@ def _entries_of_files() -> Iterator[Entry]:
                 yield Entry(page, f"{path}.{name}".lstrip("."), field.description or "")
     for metric in METRICS.values():
         yield Entry("metrics", metric.name, metric.meaning)
-    for term, meaning in TERMS.items():
-        yield Entry("reports", term, meaning)
     for file in FILES.values():
         for name, (_, meaning) in file.columns.items():
             yield Entry("files", name, meaning)

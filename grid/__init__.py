@@ -211,7 +211,7 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:
     and `value`, which is null for a metric that does not apply. With `clock`, what was measured on
     the real clock instead. Raises InputError.
     """
-    from grid.lab.tables import load_results as load
+    from grid.lab.study import load_results as load
 
     return load(folder, clock=clock)
 
@@ -227,6 +227,6 @@ def load_differences(
     `difference`, `low` and `high` (its interval), `level`, `seeds`, `p_value` of the two-sided
     paired t-test, and `seeds_to_decide`. What is not known is null. Raises InputError.
     """
-    from grid.lab.tables import load_differences as load
+    from grid.lab.study import load_differences as load
 
     return load(folder, metrics, scope)

@@ -21,15 +21,15 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write one self-contained HTML page about a run or a sweep, and its pictures beside it."""
-    from grid.lab.reporting import write_report
-    from grid.lab.sweep_texts import missing_told
+    from grid.lab.findings import missing_runs
+    from grid.lab.report.page import write_report
     from grid.results.run_folder import SWEEP_FILE
     from grid.runtime.progress import display_on
 
     with endings(folder=folder), display_on(sys.stderr, quiet=quiet) as display:
         display.stage("drawing the report")
         page = write_report(folder, out)
-        missing = missing_told(folder) if (folder / SWEEP_FILE).is_file() else ""
+        missing = missing_runs(folder) if (folder / SWEEP_FILE).is_file() else ""
     typer.echo(f"report in {page}")
     if missing:
         typer.echo(missing)

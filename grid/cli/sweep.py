@@ -106,8 +106,7 @@ def sweep(
         if dry_run:
             from grid.lab.sweep import dry_run_lines
 
-            workers = 1 if in_process else cpus
-            for line in dry_run_lines(loaded, file, folder, workers):
+            for line in dry_run_lines(loaded, file, folder):
                 typer.echo(line)
             return
     carry_out(task)
@@ -134,7 +133,7 @@ def _run(task: Task) -> tuple[Sweep, Path | None]:
     from contextlib import nullcontext
 
     from grid.cli.pages import page_that_says
-    from grid.lab.reporting import write_report
+    from grid.lab.report.page import write_report
     from grid.lab.sweep import run_sweep, sweep_progress
     from grid.runtime.progress import display_on
 

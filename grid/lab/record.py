@@ -1,19 +1,24 @@
-"""What is kept of one run of a sweep: a few kilobytes that all figures and claims come from."""
+"""The record of one run of a sweep, a few kilobytes, and the version of the code behind it."""
 
 from __future__ import annotations
 
+import hashlib
 import traceback
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import grid
 from grid.config.schema import Scenario
 from grid.lab.paper_figures import paper_figures, slowdowns
-from grid.model.arrays import Floats, Ints
+from grid.model.arrays import Ints
 from grid.model.errors import InputError, PluginFailed, RunFailed
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
+from grid.model.plugins.registry import plugged_in
 from grid.model.time import SECOND_US
 from grid.results.machines import machine_cpus, ran
 from grid.results.series import series
@@ -24,15 +29,14 @@ POINTS = 101
 Record = dict[str, Any]
 
 Work = tuple[int, Scenario, str, str]
-"""The number of a run, its scenario, the file that mistakes are reported against, and what is
-measured (see `attempt`)."""
+"""A run's number, its scenario, the file for errors, and what is measured (see `attempt`)."""
 
 Answer = tuple[Record, Record] | str
-"""The record and the clock of a run, or why there are none."""
+"""The record and the clock of a run, or its error."""
 
 
 class Step(NamedTuple):
-    """A run that has ended, by its number, with its answer; or just that time has passed.
+    """A run that has ended, by its number, with its answer; without a number, a tick.
 
     `is_first` is the step at which workers are ready for their first runs.
     """
@@ -44,16 +48,17 @@ class Step(NamedTuple):
 
 
 def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
-    """Run `scenario` here. What fails becomes one line, for the other runs go on.
+    """Run `scenario` in this process. Errors become one line, since other runs go on.
 
-    `measure` is `run`, for the figures of a run, or `knapsack`, for those of its choices.
+    `measure` is `run`, for the metrics of a run, or `knapsack`, for those of its knapsack choices.
     """
     try:
         if measure == "knapsack":
             from grid.lab.knapsack_choices import knapsack_choices
 
             return knapsack_choices(scenario, file)
-        return perform(scenario, file)
+        run = execute(scenario, file, in_process=True, compile_first=True)
+        return record_of(run, scenario), clock_of(run)
     except PluginFailed as error:
         return f"{error}\n{error.details}".rstrip()
     except (InputError, RunFailed) as error:
@@ -63,21 +68,11 @@ def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
         return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno})"
 
 
-def perform(scenario: Scenario, file: str) -> tuple[Record, Record]:
-    """Run `scenario` in this process: what came of it, and what was measured on the real clock.
-
-    The first is the same in every run of the same scenario, seed and code, to the last bit.
-    Raises InputError and RunFailed.
-    """
-    run = execute(scenario, file, in_process=True, compile_first=True)
-    return record_of(run, scenario), clock_of(run)
-
-
 def record_of(run: Run, scenario: Scenario) -> Record:
     """Scenario, digest, counts, metrics, quantiles, flows and courses of a run, as plain data.
 
-    Quantiles are of the jobs that are measured, flows and courses of all. `more` are figures of
-    the whole grid that `metrics.json` does not have.
+    The same for the same scenario, seed and code, to the last bit. Quantiles are of the measured
+    jobs, flows and courses of all. `more` are metrics of the grid that `metrics.json` lacks.
     """
     kept = {name: run.manifest[name] for name in ("seed", "digest", "jobs", "messages")}
     return {
@@ -92,14 +87,14 @@ def record_of(run: Run, scenario: Scenario) -> Record:
 
 
 def clock_of(run: Run) -> Record:
-    """What the run cost: no two runs cost the same."""
+    """The real-clock times of the run, which differ between runs."""
     return {name: run.manifest[name] for name in ("cpu_seconds", "wall_seconds", "plan_seconds")}
 
 
 def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
-    """Percentiles 0 to 100 of waits and slowdowns, all of them values of jobs; empty without any.
+    """Percentiles 0 to 100 of waits and slowdowns; empty without jobs.
 
-    By the inverse of the empirical distribution, so that they are steps of it.
+    By the inverse of the empirical distribution, so that all are values of jobs.
     """
     wait = (jobs.outcome.start_us - jobs.submit_us)[ran(jobs)] / SECOND_US
     _, slowdown = slowdowns(jobs)
@@ -111,7 +106,7 @@ def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
 
 
 def _flows(jobs: JobResults, vos: int) -> list[list[int]]:
-    """The position of a VO, that of a VO that ran jobs of its users, and how many."""
+    """Submitting VO, executing VO, and number of jobs."""
     rows = ran(jobs)
     pair = jobs.vo[rows] * vos + jobs.placement.executed_vo[rows]
     pairs, counts = np.unique(pair, return_counts=True)
@@ -119,26 +114,27 @@ def _flows(jobs: JobResults, vos: int) -> list[list[int]]:
 
 
 def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
-    """How a run went, from the first submission to the last end.
+    """Time series from the first submission to the last end.
 
-    - `jobs_in_system`: jobs submitted and not ended, the rejected ones left out, at `POINTS`
-      instants.
-    - `utilization`: CPUs in use, over all CPUs; means over intervals (`grid.results.series`).
-    - `utilization_percent`: processors of running jobs, in per cent of all, by interaction: a start
-      or an end of a job (GM Fig. 3).
+    - `jobs_in_system`: jobs submitted and not ended, without rejected ones, at `POINTS` instants.
+    - `utilization`: CPUs in use over all CPUs; means over intervals (`grid.results.series`).
+    - `utilization_percent`: CPUs of running jobs, in per cent of all, by interaction: a start or an
+      end of a job (GM Fig. 3).
     - `response_time`: mean response time (s) of the jobs that completed first, by their number.
     """
     jobs = run.results
     rows = ran(jobs)
     if not rows.any():
         return {}
-    submit, end = jobs.submit_us[rows], jobs.outcome.end_us[rows]
-    instants = np.linspace(submit.min(), end.max(), POINTS)
-    ones = np.ones(len(submit))
-    in_system = _level(submit, end, ones, instants)
+    submit, end = np.sort(jobs.submit_us[rows]), np.sort(jobs.outcome.end_us[rows])
+    instants = np.linspace(submit[0], end[-1], POINTS)
+    in_system = (
+        np.searchsorted(submit, instants, side="right")
+        - np.searchsorted(end, instants, side="right")
+    ).astype(np.float64)
     over_time = series(jobs, run.directory, POINTS, run.histories)
-    clusters = len(run.directory.clusters)
-    busy = over_time.busy_cpus.reshape(clusters, -1).sum(axis=0)
+    cpus = machine_cpus(run.directory).sum()
+    busy = over_time.busy_cpus.reshape(len(run.directory.clusters), -1).sum(axis=0)
     return {
         "jobs_in_system": {
             "time_s": (instants / SECOND_US).tolist(),
@@ -146,28 +142,11 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
         },
         "utilization": {
             "time_s": over_time.time_s[: len(busy)].tolist(),
-            "value": (busy / machine_cpus(run.directory).sum()).tolist(),
+            "value": (busy / cpus).tolist(),
         },
-        "utilization_percent": _utilization_by_interaction(jobs, machine_cpus(run.directory).sum()),
+        "utilization_percent": _utilization_by_interaction(jobs, cpus),
         "response_time": _response_by_jobs(jobs),
     }
-
-
-def _level(
-    begin_us: Ints,
-    end_us: Ints,
-    weight: Floats,
-    instants: Floats,
-) -> Floats:
-    """Summed weights of what has begun and not ended at each instant."""
-    return _reached(begin_us, weight, instants) - _reached(end_us, weight, instants)
-
-
-def _reached(times: Ints, weight: Floats, instants: Floats) -> Floats:
-    order = np.argsort(times, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(weight[order])])
-    reached: Floats = sums[np.searchsorted(times[order], instants, side="right")]
-    return reached
 
 
 def _utilization_by_interaction(jobs: JobResults, cpus: float) -> dict[str, list[float]]:
@@ -176,7 +155,7 @@ def _utilization_by_interaction(jobs: JobResults, cpus: float) -> dict[str, list
     times = np.concatenate([jobs.outcome.end_us[rows], jobs.outcome.start_us[rows]])
     changes = np.concatenate([-processors, processors])
     busy = np.cumsum(changes[np.argsort(times, kind="stable")])
-    counts = np.unique(np.linspace(1, len(busy), POINTS).astype(np.int64))
+    counts = _positions(len(busy))
     return {
         "interactions": counts.tolist(),
         "value": (100.0 * busy[counts - 1] / cpus).tolist(),
@@ -190,5 +169,39 @@ def _response_by_jobs(jobs: JobResults) -> dict[str, list[float]]:
     order = np.argsort(completed.outcome.end_us, kind="stable")
     response = (completed.outcome.end_us - completed.submit_us)[order] / SECOND_US
     means = np.cumsum(response) / np.arange(1, len(response) + 1)
-    counts = np.unique(np.linspace(1, len(means), POINTS).astype(np.int64))
+    counts = _positions(len(means))
     return {"jobs": counts.tolist(), "value": means[counts - 1].tolist()}
+
+
+def _positions(count: int) -> Ints:
+    """POINTS positions from 1 to `count`, as far as there are so many."""
+    return np.unique(np.linspace(1, count, POINTS).astype(np.int64))
+
+
+# The version of the code
+
+PACKAGES = ("model", "kernel", "policies", "cluster", "protocol", "workload", "results", "config")
+MODULES = (
+    "runtime/manifest.py", "runtime/outcome.py", "runtime/run.py", "runtime/sequential.py",
+    "lab/record.py", "lab/paper_figures.py", "lab/knapsack_choices.py",
+)  # fmt: skip
+LIBRARIES = ("numpy", "scipy")
+"""Their random streams and solvers decide results."""
+
+
+@cache
+def code_version() -> str:
+    """16 hexadecimal digits of a hash of all sources that a run's result depends on."""
+    root = Path(grid.__file__).parent
+    files = [root / module for module in MODULES]
+    for package in PACKAGES:
+        files += sorted((root / package).rglob("*.py"))
+    state = hashlib.sha256()
+    for file in files:
+        state.update(file.relative_to(root).as_posix().encode() + b"\n" + file.read_bytes())
+    for point in plugged_in():
+        other = point.dist.version if point.dist is not None else ""
+        state.update(f"{point.name} {point.value} {other}\n".encode())
+    for library in LIBRARIES:
+        state.update(f"{library} {version(library)}\n".encode())
+    return state.hexdigest()[:16]

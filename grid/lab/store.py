@@ -167,29 +167,6 @@ class Store:
         return input_error("", found, expected, str(self.folder))
 
 
-class TwoStores:
-    """The runs of two sweeps together."""
-
-    def __init__(self, first: Store | TwoStores, second: Store | TwoStores) -> None:
-        self._stores = first, second
-
-    def has(self, key: str) -> bool:
-        """Whether the run of this key is finished."""
-        return any(store.has(key) for store in self._stores)
-
-    def record(self, key: str) -> Record:
-        """The results of the run."""
-        return self._with(key).record(key)
-
-    def clock(self, key: str) -> Record:
-        """The CPU and wall seconds of the run."""
-        return self._with(key).clock(key)
-
-    def _with(self, key: str) -> Store | TwoStores:
-        first, second = self._stores
-        return first if first.has(key) else second
-
-
 # Files
 
 

@@ -1,22 +1,47 @@
-"""The results of a sweep: values of a metric at a point, by seed, with intervals."""
+"""The results of a sweep: values by point and seed, intervals, paired differences, tables."""
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 
 from grid.config.schema import Scenario
 from grid.lab.experiment import Point
 from grid.lab.record import Record
-from grid.lab.statistics import Interval, mean_interval, paired_values
-from grid.lab.store import Store, TwoStores, read_failures, read_sweep
+from grid.lab.statistics import (
+    BELOW_ZERO,
+    Interval,
+    deciding_alpha,
+    mean_interval,
+    paired_values,
+    repetitions_to_decide,
+)
+from grid.lab.store import Store, read_failures, read_json, read_sweep
+from grid.model.errors import input_error
+from grid.results.run_folder import SWEEP_FILE
 
 GRID = "grid"
+BASELINES = 10
+"""How many of the compared values, the first ones, are baselines."""
 PART_OF_COURSE = re.compile(r"(\w+)\[([\d.]+):([\d.]+)\]")
+
+BySeed = Mapping[int, float]
+OfVos = dict[str, dict[int, float]]
+"""A metric at a point, by VO and seed."""
+
+
+def without(point: Point, *axes: str) -> Point:
+    """The point without these axes."""
+    return {name: value for name, value in point.items() if name not in axes}
 
 
 @dataclass(frozen=True)
@@ -33,50 +58,47 @@ class Study:
     metrics: tuple[str, ...]
     runs: tuple[tuple[Point, int, str], ...]
     absent: tuple[tuple[Point, str], ...]
-    store: Store | TwoStores
+    stores: tuple[Store, ...]
     code: str = ""
-    """The version of the code that the runs were made with."""
+    """The version of the code that executed the runs."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Aliases of metrics: the metric that is looked up for a requested name."""
 
     def seen(self, where: Mapping[str, Any], names: Mapping[str, str]) -> Study:
         """The runs at the values of `where`, without these axes; `names` are aliases of metrics."""
 
-        def fits(point: Point) -> bool:
+        def chosen(point: Point) -> bool:
             return where.items() <= point.items()
-
-        def rest(point: Point) -> Point:
-            return {name: value for name, value in point.items() if name not in where}
 
         return replace(
             self,
             axes={name: values for name, values in self.axes.items() if name not in where},
-            runs=tuple((rest(point), seed, key) for point, seed, key in self.runs if fits(point)),
-            absent=tuple((rest(point), why) for point, why in self.absent if fits(point)),
+            runs=tuple(
+                (without(point, *where), seed, key)
+                for point, seed, key in self.runs
+                if chosen(point)
+            ),
+            absent=tuple((without(point, *where), why) for point, why in self.absent
+                         if chosen(point)),
             names=names,
-        )
+        )  # fmt: skip
 
     def filled_from(self, other: Study, axis: str) -> Study:
         """These runs, and those of `other` with the same seeds that differ only in `axis`."""
         points = [point for point, _, _ in self.runs]
         seeds = {seed for _, seed, _ in self.runs}
-
-        def rest(point: Point) -> Point:
-            return {name: value for name, value in point.items() if name != axis}
-
-        beside = [rest(point) for point in points]
+        rests = [without(point, axis) for point in points]
         more = tuple(
             run
             for run in other.runs
-            if run[0] not in points and rest(run[0]) in beside and run[1] in seeds
+            if run[0] not in points and without(run[0], axis) in rests and run[1] in seeds
         )
         axes = {
             axis: list(dict.fromkeys(point[axis] for point, _, _ in (*self.runs, *more)))
             for axis in self.axes
         }
-        return replace(
-            self, axes=axes, runs=self.runs + more, store=TwoStores(self.store, other.store)
-        )
+        stores = self.stores + other.stores
+        return replace(self, axes=axes, runs=self.runs + more, stores=stores)
 
     def limited_to(self, other: Study) -> Study:
         """The runs at points and with seeds that `other` has as well."""
@@ -95,7 +117,7 @@ class Study:
         rests: dict[str, int] = {}
         runs = []
         for point, seed, key in self.runs:
-            rest = {name: value for name, value in point.items() if name != axis}
+            rest = without(point, axis)
             number = places[str(point[axis])] + len(places) * seed
             runs.append((rests.setdefault(str(rest), len(rests)), (rest, number, key)))
         runs.sort(key=lambda run: run[0])
@@ -115,28 +137,38 @@ class Study:
     @cached_property
     def records(self) -> dict[str, Record]:
         """The results of each run, by key."""
-        return {key: self.store.record(key) for _, _, key in self.runs}
+        return {key: self._store_of(key).record(key) for _, _, key in self.runs}
 
     @cached_property
     def clocks(self) -> dict[str, Record]:
         """The real-clock times of each run, by key."""
-        return {key: self.store.clock(key) for _, _, key in self.runs}
+        return {key: self._store_of(key).clock(key) for _, _, key in self.runs}
+
+    def _store_of(self, key: str) -> Store:
+        return next((store for store in self.stores if store.has(key)), self.stores[-1])
+
+    @cached_property
+    def _keys(self) -> dict[str, dict[int, str]]:
+        """The key of each seed, by point."""
+        found: dict[str, dict[int, str]] = {}
+        for point, seed, key in self.runs:
+            found.setdefault(repr(sorted(point.items())), {})[seed] = key
+        return found
 
     def keys(self, where: Mapping[str, Any]) -> dict[int, str]:
         """The key of each seed at the point with the values of `where`; empty if there is none.
 
         Raises ValueError if `where` matches several points.
         """
-        fitting = [run for run in self.runs if where.items() <= run[0].items()]
-        found = {seed: key for _, seed, key in fitting}
-        if len(found) < len(fitting):
+        if where.keys() == self.axes.keys():
+            exact = self._keys.get(repr(sorted(where.items())))
+            if exact is not None:
+                return exact
+        matching = [run for run in self.runs if where.items() <= run[0].items()]
+        found = {seed: key for _, seed, key in matching}
+        if len(found) < len(matching):
             raise ValueError(f"{dict(where)} names no single point of {self.name}")
         return found
-
-    def reason_for(self, where: Mapping[str, Any]) -> str:
-        """Why there is no run at the point with the values of `where`; empty if unknown."""
-        reasons = [why for point, why in self.absent if where.items() <= point.items()]
-        return reasons[0] if reasons else ""
 
     def scenarios(self, where: Mapping[str, Any]) -> list[Scenario]:
         """The scenarios of the runs at a point, in the order of their seeds."""
@@ -154,6 +186,14 @@ class Study:
         given = self.names.get(metric, metric)
         found = {seed: self._value(given, key) for seed, key in self.keys(where).items()}
         return {seed: value for seed, value in found.items() if value is not None}
+
+    def values_of(
+        self, metric: str, where: Mapping[str, Any], scope: str = GRID
+    ) -> dict[int, float]:
+        """The metric of the grid or of the VO `scope` at a point, by seed."""
+        if scope == GRID:
+            return self.values(metric, where)
+        return values_of_vos(self, metric, where).get(scope, {})
 
     def _value(self, metric: str, key: str) -> float | None:
         if metric.startswith("-"):
@@ -180,51 +220,61 @@ class Study:
         self, metric: str, first: Mapping[str, Any], second: Mapping[str, Any]
     ) -> Interval | None:
         """The mean of first - second over the seeds that both have, paired by seed."""
-        ones, others = self.values(metric, first), self.values(metric, second)
-        values = paired_values(ones, others)
+        values = paired_values(self.values(metric, first), self.values(metric, second))
         return mean_interval(values, self.level) if values else None
 
-    def pairs(self) -> Iterator[tuple[Point, Point]]:
-        """Points that differ in the compared axis alone: the first value's with each other's."""
-        if self.compare is None:
-            return
-        first = self.axes[self.compare][0]
-        for point in self.points:
-            if point[self.compare] != first:
-                yield {**point, self.compare: first}, point
+
+def values_of_vos(study: Study, metric: str, where: Mapping[str, Any]) -> OfVos:
+    """The metric of each VO at a point, by seed; VOs and seeds without it are left out."""
+    found: OfVos = {}
+    for seed, key in study.keys(where).items():
+        for vo, of_vo in study.records[key]["metrics"]["vos"].items():
+            if of_vo.get(metric) is not None:
+                found.setdefault(vo, {})[seed] = float(of_vo[metric])
+    return found
 
 
 def plan_seconds(clock: Record, figure: str) -> float | None:
     """`mean`, `max`, `total` or `count` of the seconds that plans took, over all policies.
 
-    So are `mean_below_N` and `count_below_N`, see `Manifest`; None where no queue was as long.
-    `mean_waiting` is that of the plans that were made while at least one job waited;
-    `mean_fullest` that of the plans with the longest queues, of a power of two at least that the
-    longest one has (the last of the `mean_below_N`): so with nearly all jobs in the system.
+    `mean_below_N` and `count_below_N` are those of plans for queues shorter than N (see
+    `Manifest`); `mean_waiting` that of plans with at least one waiting job; `mean_fullest` that of
+    plans in the longest class of queues. None if there is no such plan.
     """
     policies = list(clock["plan_seconds"].values())
+    below = [
+        (int(name.removeprefix("mean_below_")), policy[name], policy[name.replace("mean", "count")])
+        for policy in policies
+        for name in policy
+        if name.startswith("mean_below_")
+    ]
+    longest = max((bound for bound, _, _ in below), default=0)
+    if figure == "mean_waiting":
+        # Below 1 no job waits; below 0 the policy made no plan.
+        return _weighted((mean, count) for bound, mean, count in below if bound > 1)
+    if figure == "mean_fullest":
+        return _weighted((mean, count) for bound, mean, count in below if bound == longest)
+    known = [policy for policy in policies if figure in policy]
     if not policies:
         return None
-    if figure == "mean_waiting":
-        return _mean_waiting(policies)
-    if figure == "mean_fullest":
-        below = [name for policy in policies for name in policy if name.startswith("mean_below_")]
-        longest = max(below, key=lambda name: int(name.removeprefix("mean_below_")), default="")
-        return plan_seconds(clock, longest) if longest else None
     if figure == "max":
         return max(float(policy["max"]) for policy in policies)
-    known = [policy for policy in policies if figure in policy]
     if figure.startswith("mean"):
-        counts = [policy[figure.replace("mean", "count")] for policy in known]
-        total = sum(policy[figure] * count for policy, count in zip(known, counts, strict=True))
-        return total / sum(counts) if any(counts) else None
+        count_of = figure.replace("mean", "count")
+        return _weighted((policy[figure], policy[count_of]) for policy in known)
     return float(sum(policy[figure] for policy in known))
+
+
+def _weighted(means: Iterable[tuple[float, float]]) -> float | None:
+    every = list(means)
+    counts = sum(count for _, count in every)
+    return sum(mean * count for mean, count in every) / counts if counts else None
 
 
 def _mean_of(
     course: Mapping[str, Sequence[float]] | None, begin: float, until: float
 ) -> float | None:
-    """The mean of the values of a course at its places from `begin` to `until`, of the last one."""
+    """The mean of a time series from `begin` to `until`, shares of its last position."""
     if course is None:
         return None
     (places,) = (places for name, places in course.items() if name != "value")
@@ -235,17 +285,6 @@ def _mean_of(
         if begin * last <= place <= until * last
     ]
     return sum(chosen) / len(chosen) if chosen else None
-
-
-def _mean_waiting(policies: Sequence[Mapping[str, float]]) -> float | None:
-    total, plans = 0.0, 0.0
-    for policy in policies:
-        for name, mean in policy.items():
-            # Below 1: no job waited; below 0: the policy made no plan at all.
-            if name.startswith("mean_below_") and int(name.removeprefix("mean_below_")) > 1:
-                count = policy[name.replace("mean", "count")]
-                total, plans = total + mean * count, plans + count
-    return total / plans if plans else None
 
 
 def read_study(folder: Path) -> Study:
@@ -267,7 +306,7 @@ def read_study(folder: Path) -> Study:
             *((one["point"], one["reason"]) for one in sweep["absent"]),
             *((one["point"], f"it failed ({one['error']})") for one in read_failures(folder)),
         ),
-        store,
+        (store,),
         sweep["code"],
     )
 
@@ -279,3 +318,208 @@ def read_repeated(folder: Path) -> Study:
     """
     axis, study = read_sweep(folder).get("repeated_over"), read_study(folder)
     return study if axis is None else study.repeated_over(axis)
+
+
+# Differences
+
+
+class Difference(NamedTuple):
+    """The metric at `point` minus that at the point with `baseline` on the compared axis.
+
+    `effect` is relative to the larger of the two means. `p_value` is that of the two-sided paired
+    t-test. With `seeds_to_decide` seeds the interval would exclude zero if the variance stays the
+    same. Both are None for a single seed, or if all seeds have the same difference.
+    """
+
+    baseline: Any
+    metric: str
+    point: Point
+    interval: Interval
+    effect: float
+    p_value: float | None
+    seeds_to_decide: int | None
+
+
+def paired_differences(
+    study: Study, metrics: Sequence[str], scope: str = GRID
+) -> Iterator[Difference]:
+    """Differences of all points from each baseline at the same values of the other axes.
+
+    `scope` is `grid` or the name of a VO.
+    """
+    axis = study.compare
+    if axis is None:
+        return
+    found = {
+        (metric, repr(point)): study.values_of(metric, point, scope)
+        for point in study.points
+        for metric in metrics
+    }
+    for baseline in study.axes[axis][:BASELINES]:
+        for point in study.points:
+            if point[axis] == baseline:
+                continue
+            other = repr(point | {axis: baseline})
+            for metric in metrics:
+                ones, others = found[metric, repr(point)], found.get((metric, other), {})
+                if any(seed in others for seed in ones):
+                    yield _difference(baseline, metric, point, ones, others, study.level)
+
+
+def _difference(
+    baseline: Any, metric: str, point: Point, ones: BySeed, others: BySeed, level: float
+) -> Difference:
+    values = paired_values(ones, others)
+    interval = mean_interval(values, level)
+    means = [sum(by_seed.values()) / len(by_seed) for by_seed in (ones, others)]
+    scale = max(map(abs, means))
+    p_value = needed = None
+    if interval.count > 1 and not interval.is_constant:
+        p_value = deciding_alpha(values, BELOW_ZERO)
+        needed = repetitions_to_decide(values, BELOW_ZERO, level)
+    effect = interval.mean / scale if scale else 0.0
+    return Difference(baseline, metric, point, interval, effect, p_value, needed)
+
+
+# Tables
+
+
+def remove_tables(folder: Path) -> None:
+    """Remove the tables of a sweep before runs are added that they lack."""
+    for name in ("results", "clock", "differences"):
+        for ending in ("parquet", "csv"):
+            (folder / f"{name}.{ending}").unlink(missing_ok=True)
+
+
+def write_tables(folder: Path) -> None:
+    """Write `results` and `clock` (as .parquet and .csv) and differences.csv of all finished runs.
+
+    `results` is reproducible, `clock` is not.
+    """
+    for name in ("results", "clock"):
+        table = load_results(folder, clock=name == "clock")
+        for ending in ("parquet", "csv"):
+            _write_table(folder / f"{name}.{ending}", table)
+    differences = load_differences(folder)
+    if differences.num_rows:
+        _write_table(folder / "differences.csv", differences)
+
+
+def _write_table(path: Path, table: pa.Table) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    if path.suffix == ".csv":
+        pyarrow.csv.write_csv(table, partial)
+    else:
+        pyarrow.parquet.write_table(table, partial, compression="zstd")
+    partial.replace(path)
+
+
+def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
+    """The results of the sweep or run in `folder`, a row for each run and metric.
+
+    Columns: one for each axis of the sweep, `seed`, `scope` (`grid` or the name of a VO), `metric`
+    and `value`, which is null for a metric that does not apply. With `clock`, real-clock times
+    instead; their scope is `grid`, or a policy for plan times. An unfinished sweep yields its
+    runs so far. Raises InputError if `folder` is neither a sweep nor a run.
+    """
+    folder = Path(folder)
+    rows_of = _clock_rows if clock else _result_rows
+    if (folder / SWEEP_FILE).is_file():
+        study = read_study(folder)
+        records = study.clocks if clock else study.records
+        every = [(point, seed, row) for point, seed, key in study.runs
+                 for row in rows_of(records[key])]  # fmt: skip
+        return _columns(list(study.axes), every)
+    if not (folder / "manifest.json").is_file():
+        raise input_error("", "no such thing", "the folder of a sweep or run", str(folder))
+    manifest = read_json(folder / "manifest.json")
+    metrics = read_json(folder / "metrics.json")
+    try:
+        record = manifest if clock else {"metrics": metrics, "more": {}}
+        return _columns([], [({}, manifest["seed"], row) for row in rows_of(record)])
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
+        found, expected = "values of another shape", "the manifest and metrics of a run"
+        raise input_error("", found, expected, str(folder)) from None
+
+
+Row = tuple[str, str, float | None]
+"""Scope (`grid`, a VO or, for plan times, a policy), metric, value."""
+
+
+def _result_rows(record: Record) -> Iterator[Row]:
+    metrics = record["metrics"]
+    scopes = ((GRID, metrics["grid"] | record["more"]), *metrics["vos"].items())
+    for scope, found in scopes:
+        for metric, value in found.items():
+            yield scope, metric, None if value is None else float(value)
+
+
+def _clock_rows(clock: Record) -> Iterator[Row]:
+    yield GRID, "wall_seconds", clock["wall_seconds"]
+    for part, seconds in clock["cpu_seconds"].items():
+        yield GRID, f"cpu_seconds_{part}", seconds
+    for policy, found in clock["plan_seconds"].items():
+        for name, value in found.items():
+            yield policy, f"plan_seconds_{name}", float(value)
+
+
+def _columns(axes: list[str], rows: list[tuple[Point, int, Row]]) -> pa.Table:
+    columns = {axis: axis_column([point[axis] for point, _, _ in rows]) for axis in axes}
+    columns["seed"] = pa.array([seed for _, seed, _ in rows], pa.int64())
+    kinds = {"scope": pa.string(), "metric": pa.string(), "value": pa.float64()}
+    for n, (name, kind) in enumerate(kinds.items()):
+        columns[name] = pa.array([row[n] for _, _, row in rows], kind)
+    return pa.table(columns)
+
+
+def axis_column(values: Sequence[Any]) -> pa.Array:
+    """Values of an axis as a column: integers or floats if all are, else text."""
+    kinds = {type(value) for value in values}
+    if kinds <= {int}:
+        return pa.array(values, pa.int64())
+    if kinds <= {int, float}:
+        return pa.array(values, pa.float64())
+    words = {None: "null", True: "true", False: "false"}
+    return pa.array(
+        [words[one] if one is None or isinstance(one, bool) else str(one) for one in values]
+    )
+
+
+def load_differences(
+    folder: str | Path, metrics: Sequence[str] | None = None, scope: str = GRID
+) -> pa.Table:
+    """The differences between the compared values of the sweep in `folder`, paired by seed.
+
+    A row for each point, metric and baseline. `metrics` are those of the report by default, and
+    `scope` is `grid` or the name of a VO. Columns: one for each axis, `baseline` (the value of the
+    compared axis that is subtracted), `metric`, `difference`, `low` and `high` (its interval),
+    `level`, `seeds`, `p_value` of the two-sided paired t-test, and `seeds_to_decide`. Unknown
+    values are null. Values of the axis in `repeated_over` count as seeds and have no column. Raises
+    InputError if `folder` is no sweep.
+    """
+    from grid.lab.findings import telling_metrics
+
+    study = read_repeated(Path(folder))
+    names = metrics if metrics is not None else study.metrics or telling_metrics(study)
+    if scope != GRID and not any(scope in one["metrics"]["vos"] for one in study.records.values()):
+        raise input_error("scope", repr(scope), f"{GRID}, or a VO of the sweep")
+    for metric in metrics or ():
+        if not any(study.values_of(metric, point, scope) for point in study.points):
+            expected = "metrics that runs of the sweep have, in a list"
+            raise input_error("metrics", repr(metric), expected)
+    found = list(paired_differences(study, names, scope))
+    intervals = [one.interval for one in found]
+    columns: dict[str, Any] = {
+        axis: axis_column([one.point[axis] for one in found]) for axis in study.axes
+    }
+    columns["baseline"] = axis_column([one.baseline for one in found])
+    columns["metric"] = pa.array([one.metric for one in found], pa.string())
+    columns["difference"] = pa.array([one.mean for one in intervals], pa.float64())
+    for end in ("low", "high"):
+        ends = [getattr(one, end) if one.count > 1 else None for one in intervals]
+        columns[end] = pa.array(ends, pa.float64())
+    columns["level"] = pa.array([one.level for one in intervals], pa.float64())
+    columns["seeds"] = pa.array([one.count for one in intervals], pa.int64())
+    columns["p_value"] = pa.array([one.p_value for one in found], pa.float64())
+    columns["seeds_to_decide"] = pa.array([one.seeds_to_decide for one in found], pa.int64())
+    return pa.table(columns)

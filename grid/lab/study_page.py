@@ -19,11 +19,12 @@ from grid.lab.experiment import (
     StudySection,
     is_value,
 )
-from grid.lab.report.labels import shown
+from grid.lab.findings import SAME, SAME_NOTE, cells_of, warnings_of
+from grid.lab.report.picture import shown
+from grid.lab.report.sweep_page import comparison_chart, panels_left_out
 from grid.lab.statistics import mean_interval, paired_values
+from grid.lab.store import read_sweep
 from grid.lab.study import Study, read_repeated, read_study
-from grid.lab.sweep_page import charts_left_out, comparison_charts
-from grid.lab.sweep_texts import SAME, SAME_TOLD, cells_of, listed_numbers, own_bounds, remarks
 from grid.results.definitions import METRICS, OwnBounds, label_of
 
 LONGEST_PERIOD = 150.0
@@ -48,20 +49,20 @@ def write_study_page(
     """
     study, about = read_repeated(folder), experiment.study
     assert about is not None
-    said_first = [_plain(one) for one in remarks(folder, study)]
+    warnings = [_plain(one) for one in warnings_of(folder, study)]
     name = experiment.name
     if file is not None and file.resolve().parent != experiments_folder().resolve():
         name = str(file)
     command = shlex.join(["grid", "sweep", name, *options, "--page", str(page)])
     quick = " With `--quick`: fewer values and seeds than the study." * ("--quick" in options)
-    charts = "\n\n".join(_charts(study, about, page, own_bounds(folder)))
+    charts = "\n\n".join(_charts(study, about, page, read_sweep(folder).get("bounds", {})))
     parts = [
         f"# {about.title}",
         f"Written by `{command}`.{quick}",
         f"## Question\n\n{_prose(about.question)}",
         f"## Set-up\n\n{_prose(about.set_up)}\n\n{_set_up(experiment, read_study(folder), study)}",
         f"## Charts\n\n{charts}",
-        "\n\n".join(["## Answer", *said_first, *(_answer(study, one) for one in about.answers)]),
+        "\n\n".join(["## Answer", *warnings, *(_answer(study, one) for one in about.answers)]),
     ]
     if about.old_boards is not None:
         parts.append("## Comparison with theory\n\n" + _old_boards(study, about.old_boards))
@@ -69,7 +70,7 @@ def write_study_page(
     means = _means(study, tuple(metrics))
     parts += [
         f"## What it depends on\n\n{_prose(about.hangs_on)}",
-        "## All values\n\n" + (f"{means}\n\n{SAME_TOLD}." if f" {SAME} |" in means else means),
+        "## All values\n\n" + (f"{means}\n\n{SAME_NOTE}." if f" {SAME} |" in means else means),
         f"## Cost\n\n{_cost(study)}",
     ]
     page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
@@ -96,7 +97,9 @@ def _set_up(experiment: ExperimentSection, runs: Study, repeated: Study) -> str:
             f"paired by {experiment.repeated_over or 'seed'}, contains 0 (Student's, at "
             f"{100 * runs.level:g} %, without correction)"
         )
-    lines.append(f"- {'seeds' if len(seeds) > 1 else 'seed'}: {listed_numbers(seeds)}; {said}")
+    is_range = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
+    listed = f"{seeds[0]} to {seeds[-1]}" if is_range else ", ".join(map(str, seeds))
+    lines.append(f"- seeds: {listed}; {said}")
     return "\n".join(lines)
 
 
@@ -106,9 +109,10 @@ def _charts(study: Study, about: StudySection, page: Path, bounds: OwnBounds) ->
     for metric in dict.fromkeys(one.metric for one in about.answers):
         answer = first[metric]
         chosen = replace(study, axes={**study.axes, answer.best_of: _compared(study, answer)})
-        if left_out := charts_left_out(chosen, answer.along):
+        if left_out := panels_left_out(chosen, answer.along):
             yield left_out
-        for picture in comparison_charts(chosen, metric, bounds, answer.along):
+        picture = comparison_chart(chosen, metric, bounds, answer.along)
+        if picture is not None:
             name = f"{page.stem}-{picture.name.removeprefix('compare-')}.svg"
             (page.parent / name).write_bytes(picture.svg)
             yield f"![{picture.caption}]({name})\n\n*{picture.caption}*"

@@ -6,14 +6,13 @@ import dataclasses
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from grid.config.plugin_checks import unnamed_objects
 from grid.config.schema import Scenario
-from grid.lab.code import code_version
 from grid.lab.experiment import (
     FROM_PYTHON,
     Case,
@@ -24,7 +23,7 @@ from grid.lab.experiment import (
     key_of,
     measured_intervals,
 )
-from grid.lab.record import Answer, Record, Step, Work, attempt
+from grid.lab.record import Answer, Record, Step, Work, attempt, code_version
 from grid.lab.store import FAILED_FILE, Store, other_sweep, write_json, write_sources
 from grid.model.errors import InputError, input_error, only_on_ray
 from grid.results.run_folder import SWEEP_FILE
@@ -36,8 +35,6 @@ QUEUED_TASKS_PER_CPU = 3
 TICK_SECONDS = 1.0
 RETRIES = 3
 """Of a run whose worker died, and of Ray itself."""
-SAMPLE = 200
-"""How many earlier runs an estimate of run times is from at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +180,7 @@ def run_sweeps(
 
 def _open(wanted: Wanted, locks: ExitStack) -> _Open | InputError:
     """Lock and describe the folder of a sweep, and find out which runs it lacks."""
-    from grid.lab.tables import remove_tables
+    from grid.lab.study import remove_tables
 
     cases, refused = expand(wanted.experiment, wanted.file, wanted.objects)
     if refused and not (wanted.partly and cases):
@@ -208,7 +205,7 @@ def _open(wanted: Wanted, locks: ExitStack) -> _Open | InputError:
     run_of = dict(zip(keys, cases, strict=True))
     missing = {key: case for key, case in run_of.items() if not store.is_sound(key)}
     if missing:
-        remove_tables(store)
+        remove_tables(store.folder)
     return _Open(store, cases, keys, missing, sum(store.has(key) for key in missing))
 
 
@@ -266,16 +263,15 @@ def _describe(
 
 def _close(sweep: _Open, start_seconds: float, run_seconds: float) -> Sweep:
     """Write the tables and failures of a sweep whose runs are done."""
-    from grid.lab.tables import write_differences, write_tables
+    from grid.lab.study import write_tables
 
     sweep.failures.sort(key=lambda failure: (str(failure.point), failure.seed))
-    write_tables(sweep.store)
     path = sweep.store.folder / FAILED_FILE
     if sweep.failures:
         write_json(path, {"failed": [dataclasses.asdict(failure) for failure in sweep.failures]})
     else:
         path.unlink(missing_ok=True)
-    write_differences(sweep.store.folder)
+    write_tables(sweep.store.folder)
     counts = len(sweep.cases), len(sweep.kept), tuple(sweep.failures)
     return Sweep(sweep.store.folder, *counts, start_seconds, run_seconds, sweep.damaged)
 
@@ -341,13 +337,6 @@ def _in_order(sweeps: Sequence[_Open]) -> list[tuple[_Open, str, Case]]:
 
 def _work(number: int, case: Case) -> Work:
     return number, case.scenario, case.file, case.measure
-
-
-def perform_all(cases: Sequence[Case], place: Place) -> Iterator[tuple[int, Answer]]:
-    """Execute runs without storing them: the number of each finished run, and its answer."""
-    for step in _steps([_work(number, case) for number, case in enumerate(cases)], place):
-        if step.number is not None:
-            yield step.number, step.answer or "no answer"
 
 
 def _steps(work: Sequence[Work], place: Place) -> Iterator[Step]:
@@ -481,7 +470,7 @@ class _Updates:
 
     def begin(self, kept: Sequence[tuple[str, Record]], tally: Tally) -> None:
         """`kept` are the stored runs with their keys."""
-        from grid.lab.sweep_texts import measured_words
+        from grid.lab.findings import measured_words
 
         points = list(dict.fromkeys(tuple(case.point.values()) for case in self.cases))
         number_of = {point: number for number, point in enumerate(points)}
@@ -527,15 +516,11 @@ class _Updates:
 # Dry run
 
 
-def dry_run_lines(
-    experiment: ExperimentSection, file: Path | None, folder: Path, cpus: int | None = None
-) -> list[str]:
-    """The number of runs, how many `folder` has, and an estimate of the rest on `cpus` CPUs.
+def dry_run_lines(experiment: ExperimentSection, file: Path | None, folder: Path) -> list[str]:
+    """The number of runs, how many `folder` has, and the CPU time of the rest.
 
     Raises InputError if a combination is no valid scenario, or `folder` is not a sweep's.
     """
-    from grid.runtime.cpus import usable_cpus
-
     store = Store(folder)
     store.refuse_other_folders()
     cases, refused = expand(experiment, file)
@@ -543,38 +528,14 @@ def dry_run_lines(
         raise _all_mistakes(refused)
     code = code_version()
     keys = dict.fromkeys(key_of(case, code) for case in cases)
-    kept = sum(store.has(key) for key in keys)
+    kept = [key for key in keys if store.is_sound(key)]
     factors = [f"{len(values)} {name}" for name, values in experiment.axes.items()]
     factors.append(f"{len(experiment.seed_list)} seeds")
-    lines = [
-        f"{experiment.name}: {len(cases):,} runs ({' x '.join(factors)})",
-        f"{kept:,} of them are in {folder}, {len(keys) - kept:,} are to be run",
-    ]
+    missing = f"{len(kept):,} of them are in {folder}, {len(keys) - len(kept):,} are to be run"
+    if kept and len(kept) < len(keys):
+        mean_s = sum(sum(store.clock(key)["cpu_seconds"].values()) for key in kept) / len(kept)
+        missing += f", about {mean_s * (len(keys) - len(kept)):,.0f} CPU seconds"
+    lines = [f"{experiment.name}: {len(cases):,} runs ({' x '.join(factors)})", missing]
     if other := other_sweep(folder, experiment.name):
         lines.append(f"{folder} has the sweep {other}: replacing its tables requires --force")
-    if kept == len(keys):
-        return lines
-    count = cpus or usable_cpus()
-    found = _seconds_a_run(cases[0].scenario.name, folder)
-    if found is None:
-        return [*lines, "no estimate of the time: no runs of this scenario are stored here"]
-    seconds, source = found
-    minutes = seconds * (len(keys) - kept) / count / 60
-    took = f"{minutes:,.0f} minutes" if minutes >= 2 else f"{60 * minutes:,.0f} seconds"
-    return [*lines, f"about {took} on {count} CPUs, plus some seconds for Ray, {source}"]
-
-
-def _seconds_a_run(scenario: str, folder: Path) -> tuple[float, str] | None:
-    """Mean CPU seconds of stored runs of a scenario, here or in sibling folders, and the source."""
-    others = sorted(path.parent for path in folder.parent.glob(f"*/{SWEEP_FILE}"))
-    for one in dict.fromkeys([folder, *others]):
-        took: list[float] = []
-        store = Store(one)
-        with suppress(InputError, KeyError, TypeError, AttributeError):
-            for path in sorted((one / "clock").glob("*.json"))[:SAMPLE]:
-                if not took and store.record(path.stem)["scenario"]["name"] != scenario:
-                    break
-                took.append(float(sum(store.clock(path.stem)["cpu_seconds"].values())))
-        if took:
-            return sum(took) / len(took), f"as {len(took)} runs in {one} took"
-    return None
+    return lines

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from grid.lab.experiment import Point
+from grid.lab.findings import SAME, SAME_NOTE, findings, telling_metrics, warnings_of
 from grid.lab.statistics import Interval
-from grid.lab.study import Study, read_repeated
-from grid.lab.sweep_texts import SAME, SAME_TOLD, measured_line, remarks, telling_metrics
-from grid.lab.tables import paired_differences
+from grid.lab.study import Study, paired_differences, read_repeated
 from grid.results.definitions import label_of
 
 if TYPE_CHECKING:
@@ -24,12 +22,11 @@ ROWS_SHOWN = 40
 COLUMNS_SHOWN = 5
 NO_VALUE = "-"
 UNSURE = "?"
-UNSURE_TOLD = f"{UNSURE}: the interval contains zero, so the difference is not significant"
 _GAP = 2
 
 
 def print_sweep_table(folder: Path, console: Console | None = None) -> None:
-    """Print means over seeds ± half their confidence interval, and differences."""
+    """Print means over seeds ± half their confidence interval, differences, and findings."""
     from rich.console import Console
 
     if console is None:
@@ -42,29 +39,24 @@ def print_sweep_table(folder: Path, console: Console | None = None) -> None:
     columns = {
         metric: _cells([study.interval(metric, point) for point in points]) for metric in metrics
     }
-    cut = _print_table(console, _axes_at(study, points), columns)
+    left_out = _print_table(console, study, points, columns)
     notes = []
-    if left_out := len(study.points) - len(points):
-        notes.append(f"{left_out:,} more combinations are in {folder}/results.csv.")
-    if cut:
-        notes.append(f"There is no room for {', '.join(cut)}; see {folder}/results.csv.")
+    if left_out or len(points) < len(study.points):
+        notes.append(f"All combinations and metrics are in {folder}/results.csv.")
     has_intervals = len({seed for _, seed, _ in study.runs}) > 1
     if has_intervals:
         level = f"{100 * study.level:g} %"
-        notes.append(f"means over seeds ± half of their {level} confidence interval")
-    cells = [text for metric, texts in columns.items() if metric not in cut for text in texts]
-    if NO_VALUE in cells:
-        notes.append(f"{NO_VALUE}: the metric does not apply there")
-    if any(text.endswith(f" {SAME}") for text in cells):
-        notes.append(SAME_TOLD)
-    notes += remarks(folder, study)
-    if measured_line(folder):
-        records = study.records.values()
-        if empty := sum(not one["metrics"]["grid"].get("jobs_submitted") for one in records):
-            notes.append(f"In {empty} of {len(records)} runs no job was submitted then.")
-    _print_lines(console, notes)
+        notes.append(f"Means over seeds ± half of their {level} confidence interval.")
+    texts = [text for metric, column in columns.items() if metric not in left_out
+             for text in column]  # fmt: skip
+    if NO_VALUE in texts:
+        notes.append(f"{NO_VALUE}: the metric does not apply.")
+    if any(text.endswith(f" {SAME}") for text in texts):
+        notes.append(f"{SAME_NOTE}.")
+    _print_lines(console, [*notes, *warnings_of(folder, study)])
     if has_intervals:
         _print_differences(study, metrics, folder, console)
+    _print_lines(console, findings(study, metrics))
 
 
 def _print_differences(
@@ -87,50 +79,39 @@ def _print_differences(
         intervals = [found.get(name) for name in shown]
         texts = zip(_cells(intervals), intervals, strict=True)
         columns[metric] = [f"{text} {UNSURE}" if _is_unsure(one) else text for text, one in texts]
-    _print_lines(console, ["", f"Differences from {axis} {first}, with the same seeds:"])
-    cut = _print_table(console, _axes_at(study, list(shown.values())), columns)
-    notes = []
-    if len(points) > len(shown) or cut:
-        notes.append(f"There is no room for all differences; see {folder}/differences.csv.")
-    if lacking := [label_of(metric) for metric in metrics if metric not in by_metric]:
-        notes.append(f"{axis} {first} has no value of {', '.join(lacking)} to compare with")
-    seen = [text for metric, texts in columns.items() if metric not in cut for text in texts]
+    _print_lines(console, ["", f"Differences from {axis} {first}, paired by seed:"])
+    left_out = _print_table(console, study, list(shown.values()), columns)
+    if len(points) > len(shown) or left_out:
+        _print_lines(console, [f"All differences are in {folder}/differences.csv."])
+    seen = [text for metric, texts in columns.items() if metric not in left_out for text in texts]
     if any(text.endswith(f" {UNSURE}") for text in seen):
-        notes.append(UNSURE_TOLD)
-    _print_lines(console, notes)
+        _print_lines(console, [f"{UNSURE}: the interval contains zero."])
 
 
 def _print_table(
-    console: Console, axes: Mapping[str, list[str]], columns: Mapping[str, list[str]]
+    console: Console, study: Study, points: Sequence[Point], columns: Mapping[str, list[str]]
 ) -> list[str]:
     """Print the axes and as many metrics as fit; returns the metrics that do not."""
     from rich import box
     from rich.table import Table
 
-    style = box.SIMPLE_HEAD if console.is_terminal else None
-    table = Table(box=style, pad_edge=False, padding=(0, _GAP, 0, 0), show_edge=False)
-    left = console.width
-    for axis, texts in axes.items():
-        table.add_column(axis, no_wrap=True)
-        left -= max(map(len, [axis, *texts])) + _GAP
-    fitting: dict[str, int] = {}
+    axes = {axis: [str(point[axis]) for point in points] for axis in study.axes}
+    left = console.width - sum(max(map(len, [name, *texts])) + _GAP for name, texts in axes.items())
+    fitting: list[str] = []
     for metric, texts in columns.items():
-        width = max(map(len, [*label_of(metric).split(), *texts]))
-        if width + _GAP > left:
+        left -= max(map(len, [*label_of(metric).split(), *texts])) + _GAP
+        if left < 0:
             break
-        left -= width + _GAP
-        fitting[metric] = width
+        fitting.append(metric)
     if columns and not fitting:
         return list(columns)
-    for metric, width in fitting.items():
-        label = label_of(metric)
-        # A label wider than its column is wrapped, unless there is room left.
-        more = max(0, len(label) - width)
-        if more > left:
-            label = "\n".join(wrap(label, width, break_long_words=False))
-        else:
-            left -= more
-        table.add_column(label, justify="right", no_wrap=True)
+    style = box.SIMPLE_HEAD if console.is_terminal else None
+    table = Table(box=style, pad_edge=False, padding=(0, _GAP, 0, 0), show_edge=False)
+    for axis in axes:
+        table.add_column(axis, no_wrap=True)
+    for metric in fitting:
+        width = max(map(len, [*label_of(metric).split(), *columns[metric]]))
+        table.add_column(label_of(metric), justify="right", min_width=width)
     for row in zip(*axes.values(), *(columns[metric] for metric in fitting), strict=True):
         table.add_row(*row)
     console.print(table)
@@ -140,10 +121,6 @@ def _print_table(
 def _print_lines(console: Console, lines: Sequence[str]) -> None:
     for line in lines:
         console.print(line, markup=False, highlight=False)
-
-
-def _axes_at(study: Study, points: Sequence[Point]) -> dict[str, list[str]]:
-    return {axis: [str(point[axis]) for point in points] for axis in study.axes}
 
 
 def _is_unsure(one: Interval | None) -> bool:

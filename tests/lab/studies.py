@@ -154,4 +154,4 @@ def made_study(name: str, axes: Mapping[str, Sequence[Any]], made: Made, seeds: 
     ]
     store: Any = MadeStore({key: (point, seed) for point, seed, key in runs}, made)
     of = {axis: list(values) for axis, values in axes.items()}
-    return Study(name, of, 0.95, None, (), tuple(runs), (), store)
+    return Study(name, of, 0.95, None, (), tuple(runs), (), (store,))

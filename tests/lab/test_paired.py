@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow.csv
 import pytest
@@ -14,10 +16,11 @@ from scipy import stats
 
 import grid
 from grid.lab.experiment import load_experiment
-from grid.lab.study import read_study
+from grid.lab.statistics import paired_difference
+from grid.lab.store import read_sweep
+from grid.lab.study import load_differences, paired_differences, read_study, write_tables
 from grid.lab.sweep import Place, run_sweep
-from grid.lab.sweep_table import UNSURE_TOLD, print_sweep_table
-from grid.lab.tables import load_differences, paired_differences, write_differences
+from grid.lab.sweep_table import print_sweep_table
 from grid.model.errors import InputError
 from tests.lab.small_experiments import write
 from tests.lab.studies import study_of
@@ -132,21 +135,16 @@ def test_seeds_that_only_one_side_has_are_left_out(tmp_path: Path) -> None:
     assert (one["difference"], one["seeds"]) == (3.0, 1)
 
 
-def test_a_metric_that_no_run_has_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"metrics: found 'wait_maen'"):
-        grid.load_differences(small(tmp_path), ["wait_mean", "wait_maen"])
-
-
 def test_a_sweep_leaves_them_in_a_file(tmp_path: Path) -> None:
     path = write(tmp_path)
     folder = tmp_path / "out"
     run_sweep(load_experiment(path), path, folder, Place(in_process=True))
     table = pyarrow.csv.read_csv(folder / "differences.csv")
     assert table.num_rows and table.column_names == load_differences(folder).column_names
-    # What compares nothing has none, and those of an earlier run do not stay.
-    study_of(tmp_path, "out", [({"rule": "a"}, {"wait_mean": [1.0, 2.0]})])
-    write_differences(folder)
-    assert not (folder / "differences.csv").exists()
+    study_of(tmp_path, "alone", [({"rule": "a"}, {"wait_mean": [1.0, 2.0]})])
+    write_tables(tmp_path / "alone")
+    assert (tmp_path / "alone" / "results.csv").exists()
+    assert not (tmp_path / "alone" / "differences.csv").exists()
 
 
 def said(folder: Path, width: int) -> str:
@@ -157,8 +155,8 @@ def said(folder: Path, width: int) -> str:
 
 def test_the_terminal_says_which_differences_are_sure(tmp_path: Path) -> None:
     text = said(small(tmp_path), 100)
-    means, _, differences = text.partition("Differences from rule queue, with the same seeds:\n")
-    assert "±" in means and UNSURE_TOLD not in means
+    means, _, differences = text.partition("Differences from rule queue, paired by seed:\n")
+    assert "±" in means and "?" not in means
     rows = [line.split() for line in differences.splitlines()[1:4]]
     sure = stats.ttest_rel(WAITS["never", 1], WAITS["queue", 1]).confidence_interval(0.95)
     assert sure.low > 0
@@ -167,10 +165,61 @@ def test_the_terminal_says_which_differences_are_sure(tmp_path: Path) -> None:
     assert math.isclose(sum(sure) / 2, 2.5)
     assert rows[1][:2] == ["never", "5"] and rows[1][-1] == "?"
     assert rows[2] == ["pull", "5", "0.000", "="]
-    assert UNSURE_TOLD in differences
+    assert "?: the interval contains zero." in differences
 
 
 def test_where_there_is_no_room_the_file_is_named(tmp_path: Path) -> None:
     folder = small(tmp_path)
     text = "".join(said(folder, 14).split())
     assert "differences.csv" in text and "?:" not in text
+
+
+# An axis whose values are repetitions, such as days of a log
+
+DAYS = {"first": 40, "second": 44, "third": 60}
+"""How long jobs run on each day."""
+
+
+def sweep_of_days(folder: Path, **more: Any) -> grid.Sweep:
+    jobs = [{"submit_s": number, "run_s": "${run_s}"} for number in range(6)]
+    work = {"jobs": jobs, "entry_point": "cluster"}
+    vo = {"name": "a", "clusters": [{"cpus": "${size}"}], "workload": work}
+    scenario = {"name": "s", "parameters": {"size": 1, "run_s": 1}, "vos": [vo]}
+    axes = {"day": {day: {"run_s": run_s} for day, run_s in DAYS.items()}, "size": [1, 2]}
+    given = {"name": "days", "scenario": scenario, "axes": axes, "seeds": 1, "repeated_over": "day"}
+    return grid.sweep(given | {"metrics": ["wait_mean"]} | more, folder, in_process=True)
+
+
+def waits(size: int) -> list[float]:
+    """Job n is submitted after n seconds, and is the (n // size)th on a machine of `size` CPUs."""
+    return [
+        sum(max(0, n // size * run_s - n + n % size) for n in range(6)) / 6
+        for run_s in DAYS.values()
+    ]
+
+
+def test_intervals_and_differences_are_over_repetitions(tmp_path: Path) -> None:
+    sweep_of_days(tmp_path / "days")
+    table = load_differences(tmp_path / "days")
+    assert table.column_names[:3] == ["size", "baseline", "metric"]
+    (row,) = (one for one in table.to_pylist() if one["size"] == 2)
+    expected = paired_difference(waits(2), waits(1), 0.95)
+    assert row["seeds"] == 3
+    assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high), abs=1e-6)
+    assert read_sweep(tmp_path / "days")["compare"] == "size"
+    path = tmp_path / "days" / "sweep.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"repeated_over": "week"}))
+    with pytest.raises(InputError, match="`repeated_over`"):
+        load_differences(tmp_path / "days")
+
+
+@pytest.mark.parametrize(
+    ("more", "field"),
+    [({"repeated_over": "week"}, "repeated_over"), ({"compare": "day"}, "compare"),
+     ({"axes": {"day": [1, 2]}}, "repeated_over")],
+)  # fmt: skip
+def test_repetitions_are_an_axis_of_their_own(
+    more: dict[str, Any], field: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=f"{field}: found"):
+        sweep_of_days(tmp_path / "days", **more)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import re
 from pathlib import Path
@@ -11,16 +10,12 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.csv
 import pytest
-from rich.console import Console
 
 import grid
 from grid.lab.experiment import expand, load_experiment
 from grid.lab.paper_figures import paper_figures
 from grid.lab.study import read_study
 from grid.lab.sweep import Place, Sweep, Tally, run_sweep
-from grid.lab.sweep_page import write_sweep_page
-from grid.lab.sweep_table import print_sweep_table
-from grid.lab.sweep_texts import measured_line
 from grid.model.errors import InputError
 from tests.lab.small_experiments import EXPERIMENT, SCENARIO, files, write
 
@@ -315,37 +310,6 @@ def test_an_experiment_may_be_a_mapping_with_a_scenario_in_it(tmp_path: Path) ->
 
 
 INTERVAL = "metrics: {submitted_from_s: 5, submitted_until_s: 20}\n"
-
-
-def test_a_sweep_says_which_jobs_are_measured(tmp_path: Path) -> None:
-    told = "etrics of jobs are over those submitted from 5 s on and before 20 s"
-    for name, interval in (("some", INTERVAL), ("all", "")):
-        (tmp_path / name).mkdir()
-        path, folder = write(tmp_path / name, scenario=SCENARIO + interval), tmp_path / name / "out"
-        sweep(path, folder)
-        console = Console(record=True, width=200, file=io.StringIO())
-        print_sweep_table(folder, console)
-        write_sweep_page(folder, folder / "report.html")
-        for text in (console.export_text(), (folder / "report.html").read_text()):
-            assert (told in text) == (name == "some")
-            assert ("submitted from" in text) == (name == "some")
-
-
-def test_a_sweep_over_the_warm_up_says_which_there_are(tmp_path: Path) -> None:
-    axes = "axes:\n  metrics.submitted_from_s: [0, 5]\n"
-    path = write(tmp_path, EXPERIMENT.replace("axes:\n", axes, 1))
-    sweep(path, tmp_path / "out")
-    told = measured_line(tmp_path / "out")
-    assert told.endswith("differs between settings: from 0 s on; from 5 s on.")
-
-
-def test_a_sweep_says_where_no_job_is_measured(tmp_path: Path) -> None:
-    axes = "axes:\n  metrics.submitted_from_s: [0, 100000000]\n"
-    path = write(tmp_path, EXPERIMENT.replace("axes:\n", axes, 1))
-    sweep(path, tmp_path / "out")
-    console = Console(record=True, width=200, file=io.StringIO())
-    print_sweep_table(tmp_path / "out", console)
-    assert "In 9 of 18 runs no job was submitted then.\n" in console.export_text()
 
 
 def test_choices_of_knapsacks_have_no_jobs_to_leave_out(tmp_path: Path) -> None:

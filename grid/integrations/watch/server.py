@@ -24,8 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from grid.integrations.watch.sweep_view import SweepView
 from grid.integrations.watch.views import Answer, NotThere, RunView
-from grid.lab.report.page import colours
-from grid.lab.report.style import CONFIG, script
+from grid.lab.report.picture import CONFIG, colours, script
 
 HOST = "127.0.0.1"
 TOKEN_BYTES = 24

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from grid.config.shipped import experiments_folder
 from grid.lab.papers.judge import (
@@ -18,11 +19,11 @@ from grid.lab.papers.judge import (
     Verdict,
 )
 from grid.lab.papers.paper import NAMES, Figure, load_paper
-from grid.lab.report.charts import Labels, Series, chart
-from grid.lab.report.style import Picture
+from grid.lab.report.charts import grid_chart
+from grid.lab.report.picture import Picture
+from grid.lab.report.sweep_page import drawn_ends
 from grid.lab.store import write_text
 from grid.lab.study import Study
-from grid.lab.sweep_page import series_of
 
 PAGES = experiments_folder() / "reproduced"
 MOST_TURNS = 2
@@ -211,15 +212,19 @@ def _picture(judgement: Judgement, figure: Figure) -> Picture | None:
         named = axis in {figure.axis, *wheres, *(key for one in figure.series for key in one)}
         if not named:
             wheres[axis] = values[0]
-    series: list[Series] = []
+    columns: dict[str, list[Any]] = {key: [] for key in ("series", "x", "value", "low", "high")}
     for one in figure.series:
-        name = " ".join(map(str, one.values()))
-        points = [{**one, **wheres, figure.axis: place} for place in places]
-        drawn = series_of(study, figure.metric, name, places, points)
-        if drawn is not None:
-            series.append(drawn)
-    labels = Labels(f"{judgement.paper.name.lower()}-figure", figure.caption, figure.x, figure.y)
-    return chart(labels, series) if series else None
+        for place in places:
+            interval = study.interval(figure.metric, {**one, **wheres, figure.axis: place})
+            if interval is not None:
+                name = " ".join(map(str, one.values()))
+                row = (name, place, interval.mean, *drawn_ends(interval))
+                for column, value in zip(columns.values(), row, strict=True):
+                    column.append(value)
+    name = f"{judgement.paper.name.lower()}-figure"
+    if not columns["x"]:
+        return None
+    return grid_chart(name, figure.caption, columns, x=figure.x, y=figure.y)
 
 
 def write_page(folder: Path, judgement: Judgement) -> None:

@@ -9,20 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml  # type: ignore[import-untyped]
 
 from grid.config.shipped import experiments_folder
-from grid.lab.costs import Costs, Expected
 from grid.lab.experiment import load_experiment
 from grid.lab.papers.judge import Judgement, Verdict, judge
-from grid.lab.papers.page import PAGES, write_index, write_page
+from grid.lab.papers.page import write_index, write_page
 from grid.lab.papers.paper import NAMES, Paper, load_paper
-from grid.lab.papers.windows import windows_of
-from grid.lab.reporting import NOT_FITTING, not_fitting
+from grid.lab.report.page import NOT_FITTING, not_fitting
 from grid.lab.study import Study, read_study
 from grid.lab.sweep import Place, Progress, Wanted, run_sweeps
 from grid.model.errors import ErrorLine, InputError
+from grid.model.time import SECOND_US
 from grid.results.run_folder import SWEEP_FILE, check_place
+from grid.workload.swf import jobs_from_swf, read_swf
 
 EXPERIMENTS = experiments_folder()
 WINDOWS = "gang-migration-windows"
@@ -93,7 +94,7 @@ def reproduce(
 ) -> Reproduction:
     """Run what the claims need and judge them; runs that are in `out` are not repeated.
 
-    `say` gets what will be run with its expected time, then a line per claim. A paper whose claims
+    `say` receives a line for each experiment, then one for each claim. A paper whose claims
     are all judged gets its page in `pages`. Raises InputError.
     """
     chosen = wanted_claims(names)
@@ -101,10 +102,9 @@ def reproduce(
         check_place(folder)
     out.mkdir(parents=True, exist_ok=True)
     done = Reproduction()
-    costs = Costs.read(out, shipped=PAGES)
     wanted = _wanted(chosen, out, how, done, say)
-    if not how.as_is:
-        _announce(wanted, costs, how, say)
+    for one in () if how.as_is else wanted:
+        say(f"will run {one.folder.name}: {one.experiment.runs:,} runs")
     with _one_ray(how):
         studies = _studies(wanted, how, done, say)
     for paper, claims in chosen:
@@ -122,20 +122,10 @@ def reproduce(
         write_page(out, judgement)
         if pages is not None and len(claims) == len(paper.claims):
             write_page(pages, judgement)
-    if how.seeds is None and not how.as_is:
-        seconds = {name: _cpu_seconds(study) for name, study in studies.items()}
-        costs.note(how.quick, seconds)
-        costs.write(out)
     if pages is not None:
         write_index(pages, done.judgements)
-        costs.write(pages, to_ship=True)
     write_index(out, done.judgements)
     return done
-
-
-def _cpu_seconds(study: Study) -> float:
-    """The cost of the runs, compiling not counted."""
-    return sum(sum(clock["cpu_seconds"].values()) for clock in study.clocks.values())
 
 
 def _experiment(name: str, how: How) -> dict[str, Any] | Path:
@@ -181,15 +171,6 @@ def _wanted(
     return wanted
 
 
-def _announce(wanted: Sequence[Wanted], costs: Costs, how: How, say: Callable[[str], None]) -> None:
-    expected = Expected()
-    for one in wanted:
-        name, runs = one.folder.name, one.experiment.runs
-        usual = load_experiment(EXPERIMENTS / f"{name}.yaml", quick=how.quick).runs
-        say(f"will run {expected.add(name, runs, costs, how.quick, runs / usual)}")
-    say(expected.in_words(how.place.cpus if not how.place.in_process else 1))
-
-
 @contextmanager
 def _one_ray(how: How) -> Iterator[None]:
     """One Ray for all experiments: it takes seconds to start."""
@@ -221,4 +202,56 @@ def _studies(
         found[name] = read_study(one.folder)
         reasons = [why for _, why in found[name].absent]
         done.not_run += [f"{name}: {why}" for why in dict.fromkeys(reasons)]
+    return found
+
+
+# Windows of a log with the size of GM's workload, chosen by their totals alone
+
+JOBS, TASKS, WIDEST = 1500, 24_152, 64
+"""GM VII-A: jobs and tasks of the workload, and the processors of its larger cluster."""
+MOST_WINDOWS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The jobs of at most WIDEST processors submitted from `from_s` on and before `before_s`."""
+
+    from_s: float
+    before_s: float
+    tasks: int
+
+
+def windows_of(log: Path, count: int = MOST_WINDOWS) -> list[Window]:
+    """The disjoint windows of JOBS consecutive jobs whose tasks are nearest to TASKS.
+
+    Of equally near ones the earlier is taken. Windows that begin or end between jobs of the same
+    second are left out, since a filter by time cannot separate them. Raises InputError if there is
+    no window.
+    """
+    jobs, _ = jobs_from_swf(read_swf(log), max_processors=WIDEST)
+    submit_us = jobs.submit_us
+    totals = np.concatenate([[0], np.cumsum(jobs.processors)])
+    tasks = totals[JOBS:] - totals[:-JOBS]
+    before = np.concatenate([[-1], submit_us])[: len(tasks)]
+    behind = np.append(submit_us, submit_us[-1:] + SECOND_US)[JOBS : JOBS + len(tasks)]
+    starts = np.arange(len(tasks))
+    separate = (before < submit_us[: len(tasks)]) & (submit_us[starts + JOBS - 1] < behind)
+    found: list[Window] = []
+    taken: list[int] = []
+    for start in np.argsort(np.abs(tasks - TASKS), kind="stable").tolist():
+        if len(found) == count:
+            break
+        if separate[start] and all(abs(start - other) >= JOBS for other in taken):
+            taken.append(start)
+            last_us = int(submit_us[start + JOBS - 1])
+            found.append(
+                Window(
+                    int(submit_us[start]) / SECOND_US,
+                    last_us / SECOND_US + 1.0,
+                    int(tasks[start]),
+                )
+            )
+    if not found:
+        expected = f"{JOBS} consecutive jobs of at most {WIDEST} processors"
+        raise InputError([ErrorLine(str(log), None, "", f"{len(jobs)} jobs", expected)])
     return found

@@ -1,1 +1,1 @@
-"""Pictures and pages: what a run or a study looks like."""
+"""HTML reports of runs and sweeps: `grid report`."""

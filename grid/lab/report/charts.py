@@ -1,389 +1,416 @@
-"""Charts of compared figures: means with their intervals, as lines over an axis or as bars."""
+"""Charts: facet grids of means with intervals, distributions in steps, and heat maps."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from textwrap import wrap
+from types import MappingProxyType
 from typing import Any
 
-from grid.lab.report.axes import names_within, numbers, places, ticks_from, time_unit, title_of
-from grid.lab.report.style import COLOURS, DASHES, FIGURE, SHAPES, Columns, Picture
+import numpy as np
 
-FEW = 6
-"""More lines with intervals than so many, or bars in a group, are a tangle: they have panels."""
-APART = 4
-"""Pixels between the intervals of two lines at one place."""
-PANEL, NAMES = 200, 150
-"""Pixels: the least width of a panel, and how wide names beside panels may be."""
+from grid.lab.report.picture import (
+    COLOURS,
+    DASHES,
+    FIGURE,
+    SHAPES,
+    WIDTH,
+    Columns,
+    Picture,
+)
+from grid.model.arrays import Floats
 
+WIDE = 50.0
+"""Values that span more than this factor have a logarithmic axis."""
+UNEVEN = 8.0
+"""So have settings whose largest gap is more than this many times their smallest."""
+FEW = 8
+"""More lines or points than this have a panel each."""
+STEPS = 300
+"""The most steps of a distribution."""
+PANEL = 150
+"""Height of a panel of a grid, in pixels."""
+NAMES = 150
+"""The largest width of names on an axis, in pixels."""
+MANY_ROWS = 30
+"""A chart with more rows scrolls."""
+LETTER = 6.5
+"""Mean width of a letter, in pixels."""
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """Figures of one kind, in the order of `x`; `low` and `high` bound each of them where known."""
-
-    label: str
-    x: Sequence[Any]
-    mean: Sequence[float]
-    low: Sequence[float] | None = None
-    high: Sequence[float] | None = None
-    place: int | None = None
-    """Which of the colours it has; by default that of its place among the series."""
-    elsewhere: str = ""
-    """Of a chart that shows some of its series at a time, the settings at which these are."""
-
-
-@dataclass(frozen=True, slots=True)
-class Labels:
-    """What stands on a chart: file name, caption, both axes."""
-
-    name: str
-    caption: str
-    x: str
-    y: str
-    log_x: bool = False
-    log_y: bool = False
-    over_time: bool = False
-    """Whether x is time in seconds, for which the axis finds a unit."""
-    subtitle: str = ""
-    y_range: tuple[float, float] | None = None
-    """From where to where y reaches at least; by default as far as the figures do."""
-    y_bounds: tuple[float, float] = (-math.inf, math.inf)
-    """What y can be at all: an interval that reaches beyond is drawn up to there."""
-    of: str = ""
-    """What the series are values of, where their names do not say so."""
+Encoding = dict[str, Any]
+Tooltip = list[dict[str, Any]]
 
 
-def chart(labels: Labels, series: Sequence[Series]) -> Picture:
-    """Lines where x is numbers, and bars where it is names; of many, panels of either."""
-    if are_lines(series):
-        return (lines if len(series) <= FEW else line_panels)(labels, series)
-    return (bars if len(series) <= len(SHAPES) else point_panels)(labels, series)
+# Axes
 
 
-def are_lines(series: Sequence[Series]) -> bool:
-    """Whether a chart of them has lines."""
-    numeric = all(isinstance(x, int | float) for one in series for x in one.x)
-    return numeric and max(len(one.x) for one in series) > 1
+def axis(field: str, title: str | None, values: Sequence[float] | Floats) -> Encoding:
+    """A quantitative axis, logarithmic if the values span a factor of WIDE; its title says so."""
+    scale, ticks = _scale(values)
+    encoding: Encoding = {"field": field, "type": "quantitative", "scale": scale}
+    encoding["axis"] = {"format": FIGURE, "tickCount": 5} | ({"values": ticks} if ticks else {})
+    return encoding | {"title": _titled(title, scale)}
 
 
-def any_cut(labels: Labels, series: Sequence[Series]) -> bool:
-    """Whether an interval reaches beyond what the chart can show."""
-    least, most = labels.y_bounds
-    return any(low < least for one in series for low in one.low or ()) or any(
-        high > most for one in series for high in one.high or ()
-    )
+def _scale(values: Sequence[float] | Floats) -> tuple[dict[str, Any], list[float]]:
+    """A scale, and the ticks of a symmetric logarithm, for which Vega has no good ones."""
+    known = np.asarray(values, np.float64)
+    known = known[np.isfinite(known)]
+    positive = known[known > 0]
+    if not len(positive) or known.min() < 0:
+        return {"type": "linear", "zero": False}, []
+    low, high = float(known.min()), float(known.max())
+    small = float(np.quantile(positive, 0.1)) if low == 0 else low
+    if high <= WIDE * small:
+        return {"type": "linear", "zero": low < high / 2}, []
+    if low > 0:
+        return {"type": "log"}, []
+    powers = range(math.floor(math.log10(small)), math.floor(math.log10(high)) + 1)
+    return {"type": "symlog", "constant": small}, [0.0, *(10.0**power for power in powers)]
 
 
-def lines(labels: Labels, series: Sequence[Series], *, markers: bool = True) -> Picture:
-    """A line for each of `series`, at the places where its figures are, with their intervals."""
-    columns = dict(_columns(series))
-    at = _places(series)
-    names = list(at)
-    encoding = {"x": _along(labels, columns, markers)}
-    y = _height(labels, columns)
-    if markers:
-        title = labels.of or None
-        encoding |= by_series(names, at, title=title)
-        told = {"tooltip": _told(labels, columns), **by_series(names, at, "shape", title=title)}
-        layers: list[dict[str, Any]] = [
-            {"mark": {"type": "line"}, "encoding": {"y": y}},
-            {"mark": {"type": "point"}, "encoding": {"y": y, **told}},
-        ]
-    else:
-        encoding |= by_line(names, at)
-        layers = [{"mark": {"type": "line"}, "encoding": {"y": y}}]
-    if _has_intervals(columns):
-        layers.append(_intervals(y, labels.y_bounds))
-    if markers and len(names) > 1:
-        layers = _side_by_side(layers, names)
-    return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
+def settings_axis(field: str, title: str, values: Sequence[float]) -> Encoding:
+    """An axis with a tick at each value of a setting."""
+    exact = sorted({float(value) for value in values})
+    gaps = np.diff(exact)
+    is_uneven = len(exact) > 2 and gaps.max() > UNEVEN * gaps.min()
+    scale: dict[str, Any] = {"type": "linear", "zero": False, "nice": False, "padding": 14}
+    if is_uneven and exact[0] >= 0:
+        kind = {"type": "symlog", "constant": exact[1]} if exact[0] == 0 else {"type": "log"}
+        scale = {**kind, "nice": False, "padding": 14}
+    ticks = {"values": exact, "format": FIGURE, "grid": False}
+    title = str(_titled(title, scale))
+    return {"field": field, "type": "quantitative", "scale": scale, "title": title, "axis": ticks}
 
 
-def _side_by_side(layers: Sequence[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
-    """The layers for each series by itself, a few pixels beside those of the others.
-
-    Intervals at one place would lie on each other, and so would equal figures.
-    """
-    found = []
-    for number, name in enumerate(names):
-        mine = [{"filter": f"datum.series === {json.dumps(name)}"}]
-        aside = APART * (number - (len(names) - 1) / 2)
-        for layer in layers:
-            mark = {**layer["mark"], "xOffset": aside}
-            found.append({**layer, "transform": [*mine, *layer.get("transform", ())], "mark": mark})
-    return found
+def _titled(title: str | None, scale: Mapping[str, Any]) -> str | None:
+    return f"{title}, log scale" if title and scale["type"] in ("log", "symlog") else title
 
 
-def bars(labels: Labels, series: Sequence[Series]) -> Picture:
-    """Bars in groups: a group for each x, in it a bar for each of `series`."""
-    columns = dict(_columns(series))
-    columns["x"] = [str(x) for x in columns["x"]]
-    groups = list(dict.fromkeys(columns["x"]))
-    names = [one.label for one in series]
-    x: dict[str, Any] = {"field": "x", "type": "nominal", "sort": groups, "title": labels.x}
-    turned = sum(len(group) + 2 for group in groups) > 50
-    x["axis"] = {"labelAngle": -35 if turned else 0, "labelOverlap": False, **names_within(220)}
-    encoding: dict[str, Any] = {"x": x}
-    if len(names) > 1:
-        colours = by_series(names, _places(series), title=labels.of or None)
-        encoding |= {"xOffset": {"field": "series", "sort": names}, **colours}
-    y = _height(labels, columns, from_zero=True)
-    bar = {"type": "bar", "color": COLOURS[0]} if len(names) == 1 else {"type": "bar"}
-    layers = [{"mark": bar, "encoding": {"y": y, "tooltip": _told(labels, columns)}}]
-    if _has_intervals(columns):
-        # In the colour of its bar, the lower half of an interval would not be seen.
-        for colour, wide in (("var(--paper)", 3.6), ("var(--ink)", 1.4)):
-            rule = _intervals(y, labels.y_bounds, strokeWidth=wide)
-            rule["encoding"]["color"] = {"value": colour}
-            layers.append(rule)
-    return _picture(labels, {"encoding": encoding, "layer": layers}, columns)
-
-
-def line_panels(labels: Labels, series: Sequence[Series]) -> Picture:
-    """A panel for each of many lines, with its intervals as a band, before all others in grey."""
-    columns = dict(_columns(series))
-    x, y = _along(labels, columns, markers=True), _height(labels, columns)
-    x["axis"] = {**x["axis"], "labelOverlap": "greedy"}
-    y["axis"] = {**y["axis"], "tickCount": 4}
-    others = f"{labels.name}-others"
-    place = {"x": x, "y": y}
-    told = {"tooltip": _told(labels, columns)}
-    layers: list[dict[str, Any]] = [
-        {"data": {"name": others}, "mark": {"type": "line", "color": "var(--waiting)",
-         "strokeWidth": 0.8}, "encoding": {**place, "detail": {"field": "line"}}},
-        {"mark": {"type": "line", "color": COLOURS[0]}, "encoding": place},
-        {"mark": {"type": "point", "color": COLOURS[0]}, "encoding": {**place, **told}},
-    ]  # fmt: skip
-    if _has_intervals(columns):
-        band = _intervals(y, labels.y_bounds)
-        band["mark"] = {"type": "area", "opacity": 0.25, "color": COLOURS[0]}
-        band["encoding"]["x"] = x
-        layers.insert(1, band)
-    behind = {"line": columns["series"], "x": columns["x"], "mean": columns["mean"]}
-    names = [one.label for one in series]
-    panels = in_panels("series", names, {"width": PANEL, "height": 120, "layer": layers}, 5)
-    picture = _picture(labels, panels, columns)
-    caption = f"{labels.caption} A panel for each, with all others in grey."
-    tables = {**picture.tables, others: behind}
-    return Picture(labels.name, caption, picture.specification, tables, is_wide=True)
-
-
-def point_panels(labels: Labels, series: Sequence[Series]) -> Picture:
-    """A panel for each group; in it, for each of many series, a row: a point and its interval."""
-    columns = dict(_columns(series))
-    columns["x"] = [str(x) for x in columns["x"]]
-    names = [one.label for one in series]
-    y: dict[str, Any] = {"field": "series", "type": "nominal", "sort": names, "title": None}
-    y["axis"] = {"labelOverlap": False, **names_within(NAMES), "grid": True}
-    x = _height(labels, columns)
-    x["axis"] = {**x["axis"], "tickCount": 4}
-    place = {"x": x, "y": y}
-    told = {"tooltip": _told(labels, columns)}
-    point = {"type": "point", "color": COLOURS[0]}
-    layers = [{"mark": point, "encoding": {**place, **told}}]
-    if _has_intervals(columns):
-        rule = _intervals(x, labels.y_bounds, color=COLOURS[0])
-        ends = rule["encoding"]
-        rule["encoding"] = {"x": ends["y"], "x2": ends["y2"], "y": y}
-        layers.insert(0, rule)
-    groups = list(dict.fromkeys(columns["x"]))
-    panels = in_panels("x", groups, {"width": PANEL, "height": {"step": 17}, "layer": layers}, 4)
-    panels["usermeta"]["names"] = NAMES
-    if len(groups) > 1:
-        panels["facet"]["title"] = labels.x
-    picture = _picture(labels, panels, columns)
-    specification, tables = picture.specification, picture.tables
-    return Picture(labels.name, labels.caption, specification, tables, is_wide=True)
-
-
-def in_panels(
-    field: str, order: Sequence[str], panel: dict[str, Any], columns: int
-) -> dict[str, Any]:
-    """So many panels beside each other at most, each with its value of `field` above it."""
-    header = {"labelAnchor": "start", "labelLimit": PANEL, "labelFontWeight": "bold"}
-    facet = {"field": field, "type": "nominal", "sort": list(order), "title": None}
-    return {
-        "facet": {**facet, "header": header},
-        "columns": min(columns, len(order)),
-        "spacing": 18,
-        "usermeta": {"panel": PANEL},
-        "spec": panel,
-    }
-
-
-def by_series(
-    names: Sequence[str],
-    places: Mapping[str, int] | None = None,
-    channel: str = "color",
-    field: str = "series",
-    **legend: Any,
-) -> dict[str, Any]:
-    """An encoding that tells series apart by colour, dash or marker; with a legend of several.
-
-    `places` say which of the colours each has, so that it is the same in all charts of a page; by
-    default they have them in turn.
-    """
-    choices: Sequence[Any] = {"color": COLOURS, "strokeDash": DASHES, "shape": SHAPES}[channel]
-    at = {name: place for place, name in enumerate(names)} if places is None else places
-    # When there are no more dashes and markers, colours have those of others than the first time.
-    turn = 0 if channel == "color" else 1
-    chosen = [
-        choices[(at[name] + turn * (at[name] // len(choices))) % len(choices)] for name in names
-    ]
-    shown = {"title": None, **legend} if len(names) > 1 else None
-    told = {"field": field, "type": "nominal", "legend": shown}
-    return {channel: {**told, "scale": {"domain": list(names), "range": chosen}}}
-
-
-def by_line(
-    names: Sequence[str],
-    places: Mapping[str, int] | None = None,
-    dashes: Mapping[str, int] | None = None,
-) -> dict[str, Any]:
-    """Encodings that tell lines without markers apart, by colour and dash.
-
-    `places` are those of their colours, and of their dashes unless `dashes` are given.
-    """
-    stroke: dict[str, Any] = {"symbolType": "stroke", "symbolSize": 500}
-    dashed = by_series(names, dashes or places, "strokeDash", **stroke)
-    return by_series(names, places, **stroke) | dashed
-
-
-def _places(series: Sequence[Series]) -> dict[str, int]:
-    """Which of the colours each series has, by its label."""
-    places: dict[str, int] = {}
-    for one in series:
-        places.setdefault(one.label, len(places) if one.place is None else one.place)
-    return places
-
-
-def _has_intervals(columns: Columns) -> bool:
-    return any(low is not None for low in columns["low"])
-
-
-def reach(series: Sequence[Series]) -> tuple[float, float] | None:
-    """The least and the largest figure or bound of several charts; None where there is none."""
-    columns = _columns(series)
-    every = [value for name in ("mean", "low", "high") for value in columns[name]]
-    known = [value for value in every if value is not None and math.isfinite(value)]
-    return (min(known), max(known)) if known and min(known) < max(known) else None
-
-
-def _columns(series: Sequence[Series]) -> Mapping[str, list[Any]]:
-    columns: dict[str, list[Any]] = {name: [] for name in ("series", "x", "mean", "low", "high")}
-    for one in series:
-        columns["series"] += [one.label] * len(one.x)
-        columns["x"] += one.x
-        columns["mean"] += one.mean
-        for name, bounds in (("low", one.low), ("high", one.high)):
-            columns[name] += _finite(bounds, len(one.x))
-    if any(one.elsewhere for one in series):
-        columns["elsewhere"] = [one.elsewhere for one in series for _ in one.x]
-    return columns
-
-
-def _finite(bounds: Sequence[float] | None, count: int) -> list[float | None]:
-    if bounds is None:
-        return [None] * count
-    return [bound if math.isfinite(bound) else None for bound in bounds]
-
-
-def _along(labels: Labels, columns: dict[str, list[Any]], markers: bool) -> dict[str, Any]:
-    """The axis along x: time in its unit, the places of few figures, or a range."""
-    if labels.over_time:
-        first, last = min(columns["x"], default=0.0), max(columns["x"], default=0.0)
-        seconds, unit = time_unit(last - first)
-        columns["x"] = [x / seconds for x in columns["x"]]
-        return time_axis("x", unit)
-    along = places if markers else numbers
-    x = along("x", labels.x, columns["x"])
-    if labels.log_x and min(columns["x"], default=0) > 0:
-        x["scale"] = {key: value for key, value in x["scale"].items() if key != "zero"}
-        x["scale"]["type"] = "log"
-        x["title"] = title_of(labels.x, x["scale"])
-    return x
-
-
-def time_axis(field: str, unit: str) -> dict[str, Any]:
-    """An axis for time that a column tells in `unit`."""
-    axis = {"format": FIGURE, "tickCount": 6}
+def time_axis(field: str, unit: str) -> Encoding:
+    """An axis of virtual time in `unit`."""
     scale = {"zero": False, "nice": False}
+    ticks = {"format": FIGURE, "tickCount": 6}
     title = f"time ({unit})"
-    return {"field": field, "type": "quantitative", "title": title, "axis": axis, "scale": scale}
+    return {"field": field, "type": "quantitative", "title": title, "axis": ticks, "scale": scale}
 
 
-def _height(labels: Labels, columns: Columns, from_zero: bool = False) -> dict[str, Any]:
-    if labels.log_y and labels.y_range is not None:
-        return numbers("mean", None, labels.y_range)
-    values = [
-        value for name in ("mean", "low", "high") for value in columns[name] if value is not None
-    ]
-    is_near_zero = min(values, default=0.0) <= max(values, default=0.0) / 2
-    y: dict[str, Any] = {"field": "mean", "type": "quantitative", "title": None}
-    y["axis"] = {"format": FIGURE, "tickCount": 6}
-    y["scale"] = {"zero": from_zero or is_near_zero}
-    if labels.y_range is not None:
-        least, most = labels.y_bounds
-        low, high = max(labels.y_range[0], least), min(labels.y_range[1], most)
-        origin = 0.0 if from_zero else max(0.0, least)
-        low = min(low, origin) if from_zero or low <= high / 2 else low
-        # Rounded, an axis from one would begin at zero.
-        y["scale"] = {"domain": [low, high], "nice": not 0 < low == least, "zero": False}
-        if 0 < low == least:
-            # So that nobody takes the foot of the axis for zero.
-            y["axis"] = {**y["axis"], "values": ticks_from(low, high)}
-    if labels.log_y and min(values, default=0.0) > 0:
-        y["scale"] = {"type": "log"}
-        y["title"] = title_of(None, y["scale"])
-    return y
+def names_axis(field: str, names: Sequence[str], title: str | None = None) -> Encoding:
+    """An axis of names in this order; long ones are cut in the middle, where they differ least."""
+    cut = f"truncate(datum.label, {int(NAMES / LETTER)}, 'center', '…')"
+    labels = {"labelLimit": NAMES, "labelExpr": cut, "labelOverlap": False}
+    return {"field": field, "type": "nominal", "sort": list(names), "title": title, "axis": labels}
 
 
-def _intervals(y: Mapping[str, Any], bounds: tuple[float, float], **mark: Any) -> dict[str, Any]:
-    """A bar from each `low` to its `high`, where these are known, as far as `bounds`."""
-    steps: list[dict[str, Any]] = [{"filter": "isValid(datum.low) && isValid(datum.high)"}]
-    ends = ["low", "high"]
-    for place, (function, bound) in enumerate(zip(("max", "min"), bounds, strict=True)):
-        if math.isfinite(bound):
-            drawn = f"drawn_{ends[place]}"
-            told = f"{function}(datum.{ends[place]}, {bound:g})"
-            steps.append({"calculate": told, "as": drawn})
-            ends[place] = drawn
-    rule = {"type": "rule", "strokeWidth": 1.4, "strokeDash": [1, 0], **mark}
-    encoding = {"y": {**y, "field": ends[0]}, "y2": {"field": ends[1]}}
-    return {"transform": steps, "mark": rule, "encoding": encoding}
+def series(
+    names: Sequence[str],
+    *channels: str,
+    field: str = "series",
+    title: str | None = None,
+    among: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Encodings of `names` by colour and other channels (strokeDash, shape), with one legend.
 
-
-INTERVAL_TEXTS = [
-    {
-        "calculate": f"isValid(datum.{end}) ? format(datum.{end}, '{FIGURE}') : '–'",
-        "as": f"{end}_text",
+    A name has the same colour in all charts with the same names `among` which it is.
+    """
+    places = [list(among or names).index(name) for name in names]
+    widest = max(map(len, names), default=0)
+    columns = max(1, int(WIDTH // (LETTER * widest + 30)))
+    legend = {"title": title, "columns": columns, "symbolOpacity": 1} if len(names) > 1 else None
+    ranges: Mapping[str, Sequence[Any]] = {"color": COLOURS, "strokeDash": DASHES, "shape": SHAPES}
+    return {
+        channel: {
+            "field": field,
+            "type": "nominal",
+            "legend": legend,
+            "scale": {
+                "domain": list(names),
+                "range": [ranges[channel][place % len(ranges[channel])] for place in places],
+            },
+        }
+        for channel in ("color", *channels)
     }
-    for end in ("low", "high")
-]
-INTERVAL_TOLD = [
-    {"field": "low_text", "title": "from", "type": "nominal"},
-    {"field": "high_text", "title": "to", "type": "nominal"},
-]
-"""What a chart of intervals `low` to `high` says beside the pointer, made by INTERVAL_TEXTS: Vega
-would write an unknown bound as 0."""
 
 
-def _told(labels: Labels, columns: Columns) -> list[dict[str, Any]]:
+def tooltip(**titles: str) -> Tooltip:
+    """The columns that a mark shows next to the pointer, with their titles."""
     return [
-        {"field": "series", "title": " "},
-        {"field": "x", "title": labels.x or " "},
-        {"field": "mean", "title": labels.y, "type": "quantitative", "format": FIGURE},
-        *(INTERVAL_TOLD if _has_intervals(columns) else ()),
+        {"field": name, "title": title or " "}
+        | ({"format": FIGURE, "type": "quantitative"} if name in _NUMBERS else {})
+        for name, title in titles.items()
     ]
 
 
-def _picture(labels: Labels, specification: dict[str, Any], columns: Columns) -> Picture:
-    title = {"text": labels.y, "subtitle": labels.subtitle} if labels.subtitle else labels.y
-    whole: dict[str, Any] = {"title": title, "data": {"name": labels.name}}
-    if "facet" not in specification:
-        whole["width"] = "container"
-    if _has_intervals(columns):
-        whole["transform"] = INTERVAL_TEXTS
-    return Picture(labels.name, labels.caption, {**whole, **specification}, {labels.name: columns})
+_NUMBERS = ("value", "size", "time", "jobs", "difference")
+INTERVAL_TEXT = {
+    "calculate": "isValid(datum.low) && isValid(datum.high) ? "
+    f"format(datum.low, '{FIGURE}') + ' to ' + format(datum.high, '{FIGURE}') : '–'",
+    "as": "interval",
+}
+"""Vega would write an unknown bound as 0."""
+HAS_INTERVAL = {"filter": "isValid(datum.low) && isValid(datum.high)"}
+
+
+# Facet grids
+
+
+def grid_chart(
+    name: str,
+    caption: str,
+    columns: Columns,
+    *,
+    x: str,
+    y: str,
+    legend: str | None = None,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+    among: Sequence[str] = (),
+) -> Picture:
+    """Means with intervals against a setting; settings in `row` and `column` have panels.
+
+    Columns: `series`, `x`, `value`, `low`, `high` (None: unknown), and maybe `row` and `column`.
+    Lines if x is numeric, else points. All panels share their axes and one legend.
+    """
+    orders = {key: list(dict.fromkeys(columns[key])) for key in ("row", "column") if key in columns}
+    names = list(dict.fromkeys(columns["series"]))
+    panels = {key: order for key, order in orders.items() if len(order) > 1}
+    if len(names) > FEW and not panels:
+        panels["facet"] = names
+    height = axis(
+        "value", y, [*columns["value"], *_known(columns, "low"), *_known(columns, "high")]
+    )
+    if panels:
+        height["title"] = wrap(str(height["title"]), int(PANEL / LETTER))
+    is_log = height["scale"]["type"] == "log"
+    shades = series(names, "shape", title=legend, among=among)
+    told = tooltip(series=legend or "", x=x, value=y, interval="interval")
+    layers = _means(columns, height, x, shades, told)
+    if "facet" in panels:
+        for layer in layers:
+            layer["encoding"].pop("shape", None)
+            layer["encoding"]["color"] = {"value": COLOURS[0]}
+    whole: dict[str, Any] = {"data": {"name": name}, "transform": [INTERVAL_TEXT], **parameters}
+    if panels:
+        whole |= _facet(panels, {"height": PANEL, "layer": layers}, "series")
+    else:
+        whole |= {"width": "container", "layer": layers}
+    if is_log and _known(columns, "low"):
+        caption += " Intervals are computed on the log scale."
+    return Picture(name, caption, whole, {name: columns}, is_wide=bool(panels))
+
+
+def _known(columns: Columns, name: str) -> list[float]:
+    return [value for value in columns[name] if value is not None]
+
+
+def _means(
+    columns: Columns, y: Encoding, x: str, shades: dict[str, Any], told: Tooltip
+) -> list[dict[str, Any]]:
+    """Layers of intervals, lines and points."""
+    is_numeric = all(
+        isinstance(value, int | float) and not isinstance(value, bool) for value in columns["x"]
+    )
+    is_line = is_numeric and len(set(columns["x"])) > 1
+    ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
+    if is_line:
+        across = settings_axis("x", x, list(columns["x"]))
+        colour = {"color": shades["color"]}
+        place = {"x": across, "y": y}
+        return [
+            {"transform": [HAS_INTERVAL], "mark": {"type": "area", "opacity": 0.15},
+             "encoding": {"x": across, **ends, **colour}},
+            {"mark": {"type": "line"}, "encoding": {**place, **colour}},
+            {"mark": "point", "encoding": {**place, **shades, "tooltip": told}},
+        ]  # fmt: skip
+    groups = list(dict.fromkeys(map(str, columns["x"])))
+    across = names_axis("x", groups, x)
+    across["axis"]["labelAngle"] = -35 if sum(len(one) + 2 for one in groups) > 50 else 0
+    place = {
+        "x": across,
+        "xOffset": {"field": "series", "sort": shades["color"]["scale"]["domain"]},
+    }
+    return [
+        {"transform": [HAS_INTERVAL], "mark": {"type": "rule", "strokeWidth": 1.6},
+         "encoding": {**place, **ends, "color": shades["color"]}},
+        {"mark": "point", "encoding": {**place, "y": y, **shades, "tooltip": told}},
+    ]  # fmt: skip
+
+
+def _facet(
+    panels: Mapping[str, Sequence[str]], panel: dict[str, Any], field: str
+) -> dict[str, Any]:
+    """Panels in rows and columns, or one a value of `field` in turn (`facet`)."""
+    header: dict[str, Any] = {"title": None, "labelAnchor": "start", "labelFontWeight": "bold"}
+    fields = {
+        key: {"field": field if key == "facet" else key, "type": "nominal", "sort": list(order),
+              "header": header | ({"labelAngle": 0, "labelAlign": "left"} if key == "row" else {})}
+        for key, order in panels.items()
+    }  # fmt: skip
+    across = min(4, len(panels["facet"])) if "facet" in panels else len(panels.get("column", "1"))
+    names = LETTER * max(map(len, panels.get("row", ("",))))
+    panel = {"width": max(90, int((2 * WIDTH - names) / across) - 30), **panel}
+    meta: dict[str, Any] = {"panels": across, "names": names}
+    if "facet" in panels:
+        return {"facet": fields["facet"], "columns": across, "spec": panel, "usermeta": meta}
+    return {"facet": fields, "spec": panel, "usermeta": meta}
+
+
+# Distributions
+
+
+def distribution(
+    name: str,
+    caption: str,
+    label: str,
+    columns: Columns,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+    legend: str | None = None,
+    among: Sequence[str] = (),
+) -> Picture:
+    """Empirical distributions of `columns` (series, value, share), in steps."""
+    names = list(dict.fromkeys(columns["series"]))
+    x = axis("value", label, np.asarray(columns["value"], np.float64))
+    y: Encoding = {"field": "share", "type": "quantitative", "title": "share of jobs"}
+    y |= {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%", "tickCount": 5}}
+    share = {"field": "share", "title": "share of jobs", "format": ".1%"}
+    told = [*tooltip(series=legend or "", value=label), share]
+    specification: dict[str, Any] = {
+        "width": "container",
+        "data": {"name": name},
+        **parameters,
+        "encoding": {"x": x, "y": y, **series(names, "strokeDash", title=legend, among=among)},
+        "layer": [
+            {"mark": {"type": "line", "interpolate": "step-after", "clip": True}},
+            {"mark": {"type": "point", "opacity": 0, "size": 70}, "encoding": {"tooltip": told}},
+        ],
+    }
+    return Picture(name, caption, specification, {name: columns})
+
+
+def steps_of(values: Floats, points: int = STEPS) -> tuple[Floats, Floats]:
+    """The steps of the empirical distribution and their heights, from 0 at the least value.
+
+    Of more than `points` different values, this many are kept; all are exact.
+    """
+    found, counts = np.unique(values, return_counts=True)
+    shares = np.cumsum(counts) / len(values)
+    if len(found) > points:
+        places = np.searchsorted(shares, np.linspace(0, 1, points))
+        chosen = np.unique(np.clip(places, 0, len(found) - 1))
+        found, shares = found[chosen], shares[chosen]
+    return np.append(found[0], found), np.append(0.0, shares)
+
+
+# Heat maps
+
+MAPPED, WRITTEN = 24, 10
+"""The most VOs of a map; the most for numbers in its cells."""
+
+
+def flow_map(
+    vos: Sequence[str],
+    moved: Mapping[str, Floats],
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+    note: str = "",
+) -> Picture:
+    """The jobs of each VO (rows) by the VO that ran them (columns).
+
+    `moved` has a square matrix for each value of the column `place`, by which `parameters` filter.
+    VOs beyond MAPPED, those that moved least, are one row and one column.
+    """
+    names, number = _largest(vos, np.sum(list(moved.values()), axis=0))
+    columns: dict[str, list[Any]] = {key: [] for key in ("place", "origin", "host", "jobs")}
+    for place, every in moved.items():
+        counts = np.zeros((len(names), len(names)))
+        np.add.at(counts, (number[:, None], number[None, :]), every)
+        origin, host = np.nonzero(counts)
+        columns["place"] += [place] * len(origin)
+        columns["origin"] += [names[one] for one in origin]
+        columns["host"] += [names[one] for one in host]
+        columns["jobs"] += counts[origin, host].tolist()
+    domain = {"scale": {"domain": names}}
+    has_numbers = len(names) <= WRITTEN
+    shade = {"type": "log", "domain": [1, max(2.0, *columns["jobs"])], "clamp": True,
+             "range": [0.15, 0.6 if has_numbers else 1.0]}  # fmt: skip
+    jobs = {"field": "jobs", "type": "quantitative"}
+    legend = None if has_numbers else {"title": "jobs", "format": ",d"}
+    told = tooltip(origin="submitted in", host="executed in", jobs="jobs")
+    layers: list[dict[str, Any]] = [
+        {"mark": {"type": "rect", "color": COLOURS[0]},
+         "encoding": {"opacity": {**jobs, "scale": shade, "legend": legend}, "tooltip": told}},
+    ]  # fmt: skip
+    if has_numbers:
+        layers.append({"mark": "text", "encoding": {"text": {**jobs, "format": ",.0f"}}})
+    x = names_axis("host", names, "executed in") | domain
+    x["axis"]["labelAngle"] = 0 if LETTER * sum(map(len, names)) < WIDTH - NAMES else -90
+    specification = {
+        "width": "container",
+        "height": max(120, 24 * len(names)),
+        "data": {"name": "flows"},
+        **parameters,
+        "encoding": {"x": x, "y": names_axis("origin", names, "submitted in") | domain},
+        "layer": layers,
+    }
+    caption = f"Jobs by the VO that submitted and the VO that executed them{note}; log shades."
+    return Picture("flows", caption, specification, {"flows": columns})
+
+
+def _largest(vos: Sequence[str], moved: Floats) -> tuple[list[str], Any]:
+    """The VOs of a map, and the row of each VO; the last row is the sum of the others."""
+    if len(vos) <= MAPPED:
+        return list(vos), np.arange(len(vos))
+    away = moved - np.diag(np.diag(moved))
+    order = np.argsort(-(away.sum(axis=0) + away.sum(axis=1)), kind="stable")
+    kept = np.sort(order[: MAPPED - 1])
+    number = np.full(len(vos), MAPPED - 1)
+    number[kept] = np.arange(MAPPED - 1)
+    return [*(vos[one] for one in kept), f"{len(vos) - MAPPED + 1} others"], number
+
+
+# Bars of VOs
+
+
+def vo_chart(
+    vos: Sequence[str],
+    columns: Columns,
+    titles: Mapping[str, str],
+    *,
+    legend: str | None = None,
+    choices: Mapping[str, str] = MappingProxyType({}),
+    caption: str,
+) -> Picture:
+    """The chosen metric of each VO: a point with its interval for each series.
+
+    Columns: `metric`, `vo`, `series`, `value`, `low`, `high`, and those of `choices` (signals with
+    their first values). `titles` are the labels of metrics.
+    """
+    names = list(dict.fromkeys(columns["series"]))
+    signals = {"metric": next(iter(titles)), **choices}
+    x: Encoding = {"field": "value", "type": "quantitative", "title": None}
+    is_tall = len(vos) * len(names) > MANY_ROWS
+    x["axis"] = {"format": FIGURE, "tickCount": 5, "orient": "top" if is_tall else "bottom"}
+    y = {"y": names_axis("vo", vos), "yOffset": {"field": "series", "sort": names}}
+    y["y"]["axis"]["grid"] = True
+    shades = series(names, "shape", title=legend)
+    told = tooltip(vo="VO", series=legend or "", value="value", interval="interval")
+    specification = {
+        "width": "container",
+        "height": max(20, 11 * len(names)) * len(vos),
+        "title": {"text": {"expr": "titles[metric]"}},
+        "data": {"name": "vos"},
+        "params": [
+            *({"name": name, "value": value} for name, value in signals.items()),
+            {"name": "titles", "value": dict(titles)},
+        ],
+        "transform": [
+            {"filter": " && ".join(f"datum.{name} === {name}" for name in signals)},
+            INTERVAL_TEXT,
+        ],
+        "layer": [
+            {"transform": [HAS_INTERVAL], "mark": {"type": "rule", "strokeWidth": 1.6},
+             "encoding": {**y, "x": {**x, "field": "low"}, "x2": {"field": "high"},
+                          "color": shades["color"]}},
+            {"mark": "point", "encoding": {**y, "x": x, **shades, "tooltip": told}},
+        ],
+    }  # fmt: skip
+    return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)

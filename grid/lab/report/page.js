@@ -1,8 +1,8 @@
 // Draws the charts of a report, and makes its choices and the headers of its tables work.
 (() => {
   "use strict";
-  const NARROW = 460;
-  const PANEL = 360;
+  const WIDTH = 520;
+  const LEAST = 260;
   const find = (selector) => [...document.querySelectorAll(selector)];
   const told = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "{}");
   const tables = told("tables");
@@ -25,39 +25,25 @@
   const chosen = () =>
     Object.fromEntries(find("select[data-signal]").map((one) => [one.dataset.signal, one.value]));
 
-  // Panels stand beside each other as far as there is room, all of them as wide as each other.
+  // A facet grid takes the width of the page; wrapped panels have fewer columns if it is narrow.
   function fitPanels(spec, width) {
     if (!spec.facet || !spec.spec) return;
-    const room = width - 70 - (spec.usermeta?.names ?? 0);
-    const least = spec.usermeta?.panel ?? PANEL;
-    const most = Math.max(1, Math.min(spec.columns ?? 1, Math.floor(room / least)));
-    // All rows as full as can be: of eight panels, four beside each other and not five.
-    const count = spec.facet.sort?.length || most;
-    spec.columns = Math.ceil(count / Math.ceil(count / most));
-    spec.spec.width = Math.max(100, Math.floor(room / spec.columns) - (spec.spacing ?? 20));
-    spec.facet.header = { ...spec.facet.header, labelLimit: spec.spec.width };
+    const { panels, names } = spec.usermeta;
+    const room = width - 115 - (names > 10 ? names + 20 : 0);
+    const most = Math.max(1, Math.floor(room / LEAST));
+    const count = spec.columns ? Math.min(panels, most) : panels;
+    if (spec.columns) spec.columns = count;
+    spec.spec.width = Math.max(90, Math.floor(room / count) - 22);
   }
 
-  // Names lie below columns that have room for them; else they stand upright, and those of narrow
-  // columns are small.
-  function layNames(spec, width) {
-    const least = spec.usermeta?.column;
-    if (!least) return;
-    const { x, y } = spec.encoding;
-    const column = (width - spec.usermeta.names) / x.scale.domain.length;
-    x.axis.labelAngle = column > least ? 0 : -90;
-    const size = Math.min(12, Math.max(8, Math.floor(column * 0.85)));
-    for (const { axis } of [x, y]) {
-      axis.labelLimit *= size / 12;
-      axis.labelFontSize = size;
+  // Legends have been laid out for a chart of WIDTH pixels.
+  function fitLegends(node, share) {
+    if (!node || typeof node !== "object") return;
+    if (node.legend?.columns) {
+      node.legend.columns = Math.max(1, Math.floor(node.legend.columns * share));
+      node.legend.labelLimit = Math.max(120, WIDTH * share - 60);
     }
-  }
-
-  // How long names are shows only when they are drawn: they stand out, or were shortened.
-  function isLegendCut(holder) {
-    const { right } = holder.getBoundingClientRect();
-    return [...holder.querySelectorAll(".role-legend-label text")].some(
-      (text) => text.getBoundingClientRect().right > right || text.textContent.endsWith("\u2026"));
+    for (const inner of Object.values(node)) fitLegends(inner, share);
   }
 
   async function draw(figure) {
@@ -68,25 +54,15 @@
     spec.datasets = Object.fromEntries([...names].map(([, name]) => [name, rowsOf(name)]));
     const values = chosen();
     for (const one of spec.params ?? []) if (one.name in values) one.value = values[one.name];
-    let columns = width < NARROW ? 2 : Math.max(2, Math.floor(width / 170));
-    const labelLimit = Math.max(140, Math.floor(width / columns) - 45);
-    spec.config = { ...config, font: "system-ui, sans-serif",
-      legend: { ...config.legend, columns, labelLimit } };
+    spec.config = { ...config, font: "system-ui, sans-serif" };
     fitPanels(spec, width);
-    layNames(spec, width);
+    fitLegends(spec, Math.min(2, width / WIDTH));
     if (spec.width === "container") {
-      spec.width = Math.max(width, spec.usermeta?.leastWidth ?? 0);
+      spec.width = width;
       spec.autosize = { type: "fit-x", contains: "padding", resize: true };
     }
     const options = { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } };
-    let made = await vegaEmbed(holder, spec, options);
-    while (columns > 1 && isLegendCut(holder)) {
-      made.finalize();
-      columns = Math.ceil(columns / 2);
-      const labelLimit = columns === 1 ? width - 90 : Math.floor(width / columns) - 45;
-      spec.config = { ...spec.config, legend: { ...spec.config.legend, columns, labelLimit } };
-      made = await vegaEmbed(holder, spec, options);
-    }
+    const made = await vegaEmbed(holder, spec, options);
     charts.push({ figure, width, view: made.view, signals: (spec.params ?? []).map((p) => p.name) });
   }
 
@@ -98,19 +74,52 @@
     document.body.dataset.drawn = charts.length;
   }
 
-  // The chart as it is seen, in the colours of paper: those of the first rule of the style sheet.
-  async function save(figure) {
+  function download(name, text, type) {
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([text], { type }));
+    link.download = name;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  }
+
+  // The chart as it is shown, in the colours of print: those of the first rule of the style sheet.
+  async function saveSvg(figure) {
     const drawn = charts.find((one) => one.figure === figure);
     if (!drawn) return;
     const { style } = document.getElementById("style").sheet.cssRules[0];
     const svg = (await drawn.view.toSVG())
       .replace(/var\((--\w+)\)/g, (_, name) => style.getPropertyValue(name).trim())
       .replace("<svg ", '<svg style="background: #fff" ');
-    const link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([svg], { type: "image/svg+xml" }));
-    link.download = `${figure.dataset.chart}.svg`;
-    link.click();
-    URL.revokeObjectURL(link.href);
+    download(`${figure.dataset.chart}.svg`, svg, "image/svg+xml");
+  }
+
+  // The browser's print dialog with this chart alone, which saves it as PDF.
+  function savePdf(figure) {
+    document.body.classList.add("alone");
+    figure.classList.add("chosen");
+    print();
+    document.body.classList.remove("alone");
+    figure.classList.remove("chosen");
+  }
+
+  function saveTex(table) {
+    const tex = (text) => text.replace(/[\\{}$&#_%^~]/g, (sign) =>
+      ({ "\\": "\\textbackslash{}", "^": "\\^{}", "~": "\\~{}" })[sign] ?? `\\${sign}`)
+      .replaceAll("±", "$\\pm$").replaceAll("–", "--").replaceAll("…", "\\dots{}");
+    const lines = [...table.rows].map((row) =>
+      [...row.cells].map((cell) => tex(cell.textContent)).join(" & ") + " \\\\");
+    const keys = Number(table.dataset.keys);
+    const columns = [...table.rows[0].cells].map((_, n) => (n < keys ? "l" : "r")).join("");
+    const text = [`\\begin{tabular}{${columns}}`, "\\toprule", lines[0], "\\midrule",
+      ...lines.slice(1), "\\bottomrule", "\\end{tabular}", ""].join("\n");
+    download("table.tex", text, "application/x-tex");
+  }
+
+  function save(button) {
+    const figure = button.closest("figure");
+    const kinds = { svg: () => saveSvg(figure), pdf: () => savePdf(figure),
+      tex: () => saveTex(button.parentElement.querySelector("table")) };
+    kinds[button.dataset.save]();
   }
 
   let waiting = 0;
@@ -127,7 +136,7 @@
     }, 200);
   }
 
-  // What stands for other choices is hidden.
+  // Blocks of other choices are hidden.
   function showChosen() {
     const values = chosen();
     for (const part of find("[data-when]")) {
@@ -165,34 +174,7 @@
     table.tBodies[0].append(...[...table.tBodies[0].rows].sort(compare));
   }
 
-  // Paper does not scroll: a table of many columns is printed as several, each with what its rows are of.
-  const PRINTED = 8;
-  function splitTables() {
-    for (const holder of find(".scroll:has(table.sorts)")) {
-      const keys = Number(holder.querySelector("table").dataset.keys);
-      const count = holder.querySelector("thead tr").children.length;
-      // Of a table with many keys, a part has few other columns, but some.
-      const most = Math.max(2, PRINTED + 1 - keys);
-      if (count - keys <= most) continue;
-      const each = Math.ceil((count - keys) / Math.ceil((count - keys) / most));
-      holder.classList.add("split");
-      for (let first = keys; first < count; first += each) {
-        const part = holder.cloneNode(true);
-        part.className = "scroll printed";
-        for (const row of part.querySelectorAll("tr"))
-          [...row.children].forEach((cell, place) => {
-            if (place >= keys && (place < first || place >= first + each)) cell.remove();
-          });
-        holder.before(part);
-      }
-    }
-  }
-  function joinTables() {
-    for (const part of find(".printed")) part.remove();
-    for (const holder of find(".split")) holder.classList.remove("split");
-  }
-
-  // Nor can it be unfolded.
+  // Print cannot unfold.
   function unfold() {
     for (const part of find("details:not([open])")) {
       part.open = true;
@@ -208,11 +190,8 @@
 
   addEventListener("beforeprint", unfold);
   addEventListener("afterprint", foldAgain);
-  addEventListener("beforeprint", splitTables);
-  addEventListener("afterprint", joinTables);
   for (const select of find("select[data-signal]")) select.addEventListener("change", choose);
-  for (const button of find("button.save"))
-    button.addEventListener("click", () => save(button.closest("figure")));
+  for (const button of find("button.save")) button.addEventListener("click", () => save(button));
   for (const header of find("table.sorts thead th")) {
     header.tabIndex = 0;
     header.addEventListener("click", () => sortBy(header));

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,28 +12,22 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
-import yaml  # type: ignore[import-untyped]
 
 from grid.config.text_file import read_mapping, read_text, reason, refuse_no_file
-from grid.lab.report.axes import time_unit
-from grid.lab.report.labels import shown
 from grid.model.arrays import Floats, Ints
-from grid.model.errors import ErrorLine, InputError
+from grid.model.errors import input_error
 from grid.results.tables import CPUS
 
 EXPECTED = "a file of a run"
 MAX_BYTES = 1 << 26
-MOST_PARSED = 1 << 21
-"""A scenario of more letters is not read for the sake of a sentence: it takes seconds."""
-_LEAVES = re.compile(r"^ *leaves_s: ", re.MULTILINE)
-_JOINS = re.compile(r"^ *joins_s: (?!0\.0$)", re.MULTILINE)
 LEAST_BYTES, MOST_TIMES_PACKED = 1 << 20, 100
-"""Tables of equal rows are packed well, but no table of a run so well as to fill the memory."""
+"""Tables of equal rows are packed well, but a forged file must not fill the memory."""
+UNITS = ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "s"))
 
 
 @dataclass(frozen=True)
 class RunData:
-    """What a run left behind: two texts as data, two tables, the scenario as text."""
+    """The files of a run: manifest and metrics, jobs and series, the scenario as text."""
 
     manifest: dict[str, Any]
     metrics: dict[str, Any]
@@ -50,35 +42,10 @@ class RunData:
 
     @cached_property
     def meanings(self) -> dict[str, str]:
-        """What metrics that were plugged in mean, as far as it is known."""
+        """The definitions of plugin metrics."""
         given = self.manifest.get("meanings")
         given = given if isinstance(given, dict) else {}
         return {name: text for name, text in given.items() if isinstance(text, str)}
-
-    @cached_property
-    def places(self) -> dict[str, int]:
-        """What the jobs of each VO are called, with the place of its colour in all charts."""
-        return {f"jobs of {vo}": place for place, vo in enumerate(self.vos)}
-
-    @cached_property
-    def part_time(self) -> list[str]:
-        """The VOs that are in the grid for a part of the time, with when that is."""
-        told = _LEAVES.search(self.scenario) or _JOINS.search(self.scenario)
-        if told is None or len(self.scenario) > MOST_PARSED:
-            return []
-        found = []
-        # Somebody may have changed the file.
-        with suppress(
-            yaml.YAMLError, AttributeError, KeyError, RecursionError, TypeError, ValueError
-        ):
-            scenario = yaml.load(self.scenario, Loader=yaml.CSafeLoader)
-            for vo in scenario["vos"]:
-                joins_s, leaves_s = vo["joins_s"], vo.get("leaves_s")
-                since = f" from {shown(joins_s)} s on" if joins_s else ""
-                until = "" if leaves_s is None else f" until {shown(leaves_s)} s"
-                if since or until:
-                    found.append(f"{vo['name']}{since}{until}")
-        return found
 
     def column(self, name: str) -> Floats:
         """A column of jobs as floats, nulls as NaN."""
@@ -95,7 +62,7 @@ class RunData:
 
     @cached_property
     def moved(self) -> Floats:
-        """How many jobs of each VO (rows) ran in each (columns)."""
+        """How many jobs of each VO (rows) were executed by each (columns)."""
         owner, executed = self.positions("vo", self.vos), self.positions("executed_vo", self.vos)
         moved = np.zeros((len(self.vos), len(self.vos)))
         np.add.at(moved, (owner[executed >= 0], executed[executed >= 0]), 1)
@@ -109,42 +76,28 @@ class RunData:
 
     @cached_property
     def cluster_titles(self) -> list[str]:
-        """What the clusters are called: as their VOs, where each of these has one."""
+        """VO/NAME of each cluster; only the VO if each VO has one cluster."""
         is_one_each = len(self.clusters) == len(self.vos)
         return [vo if is_one_each else f"{vo}/{name}" for vo, name in self.clusters]
 
     @cached_property
-    def cluster_cpus(self) -> list[int | None]:
-        """CPUs of each cluster; None where an old run's folder does not tell, for none was busy."""
-        with suppress(KeyError, RecursionError, TypeError, ValueError):
-            told = list(map(int, json.loads(self.series.schema.metadata[CPUS.encode()])))
-            if len(told) == len(self.clusters):
-                return [*told]
-        shape = len(self.clusters), -1
-        busy, use = (
-            self.series[name].to_numpy(zero_copy_only=False).reshape(shape)
-            for name in ("busy_cpus", "utilization")
-        )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            every = busy / use
-        return [
-            round(float(np.nanmedian(one))) if np.isfinite(one).any() else None for one in every
-        ]
+    def cluster_cpus(self) -> list[int]:
+        """CPUs of each cluster. Raises ValueError if the series are of other clusters."""
+        cpus = [int(one) for one in json.loads(self.series.schema.metadata[CPUS.encode()])]
+        if len(cpus) != len(self.clusters):
+            raise ValueError("CPUs of other clusters")
+        return cpus
 
     @cached_property
     def time_unit(self) -> tuple[float, str]:
-        """The seconds and the name of the unit in which times of this run are told."""
+        """The seconds and the name of the unit of times: the run has at least three of them."""
         times = self.series["time_s"].to_numpy()
-        return time_unit(float(times.max() - times.min()) if len(times) else 0.0)
-
-
-def is_run(folder: Path) -> bool:
-    """Did a run leave this folder behind?"""
-    return (folder / "manifest.json").is_file()
+        length_s = float(times.max() - times.min()) if len(times) else 0.0
+        return next((one for one in UNITS if length_s >= 3 * one[0]), UNITS[-1])
 
 
 def read_run(folder: Path) -> RunData:
-    """The run in `folder`. Raises InputError where a part of it is missing or broken."""
+    """The run in `folder`. Raises InputError if a file is missing or broken."""
     return RunData(
         read_mapping(folder / "manifest.json", MAX_BYTES, EXPECTED),
         read_metrics(folder / "metrics.json"),
@@ -155,12 +108,12 @@ def read_run(folder: Path) -> RunData:
 
 
 def read_metrics(path: Path) -> dict[str, Any]:
-    """The figures of a run. Raises InputError."""
+    """The metrics of a run. Raises InputError."""
     metrics = read_mapping(path, MAX_BYTES, EXPECTED)
     whole, vos = metrics.get("grid"), metrics.get("vos")
     scopes = [whole, *vos.values()] if isinstance(vos, dict) else [None]
     if not vos or not all(isinstance(scope, dict) for scope in scopes):
-        raise InputError([ErrorLine(str(path), None, "", "no figures of VOs", EXPECTED)])
+        raise input_error("", "no metrics of VOs", EXPECTED, str(path))
     return metrics
 
 
@@ -170,13 +123,11 @@ def _table(path: Path) -> pa.Table:
         metadata = pyarrow.parquet.read_metadata(path)
         groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
         most = LEAST_BYTES + MOST_TIMES_PACKED * path.stat().st_size
-        if sum(group.total_byte_size for group in groups) > most:
+        if max(metadata.num_rows, sum(group.total_byte_size for group in groups)) > most:
             raise ValueError("a file that unpacks to much more than it is")
-        if metadata.num_rows > most:
-            raise ValueError(f"{metadata.num_rows} rows")
         return pyarrow.parquet.read_table(path)
     except pa.ArrowException:
         found = "a broken file"
     except (OSError, ValueError) as error:
         found = reason(error)
-    raise InputError([ErrorLine(str(path), None, "", found, EXPECTED)])
+    raise input_error("", found, EXPECTED, str(path))

@@ -1,146 +1,145 @@
-"""The report of one run."""
+"""The report of a run: VO map, utilization and queues, then metrics, jobs and flows."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from grid.lab.report.flows import flow_map, flow_tables
+import numpy as np
+
+from grid.lab.report.charts import (
+    FEW,
+    STEPS,
+    distribution,
+    flow_map,
+    grid_chart,
+    series,
+    steps_of,
+    time_axis,
+    tooltip,
+    vo_chart,
+)
 from grid.lab.report.gantt import gantt_charts
-from grid.lab.report.labels import counted, shown
-from grid.lab.report.page import Block, Choice, Folded, Section, Source, Table, When, html_page
+from grid.lab.report.page import Block, Choice, Folded, Section, Source, Table, When, save_page
+from grid.lab.report.picture import FIGURE, ZOOM, Columns, Picture, counted, shown
 from grid.lab.report.run_data import RunData, read_run
-from grid.lab.report.run_pictures import LINES, courses, vo_bars
-from grid.lab.report.style import PICTURES, Picture
-from grid.lab.report.waiting import distributions, wait_against_size
-from grid.lab.report.zoom import HINT
+from grid.model.arrays import Bools, Floats
 from grid.results.definitions import FILES, METRICS, label_of, row_texts
 from grid.results.summary import measured_line
 
+SERIES_LABELS: Mapping[str, str] = {
+    "utilization": "utilization (CPUs in use / CPUs)",
+    "queued": "queued jobs",
+    "license_use": "license use (copies in use / copies)",
+    "lost_cpus": "lost CPUs",
+    "power_w": "power (W)",
+}
+"""Axis titles of the columns of series.parquet."""
+OPENING = ("utilization", "queued")
 FIRST = ("wait_mean", "bounded_slowdown_mean", "user_utility", "utilization", "jobs_forwarded")
-"""What is chosen first, if there is such a metric."""
+"""The first metrics to choose."""
 MAIN = (
     "jobs_submitted", "jobs_completed", "jobs_failed", "jobs_rejected", "jobs_forwarded",
     "hops_mean", "wait_mean", "response_time_mean", "bounded_slowdown_mean", "late_percent",
     "user_utility", "utilization", "makespan", "energy_j",
 )  # fmt: skip
-"""Of the grid, what stands open at the top, beside what was plugged in; all else is folded."""
-BESIDE = 6
-"""So many VOs have a column each in the table of all metrics; of more, each has a row."""
-ALL = "All metrics of the grid, and what they mean"
+"""Metrics of the grid that are not folded."""
+FEW_VOS = 6
+"""At most this many VOs have a column each in the table of all metrics; more have a row each."""
+INSTANTS = 240
+FLOWS = 200
+"""The most pairs of VOs in the table of flows."""
+ALL_JOBS, OF_CHOSEN, MEDIAN = "all jobs", "jobs of the chosen VO", "all clusters, median"
+HINT = (
+    "Point at a mark for its values. Charts over time: drag to pan, Shift and wheel to zoom, "
+    "double-click to reset."
+)
 PAPERS = (
-    "Sources: PU, C07, CS2, EG and GM are the papers that the emulator reproduces; its "
-    "documentation has their titles and authors (CITATION.cff)."
+    "Sources: PU, C07, CS2, EG and GM are the reproduced papers; CITATION.cff has their titles and "
+    "authors."
 )
 
 
 def write_run_page(folder: Path, page: Path) -> None:
-    """Write the report of the run in `folder`, and its pictures into `pictures` beside it."""
+    """Write the report of the run in `folder`, and its charts into `pictures` next to it."""
     run = read_run(folder)
     manifest = run.manifest
+    charts = list(courses(run))
+    opening = [one for one in charts if one.name in OPENING]
+    if len(run.clusters) > FEW and charts:
+        opening.insert(0, _choice_of_clusters(run))  # type: ignore[arg-type]
+    has_map = len(run.vos) > 1 and run.moved.any()
+    sections = [
+        Section("VOs, utilization and queues",
+                [HINT, *([flow_map(run.vos, {"": run.moved})] if has_map else []), *opening]),
+        Section("Metrics", [_main(run), Folded("All metrics of the grid", [_all(run), PAPERS])]),
+        Section("By virtual organization", _by_vo(run)),
+        Section("Over time", [one for one in charts if one.name not in OPENING]),
+        Section("Gantt charts", _gantt(run)),
+        Section("Waits and stretch", _waits(run)),
+        Section("Job flows between VOs", flow_tables(run.vos, run.moved) if has_map else ()),
+        Section("Provenance", [
+            Folded("manifest.json", [_manifest(manifest)]),
+            Source("The scenario with defaults", run.scenario),
+        ]),
+    ]  # fmt: skip
+    title = f"Run of {manifest.get('scenario', folder.resolve().name)}"
+    save_page(page, title, _introduction(run), sections)
+
+
+def _introduction(run: RunData) -> list[str]:
+    manifest, vos = run.manifest, counted(len(run.vos), "VO")
     jobs = manifest["jobs"]
-    vos = counted(len(run.vos), "VO")
-    # Of a run in which no job ran there is no series either, which knows the clusters.
-    place = f"on {counted(len(run.clusters), 'cluster')} of {vos}." if run.clusters else ""
-    introduction = (
-        f"Seed {manifest['seed']}; {counted(jobs['completed'], 'job')} completed, "
-        f"{jobs['failed']:,} failed, {jobs['rejected']:,} rejected, "
-        + (place or f"in {vos}. No job ran: machines were never busy, and there are no waits.")
-    )
-    unfinished = (manifest.get("live") or {}).get("unfinished", 0)
-    if unfinished:
-        why = "interrupted" if manifest["live"].get("interrupted") else "out of time"
-        introduction += f" {counted(unfinished, 'job')} had not ended: the run was {why}."
-    if run.part_time:
-        more = f"; {len(run.part_time) - BESIDE} others" * (len(run.part_time) > BESIDE)
-        listed = "; ".join(run.part_time[:BESIDE])
-        introduction += f" In the grid for a part of the time: {listed}{more}."
+    # The series of a run without started jobs are empty.
+    place = f"on {counted(len(run.clusters), 'cluster')} of {vos}" if run.clusters else f"in {vos}"
+    digest = manifest.get("digest")
+    lines = [
+        f"{counted(jobs['completed'], 'job')} completed, {jobs['failed']:,} failed, "
+        f"{jobs['rejected']:,} rejected, {place}. Seed {manifest['seed']}, version "
+        f"{manifest.get('version', 'unknown')}, "
+        + (f"digest {digest}." if digest else "without a digest, since it was live."),
+    ]
+    live = manifest.get("live") or {}
+    if live.get("unfinished"):
+        why = "interrupted" if live.get("interrupted") else "out of time"
+        lines.append(f"{counted(live['unfinished'], 'job')} had not ended: the run was {why}.")
     measured = measured_line(manifest)
     if measured is not None:
-        others = "figures of machines, and all charts but that by VO, are of the whole run"
-        introduction += f" All {measured}; {others}."
-    sections = [
-        Section("Results", [_main_results(run), Folded(ALL, [_results(run), PAPERS])]),
-        Section("By virtual organization", _by_vo(run)),
-        Section("Over time", _over_time(run)),
-        Section("Gantt charts", _gantt(run)),
-        Section("Waits and stretch", _waiting(run)),
-        Section("Flows between VOs", _flows(run)),
-        Section(
-            "How it was made",
-            [
-                _made(manifest),
-                Folded("All that manifest.json says, and what it means", [_making(manifest)]),
-                Source("The scenario, defaults filled in", run.scenario),
-            ],
-        ),
-    ]
-    title = f"Run of {manifest.get('scenario', folder.resolve().name)}"
-    save_page(page, html_page(title, introduction, sections), sections)
+        lines.append(f"Note: {measured}; metrics of machines and charts are of the whole run.")
+    return lines
 
 
-def save_page(page: Path, text: str, sections: Sequence[Section]) -> None:
-    """Write a page, and all of its charts as files into `pictures` beside it.
-
-    All are made first and then take the place of what is there, so that an interruption leaves
-    what there was.
-    """
-    charts = [one for section in sections for one in section.blocks if isinstance(one, Picture)]
-    files = {page.parent / PICTURES / name: data for one in charts for name, data in one.files()}
-    if page.exists() and not page.is_file():
-        # A device or a pipe, which takes what is written and stays.
-        page.write_bytes(text.encode())
-    else:
-        files[page.resolve()] = text.encode()
-    partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in files}
-    try:
-        for path, data in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial[path].write_bytes(data)
-        for path, made in partial.items():
-            made.replace(path)
-    finally:
-        for made in partial.values():
-            with suppress(OSError):
-                made.unlink()
+# Tables
 
 
-def meaning_of(metric: str, plugged_in: Mapping[str, str]) -> str:
-    """The definition of a metric in a sentence or two, with its source.
-
-    `plugged_in` has the meanings of those that were plugged in, as far as they are known.
-    """
+def meaning_of(metric: str, plugins: Mapping[str, str]) -> str:
+    """The definition of a metric with its source; that of a plugin metric is in `plugins`."""
     known = METRICS.get(metric)
     if known is None:
-        return plugged_in.get(metric, "")
+        return plugins.get(metric, "")
     source = f" Source: {known.source}." if known.source else ""
     better = f" Better is {known.better}." if known.better else ""
     over = f"Taken over: {known.over}. Values: {known.values}."
     return f"{known.meaning} {over}{better}{source}".replace("`", "")
 
 
-def hints_of(metrics: Sequence[str], plugged_in: Mapping[str, str]) -> dict[str, str]:
-    """What the headers that name metrics mean."""
-    return {label_of(metric): meaning_of(metric, plugged_in) for metric in metrics}
+def hints_of(metrics: Sequence[str], plugins: Mapping[str, str]) -> dict[str, str]:
+    """The definitions of metrics by their labels."""
+    return {label_of(metric): meaning_of(metric, plugins) for metric in metrics}
 
 
-def _main_results(run: RunData) -> Table:
-    """The metrics of the grid that are looked at first."""
+def _main(run: RunData) -> Table:
     found = run.metrics["grid"]
     names = [*MAIN, *(name for name in found if name not in METRICS)]
-    there = [name for name in names if found.get(name) is not None]
-    rows = [[label_of(name), shown(found[name])] for name in there]
-    return Table(["metric", "grid"], rows, hints=hints_of(there, run.meanings))
+    known = [name for name in names if found.get(name) is not None]
+    rows = [[label_of(name), shown(found[name])] for name in known]
+    return Table(["metric", "grid"], rows, hints=hints_of(known, run.meanings))
 
 
-def _results(run: RunData) -> Table:
-    """The metrics of the grid, with what they mean."""
+def _all(run: RunData) -> Table:
     found = run.metrics["grid"]
-    # As they are defined, one by the other; what was plugged in comes last.
     names = [*(name for name in METRICS if name in found), *(n for n in found if n not in METRICS)]
     rows = [
         [label_of(name), shown(found[name]), meaning_of(name, run.meanings)]
@@ -151,83 +150,77 @@ def _results(run: RunData) -> Table:
 
 
 def _by_vo(run: RunData) -> list[Block]:
-    """A chart of a metric that is chosen, and a table of all, a row a VO."""
+    """A chart of the chosen metric and a table of all metrics."""
     vos = run.metrics["vos"]
     if len(vos) < 2:
         return []
-    given = list(dict.fromkeys(metric for figures in vos.values() for metric in figures))
-    known = [one for one in given if any(vos[vo].get(one) is not None for vo in vos)]
+    known = list(dict.fromkeys(
+        metric for values in vos.values() for metric, one in values.items() if one is not None
+    ))  # fmt: skip
     known.sort(key=lambda metric: FIRST.index(metric) if metric in FIRST else len(FIRST))
-    columns = [row_texts([vos[vo].get(metric) for vo in vos], "–") for metric in known]
-    meanings = {metric: meaning_of(metric, run.meanings) for metric in known}
-    hints, labels = hints_of(known, run.meanings), [label_of(metric) for metric in known]
-    if len(vos) <= BESIDE:
-        rows = [[label, *column] for label, column in zip(labels, columns, strict=True)]
-        table = Table(["metric", *vos], rows, hints=hints)
+    found = [(metric, vo, vos[vo][metric]) for metric in known for vo in run.vos
+             if vos[vo].get(metric) is not None]  # fmt: skip
+    columns: Columns = {
+        "metric": [metric for metric, _, _ in found],
+        "vo": [vo for _, vo, _ in found],
+        "series": [""] * len(found),
+        "value": [float(value) for _, _, value in found],
+        **{end: [None] * len(found) for end in ("low", "high")},
+    }
+    titles = {metric: label_of(metric) for metric in known}
+    texts = [row_texts([vos[vo].get(metric) for vo in vos], "–") for metric in known]
+    if len(vos) <= FEW_VOS:
+        rows = [[titles[metric], *row] for metric, row in zip(known, texts, strict=True)]
+        headers = ["metric", *vos]
     else:
-        rows = [[vo, *(column[n] for column in columns)] for n, vo in enumerate(vos)]
-        table = Table(["VO", *labels], rows, hints=hints)
+        rows = [[vo, *(row[n] for row in texts)] for n, vo in enumerate(vos)]
+        headers = ["VO", *titles.values()]
+    meanings = {metric: meaning_of(metric, run.meanings) for metric in known}
     return [
-        Choice("metric", "Metric", {metric: label_of(metric) for metric in known}),
+        Choice("metric", "Metric", titles),
         *(When("metric", metric, meaning) for metric, meaning in meanings.items() if meaning),
-        vo_bars(run, known),
-        "All metrics; choose a column's header to sort by it.",
-        table,
+        vo_chart(run.vos, columns, titles, caption="The chosen metric of each VO."),
+        "All metrics; click a header to sort.",
+        Table(headers, rows, hints=hints_of(known, run.meanings)),
     ]
 
 
-def _over_time(run: RunData) -> list[Block]:
-    pictures = list(courses(run))
-    if not pictures:
-        return []
-    choice = [_cluster_choice(run.cluster_titles)] if len(run.clusters) > LINES else []
-    return [HINT, *choice, *pictures]
+def flow_tables(vos: Sequence[str], moved: Floats) -> list[str | Table]:
+    """Local, outgoing and incoming jobs of each VO, and the largest flows between VOs."""
+    local = np.diag(moved)
+    # Means over seeds have a decimal.
+    digits = 0 if (moved == np.round(moved)).all() else 1
+    balance = [
+        [vo, *(f"{jobs:,.{digits}f}" for jobs in (
+            moved[n].sum(), local[n], moved[n].sum() - local[n], moved[:, n].sum() - local[n]))]
+        for n, vo in enumerate(vos)
+    ]  # fmt: skip
+    headers = ("VO", "started jobs", "executed locally", "executed remotely", "jobs of other VOs")
+    away = moved - np.diag(local)
+    order = np.argsort(-away, axis=None, kind="stable")[:FLOWS]
+    rows = [
+        [vos[origin], vos[host], f"{away[origin, host]:,.{digits}f}",
+         f"{100 * away[origin, host] / moved[origin].sum():.1f}"]
+        for origin, host in (divmod(int(place), len(vos)) for place in order)
+        if away[origin, host]
+    ]  # fmt: skip
+    if not rows:
+        return [Table(headers, balance), "No job was executed by another VO."]
+    pairs = ("submitted in", "executed in", "jobs", "share of the VO's started jobs (%)")
+    return [Table(headers, balance), Table(pairs, rows, keys=2)]
 
 
-def _gantt(run: RunData) -> list[Block]:
-    pictures = list(gantt_charts(run))
-    if len(pictures) == 1 and pictures[0].name == "gantt":
-        return [_cluster_choice(run.cluster_titles), *pictures]
-    return list(pictures)
-
-
-def _cluster_choice(titles: Sequence[str]) -> Choice:
-    return Choice("cluster", "Cluster", {title: title for title in titles})
-
-
-def _waiting(run: RunData) -> list[Block]:
-    pictures = [*distributions(run), *wait_against_size(run)]
-    many = len(run.vos) > LINES
-    choice = Choice("vo", "Virtual organization", {vo: vo for vo in run.vos})
-    return [*([choice] if many and pictures else []), *pictures]
-
-
-def _flows(run: RunData) -> list[Block]:
-    if len(run.vos) < 2 or not run.moved.any():
-        return []
-    return [flow_map(run.vos, {"": run.moved}), *flow_tables(run.vos, run.moved)]
-
-
-def _made(manifest: dict[str, Any]) -> str:
-    """What names the run, in a sentence."""
-    digest = manifest.get("digest")
-    told = f"its digest is {digest}" if digest else "being live, it has no digest"
-    version = manifest.get("version", "unknown")
-    return f"Version {version} of the emulator made this run, with seed {manifest['seed']}; {told}."
-
-
-def _making(manifest: dict[str, Any]) -> Table:
-    """What the manifest says, with what its keys mean; without plans by queue length."""
+def _manifest(manifest: dict[str, Any]) -> Table:
     rows = [
         [key, _plain(value), _meaning_of_key(key)]
         for key, value in _flat(manifest)
         if "_below_" not in key
     ]
-    return Table(["key of manifest.json", "value", "meaning"], rows, prose=True)
+    return Table(["key", "value", "meaning"], rows, prose=True)
 
 
 def _flat(tree: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested mappings by their keys, with `.` between these."""
+    """The values of nested mappings by dotted keys."""
     for name, value in tree.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{path}{name}.")
@@ -248,3 +241,191 @@ def _plain(value: Any) -> str:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return "–" if value is None else str(value)
     return shown(value)
+
+
+# Charts
+
+
+def _choice_of_clusters(run: RunData) -> Choice:
+    return Choice("cluster", "Cluster", {title: title for title in run.cluster_titles})
+
+
+def courses(run: RunData) -> Iterator[Picture]:
+    """Each column of the series over time: a line per cluster, or their median and a chosen one."""
+    times = run.series["time_s"].to_numpy()
+    if not len(times):
+        return
+    count = len(run.clusters)
+    length = len(times) // count
+    starts = np.arange(0, length, -(-length // (INSTANTS if count <= FEW else INSTANTS // 2)))
+    seconds, unit = run.time_unit
+    time = times[:length][starts] / seconds
+    labels = {name: label for name, label in SERIES_LABELS.items()
+              if name in run.series.column_names}  # fmt: skip
+    labels |= {name: label_of(name) for name in run.series.column_names
+               if name not in FILES["series"].columns}  # fmt: skip
+    for column, label in labels.items():
+        levels = run.series[column].to_numpy(zero_copy_only=False).astype(np.float64)
+        sums = np.add.reduceat(levels.reshape(count, length), starts, axis=1)
+        means = sums / np.diff(np.append(starts, length))
+        known = [title for title, row in zip(run.cluster_titles, means, strict=True)
+                 if not np.isnan(row).all()]  # fmt: skip
+        if known:
+            rows = dict(zip(run.cluster_titles, means, strict=True))
+            meaning = FILES["series"].columns[column][1] if column in FILES["series"].columns else (
+                run.meanings.get(column, f"{label[0].upper()}{label[1:]}."))  # fmt: skip
+            name = column.replace("_", "-")
+            if count <= FEW:
+                lines = {one: (time, rows[one]) for one in known}
+                yield course(name, meaning, label, unit, lines, among=run.cluster_titles)
+            else:
+                yield _median(run, name, meaning, label, unit, time, means)
+
+
+_STEP = {"type": "line", "interpolate": "step-after", "clip": True}
+_POINTER = {"type": "point", "opacity": 0, "size": 90, "clip": True}
+
+
+def course(
+    name: str,
+    caption: str,
+    label: str,
+    unit: str,
+    lines: Mapping[str, tuple[Floats, Floats]],
+    parameters: Mapping[str, Any] | None = None,
+    more: Columns | None = None,
+    legend: str | None = None,
+    among: Sequence[str] = (),
+) -> Picture:
+    """Lines in steps: times (in `unit`) and values by name; `more` are columns of the table."""
+    columns: Columns = {
+        "series": [one for one, (times, _) in lines.items() for _ in times],
+        "time": np.concatenate([times for times, _ in lines.values()]),
+        "value": np.concatenate([values for _, values in lines.values()]),
+        **(more or {}),
+    }
+    shades = series(list(lines), "strokeDash", title=legend, among=among)
+    y = {"field": "value", "type": "quantitative", "title": label,
+         "axis": {"format": FIGURE, "tickCount": 5}}  # fmt: skip
+    layers: list[dict[str, Any]] = [
+        {"params": [ZOOM], "mark": _STEP},
+        {"mark": _POINTER,
+         "encoding": {"tooltip": tooltip(series=legend or "", time=f"time ({unit})", value=label)}},
+    ]  # fmt: skip
+    if "low" in columns:
+        ends = {
+            "y": {**y, "field": "low"},
+            "y2": {"field": "high"},
+            "color": {"value": "var(--c7)"},
+        }
+        area = {"type": "area", "interpolate": "step-after", "opacity": 0.25, "clip": True}
+        layers.insert(0, {"mark": area, "encoding": ends})
+    specification = {
+        "width": "container",
+        "data": {"name": name},
+        **(parameters or {}),
+        "encoding": {"x": time_axis("time", unit), "y": y, **shades},
+        "layer": layers,
+    }
+    return Picture(name, caption, specification, {name: columns})
+
+
+def _median(
+    run: RunData, name: str, meaning: str, label: str, unit: str, time: Floats, levels: Floats
+) -> Picture:
+    """Median and the middle 80 % of all clusters, and the chosen cluster."""
+    low, middle, high = np.nanquantile(levels, (0.1, 0.5, 0.9), axis=0)
+    nothing: list[Any] = [None] * levels.size
+    lines = {
+        MEDIAN: (time, middle),
+        "the chosen cluster": (np.tile(time, len(levels)), levels.ravel()),
+    }
+    more: Columns = {
+        "cluster": [*("" for _ in time), *(one for one in run.cluster_titles for _ in time)],
+        "low": [*low.tolist(), *nothing],
+        "high": [*high.tolist(), *nothing],
+    }
+    parameters = {
+        "params": [{"name": "cluster", "value": run.cluster_titles[0]}],
+        "transform": [{"filter": "datum.cluster === '' || datum.cluster === cluster"}],
+    }
+    caption = f"{meaning} Median of {len(levels)} clusters; shaded: the middle 80\u00a0%."
+    return course(name, caption, label, unit, lines, parameters, more)
+
+
+def _gantt(run: RunData) -> list[Block]:
+    pictures = list(gantt_charts(run))
+    has_choice = any(one.name == "gantt" for one in pictures)
+    return [*([_choice_of_clusters(run)] if has_choice else []), *pictures]
+
+
+def _waits(run: RunData) -> list[Block]:
+    """Distributions of wait and stretch; median wait by CPUs and by run time."""
+    is_completed = np.array(run.jobs["state"].to_pylist()) == "completed"
+    wait = run.column("waiting_time")
+    stretch = np.where(is_completed, run.column("stretch"), np.nan)
+    groups, parameters = _groups(run)
+    among = [f"jobs of {vo}" for vo in run.vos] if 1 < len(run.vos) <= FEW else []
+    pictures: list[Picture] = []
+    for name, label, values in (("wait", "wait (s)", wait), ("stretch", "stretch", stretch)):
+        columns: dict[str, list[Any]] = {key: [] for key in ("vo", "series", "value", "share")}
+        for vo, title, rows in groups:
+            mine = values[rows & ~np.isnan(values)]
+            if len(mine):
+                found, shares = steps_of(mine, STEPS if len(run.vos) <= FEW else STEPS // 3)
+                columns["vo"] += [vo] * len(found)
+                columns["series"] += [title] * len(found)
+                columns["value"] += found.tolist()
+                columns["share"] += shares.tolist()
+        if columns["value"]:
+            caption = f"Share of the jobs whose {name} is at most x."
+            pictures.append(
+                distribution(f"cdf-{name}", caption, label, columns, parameters, among=among)
+            )
+    cpus, run_time = run.column("requested_number_of_resources"), run.column("run_time")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        classes = np.floor(np.log2(cpus)), np.floor(2 * np.log10(run_time))
+    for name, label, size, of in (("cpus", "CPUs of the job", cpus, classes[0]),
+                                  ("run-time", "run time (s)", run_time, classes[1])):  # fmt: skip
+        columns = _by_size(wait, size, of, groups)
+        if len(set(columns["x"])) > 1:
+            caption = f"Median wait by {label}, in classes; shaded: the middle 80\u00a0% of waits."
+            pictures.append(
+                grid_chart(f"wait-by-{name}", caption, columns, x=label, y="median wait (s)",
+                           parameters=parameters, among=among)
+            )  # fmt: skip
+    choice = Choice("vo", "Virtual organization", {vo: vo for vo in run.vos})
+    return [*([choice] if parameters and pictures else []), *pictures]
+
+
+def _groups(run: RunData) -> tuple[list[tuple[str, str, Bools]], dict[str, Any]]:
+    """VO, title and rows of each group of jobs; of many VOs, one is chosen by a parameter."""
+    owner = run.positions("vo", run.vos)
+    every = [("", ALL_JOBS, np.ones(len(owner), np.bool_))]
+    if len(run.vos) == 1:
+        return every, {}
+    if len(run.vos) <= FEW:
+        return [("", f"jobs of {vo}", owner == n) for n, vo in enumerate(run.vos)], {}
+    parameters = {
+        "params": [{"name": "vo", "value": run.vos[0]}],
+        "transform": [{"filter": "datum.vo === '' || datum.vo === vo"}],
+    }
+    return [*every, *((vo, OF_CHOSEN, owner == n) for n, vo in enumerate(run.vos))], parameters
+
+
+def _by_size(
+    wait: Floats, size: Floats, classes: Floats, groups: Sequence[tuple[str, str, Bools]]
+) -> dict[str, list[Any]]:
+    """Median wait, and the middle 80 %, of each class of sizes."""
+    columns: dict[str, list[Any]] = {
+        key: [] for key in ("vo", "series", "x", "value", "low", "high")
+    }
+    known = np.isfinite(wait) & np.isfinite(classes)
+    for vo, title, rows in groups:
+        for place in np.unique(classes[known & rows]):
+            chosen = known & rows & (classes == place)
+            low, middle, high = np.quantile(wait[chosen], (0.1, 0.5, 0.9)).tolist()
+            row = (vo, title, float(np.median(size[chosen])), middle, low, high)
+            for column, value in zip(columns.values(), row, strict=True):
+                column.append(value)
+    return columns

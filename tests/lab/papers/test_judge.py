@@ -39,7 +39,7 @@ def study_of(axes: Mapping[str, list[Any]], values: Values, metric: str = "late"
             runs.append((dict(zip(axes, point, strict=True)), seed, key))
             records[key] = {"metrics": {"grid": {metric: value}}, "more": {}, "courses": {}}
     store: Any = MadeUp(records)
-    return Study("made-up", axes, 0.95, None, (), tuple(runs), (), store)
+    return Study("made-up", axes, 0.95, None, (), tuple(runs), (), (store,))
 
 
 def paper_of(*checks: Mapping[str, Any], **more: Any) -> Paper:

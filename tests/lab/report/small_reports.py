@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import grid
-from grid.lab.reporting import write_report
+from grid.lab.report.page import write_report
 
 NAMES = ("run", "four_vos", "farm", "rich", "sweep", "one_seed", "many", "rich_sweep")
 

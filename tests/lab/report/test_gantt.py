@@ -1,110 +1,93 @@
-"""Gantt charts: each job where it ran, for as long as it ran, under its number."""
+"""Gantt charts: each job where it ran, for as long as it ran."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import grid
-from grid.lab.report.gantt import WAITING, _bars_of, _by_job, cluster_chart, gantt_charts
-from grid.lab.report.run_data import read_run
-from tests.lab.report.small_reports import one_job
+from grid.lab.report.gantt import BY_JOB, WAITING, cluster_chart, gantt_charts
+from grid.lab.report.run_data import RunData, read_run
+
+NEVER = {"protocol.forwarding": "never"}
 
 
-def test_a_row_of_a_gantt_chart_has_its_number_once(tmp_path: Path) -> None:
-    scenario = one_job(tmp_path)
-    # The last label of the other axis ends at its tick, too.
-    scenario.write_text(scenario.read_text().replace("run_s: 1", "run_s: 70"))
-    grid.run(scenario, out=tmp_path / "run")
-    (picture,) = gantt_charts(read_run(tmp_path / "run"))
-    ticks = re.findall(rb'<text text-anchor="end"[^>]*>(\d+)</text>', picture.svg)
-    assert len(ticks) > 1 and len(set(ticks)) == len(ticks)
-    assert "Colours tell neighbours apart" in picture.caption
+def run_of(folder: Path, given: dict[str, Any]) -> RunData:
+    grid.run(given, out=folder / "run", set=NEVER)
+    return read_run(folder / "run")
 
 
-def test_gantt_charts_of_one_run_show_the_same_time(tmp_path: Path) -> None:
-    jobs = {"a": "{submit_s: 5, run_s: 10}", "b": "{submit_s: 50, run_s: 30}"}
-    vos = [f"{{name: {vo}, clusters: [{{machines: [{{cpus: 1}}]}}], workload: {{jobs: [{job}]}}}}"
-           for vo, job in jobs.items()]  # fmt: skip
-    scenario = tmp_path / "two.yaml"
-    scenario.write_text(f"vos: [{', '.join(vos)}]\n")
-    grid.run(scenario, out=tmp_path / "run")
-    scales = [
-        picture.specification["layer"][0]["encoding"]["x"]["scale"]["domain"]
-        for picture in gantt_charts(read_run(tmp_path / "run"))
-    ]
-    assert len(scales) == 2 and scales[0] == scales[1]
-    first, last = scales[0]
-    assert 5 <= first < 6 and 80 <= last < 81
+def vo(name: str, jobs: list[dict[str, Any]], **cluster: Any) -> dict[str, Any]:
+    return {"name": name, "clusters": [{"cpus": 1} | cluster], "workload": {"jobs": jobs}}
 
 
-def test_a_short_job_of_a_gantt_chart_ends_when_it_ended(tmp_path: Path) -> None:
-    """A bar narrower than a pixel is drawn by its edge, and keeps its own times."""
-    scenario = one_job(tmp_path)
-    scenario.write_text(scenario.read_text().replace("{run_s: 1}", "{run_s: 0.5}, {run_s: 5000}"))
-    grid.run(scenario, out=tmp_path / "run")
-    run = read_run(tmp_path / "run")
-    drawn = [bar for bar in _by_job(run, "a", np.arange(2)) if bar[5] != WAITING]
-    assert [bar[2] for bar in drawn] == run.column("finish_time").tolist()
+def test_bars_have_the_times_of_their_jobs(tmp_path: Path) -> None:
+    run = run_of(tmp_path, {"vos": [vo("a", [{"run_s": 0.5}, {"run_s": 5000}])]})
+    (picture,) = gantt_charts(run)
+    columns, (seconds, _) = picture.tables["gantt-1"], run.time_unit
+    for key, column in (("from", "starting_time"), ("to", "finish_time")):
+        assert np.array(columns[key]) * seconds == pytest.approx(run.column(column))
+    assert columns["job"] == [1, 2]
+    assert "Colours only separate neighbours" in picture.caption
 
 
 @pytest.mark.parametrize(("policy", "drawn"), [("fcfs", 6), ("lgfs", 3)])
-def test_of_too_many_jobs_a_gantt_chart_has_those_that_started_first(
+def test_of_too_many_jobs_those_that_started_first_are_drawn(
     tmp_path: Path, policy: str, drawn: int
 ) -> None:
-    """In the table, those of the other VO come last. Gangs have two bars a job."""
-    vos = []
-    for name, first in (("a", 5), ("b", 1)):
-        jobs = ", ".join(f"{{submit_s: {first + 10 * n}, run_s: 5}}" for n in range(9))
-        cluster = f"{{cpus: 1, policy: {policy}}}"
-        vos.append(f"{{name: {name}, clusters: [{cluster}], workload: {{jobs: [{jobs}]}}}}")
-    scenario = tmp_path / "two.yaml"
-    scenario.write_text(f"protocol: {{forwarding: never}}\nvos: [{', '.join(vos)}]\n")
-    grid.run(scenario, out=tmp_path / "run")
-    run = read_run(tmp_path / "run")
-    starts = run.column("starting_time")
-    bars, _, note, left_out = _bars_of(run, "a", np.arange(len(starts)), 6, np.arange(len(starts)))
-    assert left_out == 0
-    assert f"Of {len(starts)} jobs the first {drawn} to start are drawn." in note
-    assert len(bars) <= 6
-    begun = {bar[1] for bar in bars if bar[5] != WAITING}
-    assert begun == set(np.sort(starts)[:drawn])
+    """Jobs of gangs, whose CPUs are not known, have two bars each."""
+    vos = [
+        vo(name, [{"submit_s": first + 10 * n, "run_s": 5} for n in range(9)], policy=policy)
+        for name, first in (("a", 5), ("b", 1))
+    ]
+    run = run_of(tmp_path, {"vos": vos})
+    picture = cluster_chart(run, "a", np.arange(18), 6)
+    columns, (seconds, _) = picture.tables["gantt"], run.time_unit
+    assert f"Of 18 jobs the first {drawn} are drawn." in picture.caption
+    begun = [at for at, kind in zip(columns["from"], columns["kind"], strict=True)
+             if kind != WAITING]  # fmt: skip
+    assert np.sort(begun) * seconds == pytest.approx(np.sort(run.column("starting_time"))[:drawn])
 
 
 @pytest.mark.parametrize("clusters", [1, 5])
-def test_a_gantt_chart_says_how_many_jobs_it_leaves_out(tmp_path: Path, clusters: int) -> None:
-    # Of ten jobs of a cluster, the first is stopped by an outage and begins again.
-    farm = {"policy": "fcfs", "machines": [{"cpus": 1}]}
-    jobs = {"jobs": [{"submit_s": 10 * number, "run_s": 5} for number in range(10)]}
-    vos = [{"name": f"v{n}", "clusters": [farm], "workload": jobs} for n in range(clusters)]
-    down = [{"vo": one["name"], "at_s": 2, "for_s": 1} for one in vos]
-    given = {"vos": vos, "faults": {"heal_s": 10, "machine_outages": down}}
-    grid.run(given, out=tmp_path / "run", set={"protocol.forwarding": "never"})
-    (chart,) = gantt_charts(read_run(tmp_path / "run"))
-    assert f"{clusters} jobs that were preempted, or began again, are left out." in chart.caption
-
-
-def test_cpus_that_no_job_had_are_rows_too(tmp_path: Path) -> None:
-    machines = [{"cpus": 2}, {"cpus": 6}]
+def test_preempted_jobs_have_rows_below_the_cpus(tmp_path: Path, clusters: int) -> None:
+    """An outage stops the first of ten jobs, which starts again: its CPUs are not known."""
+    jobs = [{"submit_s": 10 * number, "run_s": 5} for number in range(10)]
     vos = [
-        {
-            "name": name,
-            "clusters": [{"machines": machines, "policy": "fcfs"}],
-            # Jobs of five CPUs fit on the second machine alone.
-            "workload": {"jobs": [{"run_s": 10, "cpus": 5}]},
-        }
+        {"name": f"v{n}", "clusters": [{"policy": "fcfs", "machines": [{"cpus": 1}]}],
+         "workload": {"jobs": jobs}}
+        for n in range(clusters)
+    ]  # fmt: skip
+    down = [{"vo": one["name"], "at_s": 2, "for_s": 1} for one in vos]
+    run = run_of(tmp_path, {"vos": vos, "faults": {"heal_s": 10, "machine_outages": down}})
+    (picture,) = gantt_charts(run)
+    columns = picture.tables["gantt-1" if clusters == 1 else "gantt"]
+    assert len(columns["job"]) == 10 * clusters
+    assert columns["low"].count(1.0) == clusters and columns["low"].count(0.0) == 9 * clusters
+
+
+def test_cpus_without_jobs_are_rows_too(tmp_path: Path) -> None:
+    machines = [{"cpus": 2}, {"cpus": 6}]
+    # Jobs of five CPUs fit on the second machine alone.
+    jobs = [{"run_s": 10, "cpus": 5}]
+    vos = [
+        {"name": name, "clusters": [{"machines": machines, "policy": "fcfs"}],
+         "workload": {"jobs": jobs}}
         for name in "ab"
-    ]
-    grid.run({"vos": vos}, out=tmp_path / "run")
-    run = read_run(tmp_path / "run")
+    ]  # fmt: skip
+    run = run_of(tmp_path, {"vos": vos})
     assert run.cluster_cpus == [8, 8]
     _, second = gantt_charts(run)
-    columns = second.tables["gantt-2"]
-    assert (columns["low"], columns["high"]) == ([2.0], [7.0])
+    assert (second.tables["gantt-2"]["low"], second.tables["gantt-2"]["high"]) == ([2.0], [7.0])
     scale = second.specification["layer"][0]["encoding"]["y"]["scale"]
     assert (scale["domainMin"], scale["domainMax"]) == (0, 8.0)
-    (one,) = cluster_chart(run, "b", np.array([1]), 5).tables.values()
-    assert one["low"] == [2.0]
+
+
+def test_jobs_without_known_cpus_have_a_row_each(tmp_path: Path) -> None:
+    run = run_of(tmp_path, {"vos": [vo("a", [{"run_s": 10}, {"run_s": 10}], policy="lgfs")]})
+    (picture,) = gantt_charts(run)
+    assert BY_JOB in picture.specification["title"]
+    assert picture.tables["gantt-1"]["kind"].count(WAITING) == 2

@@ -7,13 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import grid
-from grid.lab.report.charts import Labels, Series, lines
-from grid.lab.report.flows import flow_map
-from grid.lab.report.page import Section, Table, html_page
-from grid.lab.report.run_data import read_run
-from grid.lab.report.run_pictures import vo_bars
-from grid.lab.report.style import DARK, LIGHT
+from grid.lab.report.charts import flow_map, grid_chart
+from grid.lab.report.page import Section, html_page
+from grid.lab.report.picture import DARK, LIGHT
 from grid.results.definitions import label_of
 from tests.lab.report import chromium, small_reports
 
@@ -26,7 +22,7 @@ WANTED = {
     "many": {"compare-hops-mean", "compare-user-utility", "vos", "flows"},
     "farm": {"gantt-1", "utilization", "queued", "license-use", "cdf-wait", "cdf-stretch"},
     "rich": {"vos", "gantt", "utilization", "lost-cpus", "power-w", "cdf-wait", "flows"},
-    "rich_sweep": {"compare-energy-j-1", "cdf-wait-s", "differences", "flows", "vos"},
+    "rich_sweep": {"compare-energy-j", "cdf-wait-s", "differences", "flows", "vos"},
     "one_seed": {"cdf-wait-s", "differences", "flows"},
     "sweep": {
         "cdf-wait-s",
@@ -147,7 +143,7 @@ def test_a_choice_changes_its_charts_and_texts(
     assert browser.value(shown) == 1
 
 
-def test_a_chart_is_saved_as_it_is_seen_in_the_colours_of_paper(
+def test_a_chart_is_saved_as_shown_in_the_colours_of_print(
     reports: dict[str, Path], browser: chromium.Browser
 ) -> None:
     show(browser, reports["run"], 1280, "dark")
@@ -170,6 +166,34 @@ def test_a_chart_is_saved_as_it_is_seen_in_the_colours_of_paper(
     assert browser.complaints == []
 
 
+def test_a_table_is_saved_as_latex(reports: dict[str, Path], browser: chromium.Browser) -> None:
+    show(browser, reports["sweep"], 1280)
+    save = (
+        "(async () => { HTMLAnchorElement.prototype.click = () => {};"
+        "const made = new Promise((done) => { URL.createObjectURL = (blob) => "
+        "{ blob.text().then(done); return 'blob:made'; }; });"
+        "document.querySelector('button[data-save=tex]').click(); window.tex = await made; })()"
+    )
+    browser.ask("Runtime.evaluate", expression=save, awaitPromise=True)
+    first, *rows = browser.value("window.tex").splitlines()
+    assert first.startswith("\\begin{tabular}{l") and rows[-1] == "\\end{tabular}"
+    assert any("$\\pm$" in row and row.endswith("\\\\") for row in rows)
+    assert browser.complaints == []
+
+
+def test_a_chart_is_printed_alone(reports: dict[str, Path], browser: chromium.Browser) -> None:
+    show(browser, reports["run"], 1280)
+    browser.ask("Emulation.setEmulatedMedia", media="print")
+    seen = "[...document.querySelectorAll('figure, p, table')].filter(e => e.checkVisibility())"
+    press = (
+        f"window.print = () => {{ window.seen = {seen}.map(e => e.dataset.chart ?? e.tagName); }};"
+        "document.querySelector('figure[data-chart=vos] [data-save=pdf]').click()"
+    )
+    browser.value(press)
+    assert browser.value("window.seen") == ["vos"]
+    browser.ask("Emulation.setEmulatedMedia", media="")
+
+
 def test_a_header_sorts_its_table(reports: dict[str, Path], browser: chromium.Browser) -> None:
     show(browser, reports["run"], 1280)
     column = (
@@ -184,36 +208,7 @@ def test_a_header_sorts_its_table(reports: dict[str, Path], browser: chromium.Br
     assert browser.value(column) == sorted(down)
 
 
-def test_a_wide_table_is_printed_as_several(tmp_path: Path, browser: chromium.Browser) -> None:
-    names = ["VO", *(f"metric {number}" for number in range(20))]
-    rows = [[vo, *(str(number) for number in range(20))] for vo in ("a", "b")]
-    page = tmp_path / "wide.html"
-    page.write_text(html_page("a", "b", [Section("c", [Table(names, rows)])]))
-    browser.show(page, 1280)
-    heads = (
-        "[...document.querySelectorAll('#part-0 table.sorts')].map(table =>"
-        "[...table.tHead.rows[0].cells].map(cell => cell.textContent))"
-    )
-    vo, *metrics = names
-    assert browser.value(heads) == [names]
-    browser.value("dispatchEvent(new Event('beforeprint'))")
-    *parts, whole = browser.value(heads)
-    assert whole == [vo, *metrics]
-    assert all(len(part) <= 9 and part[0] == vo for part in parts)
-    assert [metric for part in parts for metric in part[1:]] == metrics
-    browser.value("dispatchEvent(new Event('afterprint'))")
-    assert browser.value(heads) == [[vo, *metrics]]
-    keyed = "document.querySelector('#part-0 table.sorts').dataset.keys = 3"
-    browser.value(f"{keyed}; dispatchEvent(new Event('beforeprint'))")
-    *parts, _ = browser.value(heads)
-    assert all(part[:3] == [vo, *metrics[:2]] and len(part) <= 9 for part in parts)
-    assert [metric for part in parts for metric in part[3:]] == metrics[2:]
-    browser.value("dispatchEvent(new Event('afterprint'))")
-
-
-def test_what_is_folded_away_is_printed(
-    reports: dict[str, Path], browser: chromium.Browser
-) -> None:
+def test_folded_parts_are_printed(reports: dict[str, Path], browser: chromium.Browser) -> None:
     show(browser, reports["run"], 400)
     folded = "['table.prose td:nth-child(3)', 'pre']"
     are_seen = f"{folded}.map(one => document.querySelector(one).checkVisibility())"
@@ -224,68 +219,25 @@ def test_what_is_folded_away_is_printed(
     assert browser.value(are_seen) == [False, False]
 
 
-def test_the_figure_behind_a_bar_that_fills_its_axis_is_whole(
+def test_maps_and_legends_of_long_names_are_whole_on_a_small_screen(
     tmp_path: Path, browser: chromium.Browser
 ) -> None:
-    (tmp_path / "one.yaml").write_text(
-        "vos: [{name: a, clusters: [{cpus: 2}], workload: {entry_point: cluster, jobs: "
-        "[{run_s: 1000000, cpus: 2}]}}]\n"
-    )
-    grid.run(tmp_path / "one.yaml", out=tmp_path / "run")
-    bars = vo_bars(read_run(tmp_path / "run"), ["response_time_mean", "hops_mean"])
-    page = tmp_path / "bars.html"
-    page.write_text(html_page("a", "b", [Section("c", [bars])]))
-    for width in WIDTHS:
-        show(browser, page, width)
-        assert browser.value(MISPLACED) == []
-
-
-@pytest.mark.parametrize("name", ["site{:03}", "Virtual organization {}"])
-def test_a_map_of_many_vos_is_whole_on_a_small_screen(
-    tmp_path: Path, browser: chromium.Browser, name: str
-) -> None:
-    vos = [name.format(number) for number in range(40)]
+    vos = [f"Virtual organization {number}" for number in range(40)]
+    names = ["never", "when_nothing_free", "best_expected_finish"]
+    columns = {"series": names, "x": [1, 2, 2], "value": [1.0, 2.0, 9.0]}
+    ends = {"low": [None] * 3, "high": [None] * 3}
+    lines = grid_chart("lines", "caption", columns | ends, x="x", y="y")
     flows = flow_map(vos, {"": np.random.default_rng(1).integers(0, 500, (40, 40)).astype(float)})
     page = tmp_path / "map.html"
-    page.write_text(html_page("a", "b", [Section("c", [flows])]))
+    page.write_text(html_page("a", [], [Section("c", [flows, lines])]))
     for width in (360, 400):
         show(browser, page, width)
         assert browser.value(MISPLACED) == []
         sizes = "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fontSize)"
         assert min(float(size[:-2]) for size in browser.value(sizes)) >= SMALLEST_TEXT
-        assert browser.value("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.parametrize(("width", "upright"), [(400, True), (1280, False)])
-def test_names_below_a_map_are_whole(
-    tmp_path: Path, browser: chromium.Browser, width: int, upright: bool
-) -> None:
-    vos = ["farm", "schedule", "pool", "gangs", "spare"]
-    page = tmp_path / "map.html"
-    page.write_text(html_page("a", "b", [Section("c", [flow_map(vos, {"": np.ones((5, 5))})])]))
-    show(browser, page, width)
-    assert browser.value(MISPLACED) == []
-    below = "[...document.querySelectorAll('svg text')].filter(t => t.textContent === 'schedule')"
-    high = browser.value(
-        f"{below}.map(t => t.getBoundingClientRect()).map(b => b.height > b.width)"
-    )
-    assert sorted(high) == [False, upright]
-
-
-@pytest.mark.parametrize("markers", [True, False])
-def test_a_legend_of_long_names_is_whole(
-    tmp_path: Path, browser: chromium.Browser, markers: bool
-) -> None:
-    names = ["never", "when_nothing_free", "best_expected_finish"]
-    series = [Series(name, [1, 2], [1000.0, 2000.0]) for name in names]
-    picture = lines(Labels("legend", "caption", "x", "y"), series, markers=markers)
-    page = tmp_path / "legend.html"
-    page.write_text(html_page("a", "b", [Section("c", [picture])]))
-    for width in (360, 400):
-        show(browser, page, width)
-        assert browser.value(MISPLACED) == []
         shown = browser.value("[...document.querySelectorAll('svg text')].map(t => t.textContent)")
         assert set(names) <= set(shown)
+        assert browser.value("document.documentElement.scrollWidth") <= width
 
 
 def test_texts_on_each_other_would_be_found(tmp_path: Path, browser: chromium.Browser) -> None:

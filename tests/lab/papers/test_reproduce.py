@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from grid.lab.papers.windows import JOBS, TASKS, windows_of
+from grid.lab.papers.reproduce import JOBS, TASKS, windows_of
 from grid.model.errors import InputError
 
 

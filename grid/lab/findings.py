@@ -1,0 +1,245 @@
+"""What a reader of a sweep must see: names of values, cells of means, findings and warnings."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from grid.lab.report.picture import shown
+from grid.lab.statistics import Interval
+from grid.lab.store import read_sweep, runs_missing
+from grid.lab.study import Study, without
+from grid.results.definitions import METRICS, label_of, row_texts
+
+UNITS = {"s": "s", "mb": "MB", "mips": "MIPS", "mbps": "Mb/s"}
+"""Units by the last part of a setting's name."""
+SAME = "="
+SAME_NOTE = "=: equal in all repetitions, so there is no interval"
+NAMED = 3
+"""The most combinations that a warning names."""
+UNFINISHED = ("jobs_failed", "jobs_rejected")
+NEARLY_EQUAL = 0.001
+"""Shares of jobs that differ by less are not reported."""
+METRICS_SHOWN = 8
+MOST_FINDINGS = 4
+PREFERRED = (
+    "user_utility", "user_success_ratio", "late_percent", "response_time_mean", "wait_mean",
+    "bounded_slowdown_mean", "slowdown_mean", "utilization", "machine_usage", "license_usage",
+    "loss_of_capacity", "load_balance", "submission_time_mean", "execution_time_mean",
+    "jobs_rejected", "jobs_forwarded", "makespan",
+)  # fmt: skip
+
+
+# Values and means
+
+
+def named(axis: str, value: Any) -> str:
+    """A value for a legend: a text as it is, a number with its axis and unit.
+
+    `ttl` and 0 give "ttl 0"; `period_s` and 20 give "period 20 s".
+    """
+    if isinstance(value, str):
+        return value
+    key = axis.rsplit(".", maxsplit=1)[-1]
+    name, _, last = key.rpartition("_")
+    unit = UNITS.get(last, "") if name else ""
+    if unit:
+        return f"{name.replace('_', ' ')} {value} {unit}"
+    return f"{key.replace('_', ' ')} {value}"
+
+
+def named_point(point: Mapping[str, Any]) -> str:
+    """The values of a point, each as `named` has it."""
+    return ", ".join(named(axis, value) for axis, value in point.items())
+
+
+def cells_of(intervals: Sequence[Interval | None]) -> list[str]:
+    """A column of means, with their intervals if there are any, else with common decimals."""
+    if any(one is not None and math.isfinite(one.half_width) for one in intervals):
+        return ["–" if one is None else plus_minus(one) for one in intervals]
+    return row_texts([None if one is None else one.mean for one in intervals], "–")
+
+
+def plus_minus(interval: Interval) -> str:
+    """The mean ± half its interval, with two significant digits of the uncertainty."""
+    half = interval.half_width
+    if not math.isfinite(half):
+        return shown(interval.mean)
+    if interval.is_constant:
+        return f"{shown(interval.mean)} {SAME}"
+    digits = max(0, 1 - math.floor(math.log10(half)))
+    return f"{interval.mean:z,.{digits}f} ± {half:,.{digits}f}"
+
+
+def telling_metrics(study: Study) -> tuple[str, ...]:
+    """The default metrics: plugin metrics and common ones that differ between points, if any do."""
+    every = [metric for record in study.records.values() for metric in record["metrics"]["grid"]]
+    plugins = [metric for metric in dict.fromkeys(every) if metric not in METRICS]
+    known, differing = [], []
+    for metric in (*plugins, *PREFERRED):
+        means = [study.interval(metric, point) for point in study.points]
+        values = {round(one.mean, 12) for one in means if one is not None}
+        if values:
+            known.append(metric)
+        if len(values) > 1:
+            differing.append(metric)
+    return tuple((differing or known)[:METRICS_SHOWN])
+
+
+# Findings
+
+
+def findings(study: Study, metrics: Sequence[str]) -> list[str]:
+    """A sentence for each of the first metrics: the best compared value, and by how much."""
+    axis = study.compare
+    if axis is None or len(study.axes[axis]) < 2:
+        return []
+    found: list[str] = []
+    for metric in metrics:
+        better = METRICS[metric].better if metric in METRICS else ""
+        if better and len(found) < MOST_FINDINGS:
+            found += list(_best_of(study, axis, metric, -1.0 if better == "more" else 1.0))
+    return found
+
+
+def _best_of(study: Study, axis: str, metric: str, sign: float) -> Iterator[str]:
+    rests = {repr(one): one for one in (without(point, axis) for point in study.points)}
+    wins: Counter[Any] = Counter()
+    gains: list[float] = []
+    significant = 0
+    for rest in rests.values():
+        points = {value: {**rest, axis: value} for value in study.axes[axis]}
+        means = {
+            value: sign * interval.mean
+            for value, point in points.items()
+            if (interval := study.interval(metric, point)) is not None
+        }
+        if len(means) < 2 or min(means.values()) == max(means.values()):
+            continue
+        best, worst = (pick(means, key=lambda one: means[one]) for pick in (min, max))
+        wins[best] += 1
+        if means[worst]:
+            gains.append(100 * (means[worst] - means[best]) / abs(means[worst]))
+        gaps = [study.difference(metric, points[best], points[one]) for one in means if one != best]
+        significant += all(gap is not None and (gap.above_zero or gap.below_zero) for gap in gaps)
+    if not wins:
+        return
+    best, count = wins.most_common(1)[0]
+    label, every = label_of(metric), wins.total()
+    where = f" in {count} of {every} settings" if every > 1 else ""
+    span = dict.fromkeys(f"{one:.3g}" for one in (min(gains), max(gains))) if gains else ()
+    by = f", {' to '.join(span)} % better than the worst value" if span else ""
+    certain = f"; significantly better than all others in {significant} of {every}"
+    yield (
+        f"{label[0].upper()}{label[1:]}: {named(axis, best)} is best{where}{by}"
+        f"{certain if len(study.keys(study.points[0])) > 1 else ''}."
+    )
+
+
+# Warnings: a sentence each, or nothing
+
+
+def warnings_of(folder: Path, study: Study) -> list[str]:
+    """All that a reader of the sweep in `folder` must know to interpret its means."""
+    sweep = read_sweep(folder)
+    axis = sweep.get("repeated_over")
+    repeated = f"Each pair of a seed and a value of {axis} is a repetition." if axis else ""
+    found = (
+        repeated, missing_runs(folder), without_effect(study), fewer_seeds(study),
+        unfinished_jobs(study), measured_words(sweep.get("measured", ())),
+    )  # fmt: skip
+    return [one for one in found if one]
+
+
+def measured_words(measured: Sequence[Mapping[str, float | None]]) -> str:
+    """The submission intervals whose jobs are measured; empty if all jobs are."""
+    intervals = []
+    for one in measured:
+        until_s = one["submitted_until_s"]
+        until = "" if until_s is None else f" and before {until_s:,.12g} s"
+        intervals.append(f"from {one['submitted_from_s']:,.12g} s on{until}")
+    if not intervals:
+        return ""
+    differ = "in an interval that differs between settings: " if len(intervals) > 1 else ""
+    return f"Metrics of jobs are over those submitted {differ}{'; '.join(intervals)}."
+
+
+def missing_runs(folder: Path) -> str:
+    """The number of missing runs of the sweep in `folder`."""
+    missing, every = runs_missing(folder)
+    return f"{missing:,} of {every:,} runs are missing or failed." if missing else ""
+
+
+def fewer_seeds(study: Study) -> str:
+    """The combinations with fewer seeds than others."""
+    seeds = [len(study.keys(point)) for point in study.points]
+    most = max(seeds, default=0)
+    fewer = [(point, n) for point, n in zip(study.points, seeds, strict=True) if n < most]
+    if not fewer:
+        return ""
+    listed = [f"{named_point(point)}: {number} of {most}" for point, number in fewer[:NAMED]]
+    more = f"; and {len(fewer) - NAMED:,} others" * (len(fewer) > NAMED)
+    return (
+        f"Some means are over fewer seeds ({'; '.join(listed)}{more}): compare these by their "
+        "differences, which are paired by seed."
+    )
+
+
+def unfinished_jobs(study: Study) -> str:
+    """The range of failed and rejected jobs, if it depends on the settings.
+
+    Means are over jobs that ran, so settings that reject jobs have shorter waits.
+    """
+    shares = {}
+    for number, point in enumerate(study.points):
+        found = [study.records[key]["metrics"]["grid"] for key in study.keys(point).values()]
+        jobs = sum(one.get("jobs_submitted") or 0 for one in found)
+        if jobs:
+            gone = sum((one.get(name) or 0) for one in found for name in UNFINISHED)
+            shares[number] = gone / jobs
+    if not shares or max(shares.values()) - min(shares.values()) < NEARLY_EQUAL:
+        return ""
+    most = max(shares, key=lambda number: shares[number])
+    return (
+        f"{100 * min(shares.values()):.1f} % to {100 * shares[most]:.1f} % of the jobs failed or "
+        f"were rejected, most with {named_point(study.points[most])}. Means are over jobs that ran."
+    )
+
+
+def without_effect(study: Study) -> str:
+    """The axes that change no run, and those that change no run at some values of others."""
+    axes = [axis for axis, values in study.axes.items() if len(values) > 1]
+    inert = [axis for axis in axes if _inert_where(study, axis, None)]
+    found = [f"{', '.join(inert)} had no effect: all runs are equal."] if inert else []
+    for axis in (one for one in axes if one not in inert):
+        for other in (one for one in axes if one != axis):
+            values = list(map(str, _inert_where(study, axis, other)))
+            if values:
+                more = f" and in {len(values) - NAMED} more cases" * (len(values) > NAMED)
+                where = " or ".join(values[:NAMED])
+                found.append(f"{axis} has no effect if {other} is {where}{more}.")
+    return " ".join(found)
+
+
+def _inert_where(study: Study, axis: str, other: str | None) -> list[Any]:
+    """The values of the axis `other` at which runs that differ only in `axis` have equal digests.
+
+    With `other` None: a single value, if all such runs are equal in their metrics as well.
+    """
+    parts = ("digest", "metrics", "more") if other is None else ("digest",)
+    first: dict[str, tuple[Any, Mapping[str, Any]]] = {}
+    compared: dict[str, Any] = {}
+    differing = set()
+    for point, seed, key in study.runs:
+        record = study.records[key]
+        value, known = first.setdefault(f"{without(point, axis)} {seed}", (point[axis], record))
+        if value == point[axis]:
+            continue
+        there = None if other is None else point[other]
+        compared[repr(there)] = there
+        if any(known.get(part) != record.get(part) for part in parts):
+            differing.add(repr(there))
+    return [value for text, value in compared.items() if text not in differing]
