@@ -148,11 +148,11 @@ class Study:
         return next((store for store in self.stores if store.has(key)), self.stores[-1])
 
     @cached_property
-    def _keys(self) -> dict[str, dict[int, str]]:
-        """The key of each seed, by point."""
-        found: dict[str, dict[int, str]] = {}
+    def _by_point(self) -> dict[str, list[tuple[int, str]]]:
+        """Seeds and keys of the runs, by point."""
+        found: dict[str, list[tuple[int, str]]] = {}
         for point, seed, key in self.runs:
-            found.setdefault(repr(sorted(point.items())), {})[seed] = key
+            found.setdefault(repr(sorted(point.items())), []).append((seed, key))
         return found
 
     def keys(self, where: Mapping[str, Any]) -> dict[int, str]:
@@ -160,12 +160,11 @@ class Study:
 
         Raises ValueError if `where` matches several points.
         """
-        if where.keys() == self.axes.keys():
-            exact = self._keys.get(repr(sorted(where.items())))
-            if exact is not None:
-                return exact
-        matching = [run for run in self.runs if where.items() <= run[0].items()]
-        found = {seed: key for _, seed, key in matching}
+        matching = self._by_point.get(repr(sorted(where.items())))
+        if matching is None:
+            runs = (run for run in self.runs if where.items() <= run[0].items())
+            matching = [(seed, key) for _, seed, key in runs]
+        found = dict(matching)
         if len(found) < len(matching):
             raise ValueError(f"{dict(where)} names no single point of {self.name}")
         return found

@@ -16,9 +16,9 @@ from grid.lab.study_page import write_study_page
 from grid.model.errors import InputError
 
 JOBS = [{"submit_s": number, "run_s": 10} for number in range(6)]
-BEST = {"metric": "wait_mean", "better": "less", "best_of": "processors"}
+BEST = {"metric": "wait_mean", "better": "less", "best_of": "cpus"}
 STUDY = {
-    "title": "Are more processors better?",
+    "title": "Are more CPUs better?",
     "question": "Does a job wait for less time?",
     "set_up": "Jobs of ten seconds.",
     "hangs_on": "The jobs.",
@@ -64,7 +64,7 @@ def test_a_page_says_before_its_answer_that_runs_are_missing(
 def test_the_best_is_found_by_seeds_that_all_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Six processors are best. Where `one` lacks the second seed, all are compared by the first."""
+    """Six CPUs are best. Where `one` lacks the second seed, all are compared by the first."""
     monkeypatch.chdir(tmp_path)
     words = ["sweep", "small.yaml", "--in-process", "--set", "run_s=7", "--seeds", "3,5"]
     asked = experiment(seeds=2)
@@ -105,7 +105,7 @@ def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
     [
         (STUDY | {"answers": []}, "answers"),
         (STUDY | {"answers": [BEST | {"along": "size"}]}, "'size', which is no axis"),
-        (STUDY | {"answers": [BEST | {"along": "processors"}]}, "another axis: ttl"),
+        (STUDY | {"answers": [BEST | {"along": "cpus"}]}, "another axis: ttl"),
         (STUDY | {"answers": [BEST | {"among": ["one", "eight"]}]}, "values: one, six, seven"),
         (
             STUDY
