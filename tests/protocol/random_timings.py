@@ -86,7 +86,7 @@ def scenario(seed: int) -> dict[str, Any]:
         one: dict[str, Any] = {"name": f"v{number}", "clusters": [{"cpus": count}]}
         one["priority"] = str(draw(["none", "local", "remote"]))
         # Jobs of one VO may be wider than its own clusters.
-        fits = all(size["processors"] <= max(cpus) for size in sizes)
+        fits = all(size["cpus"] <= max(cpus) for size in sizes)
         if fits and (number == len(cpus) - 1 or rng.random() < 0.7):
             one["workload"] = workload
         vos.append(one)

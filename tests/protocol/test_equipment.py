@@ -1,0 +1,158 @@
+"""Jobs that need memory or licenses run only on machines that have them, under every plugin."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import grid
+from grid.model.job_table import JobTable
+from grid.model.platform import Cluster, JobLimits, License, Machine, VirtualOrganization
+from grid.model.resources import resources_of
+from grid.protocol.registry import FORWARDING, SELECTIONS
+from grid.protocol.selection import best_choice
+
+S = 1_000_000
+COMPLETED = "COMPLETED_SUCCESSFULLY"
+POLICIES = sorted({*FORWARDING.own} - {"never", "reject"})
+"""`never` forwards no job, and `reject` rejects those that would have to wait."""
+SMALL = {"count": 1, "cpus": 4, "ram_mb": 1000}
+LARGE = {"count": 1, "cpus": 4, "ram_mb": 8000}
+NAMES = ("solver", "viewer", "none")
+LICENSES = [{"name": name, "copies": 2 * (name != "none")} for name in NAMES]
+PLAIN = {"cpus": 4, "mips": 2000}
+LICENSED = {"cpus": 4, "licenses": list(NAMES)}
+ONE_CLUSTER = {"policy": "easy", "licenses": LICENSES, "machines": [PLAIN, LICENSED]}
+
+
+def with_memory(resource: str = "machine", forwarding: str = "queue", **more: Any) -> Any:
+    """A VO of a small machine, and one of a small and a large one; no machine has 9,000 MB."""
+    jobs = [
+        {"submit_s": 5, "run_s": 60, "ram_mb": 4000},
+        {"submit_s": 6, "run_s": 60, "ram_mb": 4000, "cpus": 4},
+        {"submit_s": 7, "run_s": 60, "ram_mb": 500},
+        {"submit_s": 8, "run_s": 60, "ram_mb": 9000},
+    ]
+    clusters = [{"resource": resource, "machines": [SMALL]}]
+    remote = [{"resource": resource, "machines": [SMALL, LARGE]}]
+    return {
+        "name": "memory",
+        "protocol": {"ttl": 3, "snapshot_period_s": 1, "forwarding": forwarding},
+        "vos": [
+            {"name": "a", "clusters": clusters, "workload": {"jobs": jobs}, **more},
+            {"name": "b", "clusters": remote, **more},
+        ],
+    }
+
+
+def check_memory(scenario: dict[str, Any], **plugins: Any) -> None:
+    jobs = grid.run(scenario, **plugins).jobs().sort_values("job_id")
+    assert jobs.final_state.tolist() == [COMPLETED] * 3 + ["REJECTED"]
+    assert jobs.executed_vo.tolist()[:2] == ["b", "b"]
+
+
+def five_jobs(names: Any, *_: Any) -> dict[str, JobTable]:
+    """Jobs a second apart. The last needs a license without copies."""
+    run_us = np.full(5, 10 * S)
+    table = JobTable.of(
+        number=np.arange(1, 6), submit_us=np.arange(5, 10) * S, processors=np.ones(5, np.int64),
+        run_us=run_us, estimate_us=run_us, licenses=np.array([1, 3, 2, 0, 4]),
+    )  # fmt: skip
+    return dict.fromkeys(names, table)
+
+
+def check_licenses(clusters: list[dict[str, Any]], protocol: dict[str, Any], **more: Any) -> Any:
+    """A VO of these clusters, and a larger and faster one without licenses."""
+    vos = [
+        {"name": "a", "clusters": clusters, "workload": {"generator": "five"}, **more},
+        {"name": "b", "clusters": [{"cpus": 64, "mips": 9000.0}], **more},
+    ]
+    scenario = {"name": "licenses", "protocol": {"snapshot_period_s": 1, **protocol}, "vos": vos}
+    run = grid.run(scenario, job_generators={"five": five_jobs})
+    jobs = run.jobs().sort_values("job_id").reset_index()
+    assert jobs.final_state.tolist() == [COMPLETED] * 4 + ["REJECTED"]
+    assert jobs.executed_vo.tolist()[:3] == ["a"] * 3
+    return jobs
+
+
+@pytest.mark.parametrize("resource", ["machine", "cluster"])
+@pytest.mark.parametrize("selection", SELECTIONS.own)
+def test_every_selection_respects_memory_and_licenses(selection: str, resource: str) -> None:
+    check_memory(with_memory(resource, selection=selection))
+    check_licenses([{**ONE_CLUSTER, "resource": resource}], {}, selection=selection)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_forwarding_policy_respects_memory_and_licenses(policy: str) -> None:
+    check_memory(with_memory(forwarding=policy))
+    check_licenses([ONE_CLUSTER], {"forwarding": policy})
+
+
+class First:
+    """The first resource of the table, whatever the job needs."""
+
+    def choose(self, job: Any, table: Any, own_vo: int, own_only: bool) -> Any:
+        return best_choice(table.columns.mips, job, table, own_vo, own_only, "first")
+
+
+def test_a_third_party_selection_respects_memory() -> None:
+    jobs = grid.run(with_memory(selection="mine"), selections={"mine": First}).jobs()
+    assert jobs.sort_values("job_id").final_state.tolist() == [COMPLETED] * 3 + ["REJECTED"]
+
+
+def test_the_grid_dispatcher_chooses_a_cluster_with_the_memory() -> None:
+    clusters = [
+        {"name": name, "resource": "cluster", "policy": "easy", "machines": [machine]}
+        for name, machine in (("small", SMALL), ("large", LARGE))
+    ]
+    jobs = [{"submit_s": n, "run_s": 10, "ram_mb": 5000} for n in range(6)]
+    lab = {"name": "lab", "clusters": clusters, "workload": {"jobs": jobs}}
+    done = grid.run({"name": "memory", "vos": [lab]}).jobs()
+    assert set(done.final_state) == {COMPLETED}
+    # The large machine has memory for one of them at a time.
+    assert done.finish_time.sort_values().diff().dropna().min() >= 10.0
+
+
+def test_the_grid_dispatcher_chooses_a_cluster_with_the_licenses() -> None:
+    """The least loaded cluster has none."""
+    plain = {"name": "plain", "policy": "easy", "machines": [{"count": 9, **PLAIN}]}
+    clusters = [plain, {**ONE_CLUSTER, "name": "licensed"}]
+    jobs = check_licenses([one | {"resource": "cluster"} for one in clusters], {"ttl": 0})
+    assert jobs.cluster.tolist()[:3] == ["licensed"] * 3
+
+
+FEW = Machine("few", 4, ram_mb=500.0, licenses=("x", "y"))
+MANY = Machine("many", 2, licenses=("z", "x"))
+
+
+def cluster_of(*machines: Machine, by_machine: bool = False) -> Cluster:
+    licenses = (License("x", 1), License("y", 0), License("z", 3))
+    return Cluster("c", machines, licenses=licenses, by_machine=by_machine)
+
+
+@pytest.mark.parametrize(
+    ("by_machine", "bits", "most"),
+    [(True, [1, 5, 0], [500.0, math.inf, math.inf]), (False, [5], [math.inf])],
+)
+def test_limits_of_resources(by_machine: bool, bits: list[int], most: list[float]) -> None:
+    """A license without copies counts as none, a machine without `ram_mb` as one without limit."""
+    cluster = cluster_of(FEW, MANY, Machine("none", 8), by_machine=by_machine)
+    columns = resources_of(VirtualOrganization("v", (cluster,)), 0)
+    assert columns.licenses.tolist() == bits
+    assert columns.most_ram_mb.tolist() == most
+
+
+def test_limits_of_a_cluster_are_those_of_one_machine() -> None:
+    """Not the CPUs of one with the licenses of another."""
+    less = Machine("less", 3, ram_mb=500.0, licenses=("x",))
+    limits = cluster_of(FEW, MANY, FEW, less).job_limits()
+    assert sorted(limits) == [JobLimits(2, float("inf"), 5), JobLimits(4, 500.0, 1)]
+
+    def runs(processors: int, ram_mb: float, licenses: int) -> bool:
+        return any(one.allow(processors, ram_mb, licenses) for one in limits)
+
+    assert runs(4, 500.0, 1) and runs(2, 9000.0, 5) and runs(1, 0.0, 4)
+    assert not (runs(4, 0.0, 4) or runs(3, 600.0, 0) or runs(1, 0.0, 2) or runs(5, 0.0, 0))
