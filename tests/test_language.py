@@ -53,7 +53,6 @@ COUNTS: dict[str, int] = {
     "grid/protocol": 155,
     "grid/results": 20,
     "grid/runtime": 194,
-    "grid/workload": 38,
 }
 """By part: `README.md`, `docs`, `scenarios`, names of tests, and each package of `grid`."""
 

@@ -306,7 +306,7 @@ def _say(finished: Run, folder: Path) -> None:
 
 def _trace_lines(skipped: dict[str, int]) -> Iterator[str]:
     """What of a log did not run, by reason; and what looked wrong and ran all the same."""
-    from grid.workload.swf import REMARKS
+    from grid.workload.jobs import REMARKS
 
     for head, are_remarks in (("left out of the trace", False), ("ran all the same", True)):
         counts = [

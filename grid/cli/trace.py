@@ -12,8 +12,7 @@ from grid.cli.endings import endings, wrong
 from grid.cli.options import Quiet
 
 if TYPE_CHECKING:
-    from grid.workload.gwf import GwfLog
-    from grid.workload.swf import SwfLog
+    from grid.workload.logs import Log
 
 
 Target = Annotated[
@@ -61,7 +60,7 @@ def trace(
 ) -> None:
     """Say what is in a log; convert it, or a part of it."""
     from grid.runtime.progress import display_on
-    from grid.workload.convert import read_any_log, write_log
+    from grid.workload.logs import read_log, write_log
     from grid.workload.trace import describe, filter_log
 
     if from_s is not None and before_s is not None and from_s >= before_s:
@@ -73,7 +72,7 @@ def trace(
         if to is not None:
             _check_target(to, log)
         display.stage("reading the log")
-        read = read_any_log(log)
+        read = read_log(log)
         chosen = filter_log(
             read,
             from_us=_time("--from-s", from_s),
@@ -114,24 +113,19 @@ def _time(option: str, seconds: float | None) -> int | None:
         wrong([f"{option}: found {seconds!r}, expected a time in seconds below 4e12"])
 
 
-def _print(log: SwfLog | GwfLog, said: dict[str, Any], *, as_json: bool) -> None:
+def _print(log: Log, said: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         import json
 
         typer.echo(json.dumps(said, indent=2))
         return
-    from grid.workload.description import lines
+    from grid.workload.trace import description
 
-    for line in lines(said, log.header):
+    for line in description(said, log.header):
         typer.echo(line)
-    if said["users_with_most_work"]:
-        from grid.workload.trace import users_text
-
-        text = users_text(said["users_with_most_work"], said["users"])
-        typer.echo(f"{'most work, by user':24}{text}")
 
 
-def _moved(log: SwfLog | GwfLog, shift_s: float | None, factor: float | None) -> SwfLog | GwfLog:
+def _moved(log: Log, shift_s: float | None, factor: float | None) -> Log:
     """Its jobs at other times."""
     from grid.workload.trace import scale_interarrival, shift_submissions
 

@@ -33,7 +33,7 @@ from grid.policies.registry import POLICIES, make_policy
 from grid.protocol.admission import unknown_vos
 from grid.protocol.information.overlays import edges_beyond
 from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
-from grid.workload.table_checks import table_problems
+from grid.workload.generators import table_problems
 
 Tables = Sequence[JobTable | None]
 Settings = Iterable[tuple[str, Any]]

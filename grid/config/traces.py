@@ -19,12 +19,8 @@ from grid.model.errors import ErrorLine, InputError, input_error
 from grid.model.job_table import JobTable
 from grid.model.plugins.calls import short_path
 from grid.model.time import from_seconds
-from grid.workload.convert import read_any_log
-from grid.workload.gwf import ROUTES as GWF_ROUTES
-from grid.workload.gwf import GwfLog, GwfRoute, jobs_from_gwf
-from grid.workload.repeated import repeated
-from grid.workload.swf import ROUTES as SWF_ROUTES
-from grid.workload.swf import Route, SwfLog, jobs_from_swf
+from grid.workload.jobs import GWF_ROUTES, ROUTES, Route, jobs_from_log, repeated
+from grid.workload.logs import Log, read_log
 from grid.workload.trace import filter_log, scale_interarrival, shift_submissions
 
 _hashes: dict[tuple[str, int, int], str] = {}
@@ -120,38 +116,26 @@ def _jobs(workload: WorkloadSection, max_processors: int | None, whose: _Workloa
     The ending of its name gives the log's format; without a known one it is taken for SWF.
     """
     path = Path(str(workload.trace))
-    log = read_any_log(path)
+    log = read_log(path)
     taken = np.ones(len(log), np.bool_)
     if workload.filter is not None:
         lines = log.lines
         log = _filtered(log, workload.filter, workload.route, whose)
         taken = np.isin(lines, log.lines)
     log = _moved(log, workload, whose)
-    waits = workload.waits_for_predecessors
-    if isinstance(log, GwfLog):
-        if waits:
-            found = f"true for {short_path(path)}"
-            expected = "an SWF log, for GWF knows no think times"
-            raise whose.wrong("waits_for_predecessors", found, expected)
-        jobs, reasons = jobs_from_gwf(
-            log,
-            route=workload.route,
-            max_processors=max_processors,
-            cut_at_estimate=workload.cut_at_estimate,
-            cpus=workload.cpus,
-            memory=workload.memory,
-        )
-    else:
-        route = _swf_route(path, workload.route, whose)
-        jobs, reasons = jobs_from_swf(
-            log,
-            route=route,
-            max_processors=max_processors,
-            predecessors=waits,
-            cut_at_estimate=workload.cut_at_estimate,
-            cpus=workload.cpus,
-            memory=workload.memory,
-        )
+    if log.is_gwf and workload.waits_for_predecessors:
+        found = f"true for {short_path(path)}"
+        raise whose.wrong("waits_for_predecessors", found, "an SWF log: GWF has no think times")
+    _site_column(log, workload.route, whose)
+    jobs, reasons = jobs_from_log(
+        log,
+        route=workload.route,
+        max_processors=max_processors,
+        predecessors=workload.waits_for_predecessors,
+        cut_at_estimate=workload.cut_at_estimate,
+        cpus=workload.cpus,
+        memory=workload.memory,
+    )
     if len(jobs) == 0:
         why = ", ".join(f"{count:,} {reason}" for reason, count in (+Counter(reasons)).items())
         found = f"no job that can run in {short_path(path)} ({why})"
@@ -159,9 +143,7 @@ def _jobs(workload: WorkloadSection, max_processors: int | None, whose: _Workloa
     return _ReadLog(_repeated(jobs, workload.repeat, whose), reasons, taken, log.blank_lines)
 
 
-def _moved(
-    log: SwfLog | GwfLog, workload: WorkloadSection, whose: _WorkloadField
-) -> SwfLog | GwfLog:
+def _moved(log: Log, workload: WorkloadSection, whose: _WorkloadField) -> Log:
     """Its jobs at other times. Raises InputError where these pass what a log may hold."""
     shift_s, factor = workload.shift_s, workload.interarrival_factor
     key, found = "shift_s", shift_s
@@ -182,25 +164,19 @@ def _repeated(jobs: JobTable, times: int, whose: _WorkloadField) -> JobTable:
         raise whose.wrong("repeat", str(times), str(error)) from None
 
 
-def _swf_route(path: Path, route: GwfRoute | None, whose: _WorkloadField) -> Route | None:
-    match route:
-        case "site" | "vo":
-            expected = "partition, group, user or queue, for SWF knows no sites and VOs"
-            raise whose.wrong("route", f"{route!r} for {short_path(path)}", expected)
-        case _:
-            return route
-
-
-def _site_column(log: SwfLog | GwfLog, route: GwfRoute | None, whose: _WorkloadField) -> int:
-    """The column of the log that `route` names."""
-    if isinstance(log, GwfLog):
+def _site_column(log: Log, route: Route | None, whose: _WorkloadField) -> int:
+    """The column of the log that `route` names. Raises InputError."""
+    if log.is_gwf:
         return GWF_ROUTES[route or "site"]
-    return SWF_ROUTES[_swf_route(log.path, route, whose) or "partition"]
+    if route in ("site", "vo"):
+        expected = "partition, group, user or queue: SWF has no sites and VOs"
+        raise whose.wrong("route", f"{route!r} for {short_path(log.path)}", expected)
+    return ROUTES[route or "partition"]
 
 
 def _filtered(
-    log: SwfLog | GwfLog, wanted: TraceFilterSection, route: GwfRoute | None, whose: _WorkloadField
-) -> SwfLog | GwfLog:
+    log: Log, wanted: TraceFilterSection, route: Route | None, whose: _WorkloadField
+) -> Log:
     """Raises InputError if no job is left."""
     sites = wanted.sites
     filtered = filter_log(

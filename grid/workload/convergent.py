@@ -1,19 +1,19 @@
 """The farms and jobs of the Convergent Scheduling papers (C07 section 6, CS2 section V).
 
-What the papers give: the ranges that every figure is drawn from, uniformly; exponential times
-between jobs; 30 % of the jobs without a deadline; in CS2 2 % that are checkpointable. What they
-leave open, and how it is read here:
+The papers specify the ranges of all values, which are uniform; exponential interarrival times; 30 %
+of the jobs without a deadline; in CS2 2 % that are checkpointable. What they leave open, and how it
+is interpreted here:
 
 - "Deadline [25-150]" is a percentage: deadline = submission + estimate * (1 + U[25, 150] / 100),
-  the estimate being on the job's own reference machine. `deadline` has the other readings:
-  U per cent of the estimate alone, or U seconds beyond the estimate.
+  the estimate being on the job's own reference machine. `deadline` selects another interpretation:
+  U percent of the estimate alone, or U seconds beyond the estimate.
 - A license has floor(ratio * machines on which it is usable) copies, the ratio drawn for each.
-- "CPUs [1-8]" and benchmarks are whole numbers. Run times are known exactly.
-- A job that no machine of the farm could run draws its CPUs and licenses again.
-- C07's jobs keep their progress wherever they go on (its formulas know one `Progress` for all
-  machines), so for it `checkpointable` is 1.
-- Input of 100 to 800 MB lies on one machine of the farm, that of the job's user: user number u
-  has his data on machine u.
+- "CPUs [1-8]" and benchmarks are integers. Run times are known exactly.
+- CPUs and licenses of a job that no machine of the farm can run are drawn again.
+- C07's jobs keep their progress on every machine (its formulas have one `Progress` for all), so for
+  it `checkpointable` is 1.
+- Input of 100 to 800 MB is stored on one machine of the farm, that of the job's user: the data of
+  user number u are on machine u.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from grid.model.arrays import Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, License, Machine, VirtualOrganization
-from grid.model.time import NEVER, SECOND_US
-from grid.workload.generators import GeneratedMachines
-from grid.workload.ranges import in_order
+from grid.model.time import NEVER
+from grid.workload.generators import GeneratedMachines, GeneratorSettings, Range, microseconds
 
 _ATTEMPTS = 1000
 
@@ -38,47 +37,37 @@ _Probability = Annotated[float, Field(ge=0, le=1)]
 _Amount = Annotated[float, Field(ge=0, le=1e9)]
 
 
-_CountRange = Annotated[tuple[_Count, _Count], AfterValidator(in_order)]
-_Range = Annotated[tuple[_Amount, _Amount], AfterValidator(in_order)]
-_PositiveRange = Annotated[
-    tuple[Annotated[float, Field(ge=1e-3, le=1e9)], Annotated[float, Field(ge=1e-3, le=1e9)]],
-    AfterValidator(in_order),
-]
-_Ratios = Annotated[tuple[_Probability, _Probability], AfterValidator(in_order)]
+_Positive = Annotated[float, Field(ge=1e-3, le=1e9)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class ConvergentMachines(_Settings):
+class ConvergentMachines(GeneratorSettings):
     """Settings of a farm; the defaults are both papers'."""
 
-    cpus: _CountRange = Field(default=(1, 8), description="least and most of a machine")
-    mips: _CountRange = Field(default=(200, 600), description="least and most of a machine")
+    cpus: Range[_Count] = Field(default=(1, 8), description="least and most of a machine")
+    mips: Range[_Count] = Field(default=(200, 600), description="least and most of a machine")
     licenses: Annotated[int, Field(ge=0, le=62, strict=True)] = Field(
         default=20, description="how many different ones"
     )
     license_suitability: _Probability = Field(
         default=0.9, description="share of the machines that can run a license"
     )
-    license_ratio: _Ratios = Field(
+    license_ratio: Range[_Probability] = Field(
         default=(0.55, 0.65),
         description="least and most copies, for each machine that can run it",
     )
 
 
-class ConvergentJobs(_Settings):
+class ConvergentJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are CS2's where the papers differ."""
 
     jobs: _Count = Field(default=1500, description="how many")
     mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
         default=4.0, description="between two submissions"
     )
-    estimate_s: _PositiveRange = Field(
+    estimate_s: Range[_Positive] = Field(
         default=(500.0, 3000.0), description="least and most, on the reference machine"
     )
-    deadline_percent: _Range = Field(
+    deadline_percent: Range[_Amount] = Field(
         default=(25.0, 150.0), description="least and most of what `deadline` says"
     )
     deadline: Literal["beyond_estimate", "of_estimate", "seconds"] = Field(
@@ -87,15 +76,15 @@ class ConvergentJobs(_Settings):
         "percent of it, counted from the submission; or seconds after its end",
     )
     without_deadline: _Probability = Field(default=0.3, description="share of the jobs")
-    cpus: _CountRange = Field(default=(1, 8), description="least and most of a job")
-    reference_mips: _CountRange = Field(
+    cpus: Range[_Count] = Field(default=(1, 8), description="least and most of a job")
+    reference_mips: Range[_Count] = Field(
         default=(200, 600), description="least and most, that estimates are given for"
     )
     license_needs: _Probability = Field(
         default=0.2, description="share of the licenses that a job asks for"
     )
     checkpointable: _Probability = Field(default=0.02, description="share of the jobs")
-    input_mb: _Range = Field(default=(100.0, 800.0), description="least and most of a job")
+    input_mb: Range[_Amount] = Field(default=(100.0, 800.0), description="least and most of a job")
 
 
 def convergent_machines(
@@ -141,14 +130,13 @@ def convergent_jobs(
     rng: np.random.Generator,
     settings: ConvergentJobs,
 ) -> dict[str, JobTable]:
-    """The jobs of each VO in order of submission: one stream, dealt over the VOs at random.
+    """The jobs of each VO in order of submission: one stream, assigned to the VOs at random.
 
-    Raises ValueError where a VO has no machine that could run such jobs.
+    Raises ValueError if a VO has no machine that can run such jobs.
     """
     count = settings.jobs
-    gaps_us = np.rint(rng.exponential(settings.mean_interarrival_s, count) * SECOND_US)
-    submit_us = np.cumsum(gaps_us.astype(np.int64))
-    estimate_us = np.rint(rng.uniform(*settings.estimate_s, count) * SECOND_US).astype(np.int64)
+    submit_us = np.cumsum(microseconds(rng.exponential(settings.mean_interarrival_s, count)))
+    estimate_us = microseconds(rng.uniform(*settings.estimate_s, count))
     deadline_us = submit_us + _allowed_us(settings, estimate_us, rng)
     deadline_us[rng.random(count) < settings.without_deadline] = NEVER
     reference_mips = rng.integers(*settings.reference_mips, size=count, endpoint=True)
@@ -180,7 +168,7 @@ def _allowed_us(settings: ConvergentJobs, estimate_us: Ints, rng: np.random.Gene
     """Time from submission to the deadline, by how [25-150] is read."""
     drawn = rng.uniform(*settings.deadline_percent, len(estimate_us))
     if settings.deadline == "seconds":
-        return estimate_us + np.rint(drawn * SECOND_US).astype(np.int64)
+        return estimate_us + microseconds(drawn)
     least = 0.0 if settings.deadline == "of_estimate" else 1.0
     return np.rint(estimate_us * (least + drawn / 100.0)).astype(np.int64)
 

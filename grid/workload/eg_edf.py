@@ -1,20 +1,19 @@
 """The grid and the jobs of the EG-EDF and tabu search study (EG section 4).
 
-What the paper gives: 150 machines of 1 to 16 CPUs and speeds of 200 to 600; 3000 jobs of 1 to 8
-CPUs and 500 to 3000 s, 70 % of them with a deadline, all uniform; exponential times between jobs,
-with means that are "chosen in a way that the available computational power is able to avoid the
-job queue increasing when it is fixed equal to 5". What it leaves open, and how it is read here:
+The paper specifies 150 machines of 1 to 16 CPUs and speeds of 200 to 600; 3000 jobs of 1 to 8 CPUs
+and 500 to 3000 s, 70 % of them with a deadline, all uniform; exponential interarrival times, with
+means that are "chosen in a way that the available computational power is able to avoid the job
+queue increasing when it is fixed equal to 5". What it leaves open, and how it is interpreted here:
 
-- Mean times between jobs: 1, 2, 3, 4, 5 s.
-- Speed of the machine that execution times are given for: 300. A job then is 1750 s x 4.5 CPUs
-  x 300 on average, the grid 150 x 8.5 CPUs x 400, which can take a job every 4.6 s: 5 is the first
-  of the five times at which the queue need not grow, as the paper says. (Given for a machine of
-  the mean speed, 400, it would take one every 6.2 s, and the queue would grow at 5 as well.)
+- Mean interarrival times: 1, 2, 3, 4, 5 s.
+- Reference speed of execution times: 300. A job then is 1750 s x 4.5 CPUs x 300 on average, the
+  grid 150 x 8.5 CPUs x 400, which can run a job every 4.6 s: 5 is the first of the five times at
+  which the queue need not grow, as the paper says. (With the mean speed, 400, as the reference,
+  the grid would run a job every 6.2 s, and the queue would also grow at 5.)
 - Deadlines: as in the studies of the same authors, submission + run time * (1 + U[25, 150] / 100).
-- Speeds are real numbers, CPUs whole ones. No job is wider than the widest machine.
-- Run times are known exactly. `estimate_per_run` draws estimates that are wrong, for the paper's
-  future work. Run times stay as they are, and deadlines count from them: only what is known of the
-  jobs changes, and with it what a schedule is worth.
+- Speeds are real numbers, CPUs integers. No job is wider than the widest machine.
+- Run times are known exactly. `estimate_per_run` draws inaccurate estimates, for the paper's future
+  work. Run times and deadlines do not depend on it.
 """
 
 from __future__ import annotations
@@ -23,57 +22,46 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from grid.model.job_table import JobTable
 from grid.model.platform import Machine, VirtualOrganization
-from grid.model.time import NEVER, SECOND_US
-from grid.workload.ranges import in_order
+from grid.model.time import NEVER
+from grid.workload.generators import GeneratorSettings, Range, microseconds
 
 _Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 _Positive = Annotated[float, Field(ge=1e-3, le=1e9)]
 _Mips = Annotated[float, Field(ge=1, le=1e9)]
 
-
-_Counts = Annotated[tuple[_Count, _Count], AfterValidator(in_order)]
-_Range = Annotated[tuple[_Positive, _Positive], AfterValidator(in_order)]
-_Speeds = Annotated[tuple[_Mips, _Mips], AfterValidator(in_order)]
-_Percents = Annotated[
-    tuple[Annotated[float, Field(ge=0, le=1e6)], Annotated[float, Field(ge=0, le=1e6)]],
-    AfterValidator(in_order),
-]
+_Percent = Annotated[float, Field(ge=0, le=1e6)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class EgEdfMachines(_Settings):
+class EgEdfMachines(GeneratorSettings):
     """Settings of the machines; the defaults are the paper's."""
 
-    cpus: _Counts = Field(default=(1, 16), description="least and most of a machine")
-    mips: _Speeds = Field(default=(200.0, 600.0), description="least and most of a machine")
+    cpus: Range[_Count] = Field(default=(1, 16), description="least and most of a machine")
+    mips: Range[_Mips] = Field(default=(200.0, 600.0), description="least and most of a machine")
 
 
-class EgEdfJobs(_Settings):
-    """Settings of the jobs; the defaults are the paper's where it names a figure."""
+class EgEdfJobs(GeneratorSettings):
+    """Settings of the jobs; the defaults are the paper's if it gives a value."""
 
     jobs: _Count = Field(default=3000, description="how many")
     mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
         default=5.0, description="between two submissions"
     )
-    run_s: _Range = Field(
+    run_s: Range[_Positive] = Field(
         default=(500.0, 3000.0), description="least and most, on the reference machine"
     )
-    cpus: _Counts = Field(default=(1, 8), description="least and most of a job")
+    cpus: Range[_Count] = Field(default=(1, 8), description="least and most of a job")
     with_deadline: Annotated[float, Field(ge=0, le=1)] = Field(
         default=0.7, description="share of the jobs"
     )
-    deadline_percent: _Percents = Field(
+    deadline_percent: Range[_Percent] = Field(
         default=(25.0, 150.0), description="least and most, of the run time, beyond its end"
     )
     reference_mips: _Mips = Field(default=300.0, description="that run times are given for")
-    estimate_per_run: _Range = Field(
+    estimate_per_run: Range[_Positive] = Field(
         default=(1.0, 1.0), description="least and most, as a multiple of the run time"
     )
 
@@ -93,15 +81,15 @@ def eg_edf_jobs(
     rng: np.random.Generator,
     settings: EgEdfJobs,
 ) -> dict[str, JobTable]:
-    """The jobs of each VO in order of submission: one stream, dealt over the VOs at random.
+    """The jobs of each VO in order of submission: one stream, assigned to the VOs at random.
 
-    Of two streams from equal `rng`s that differ in `mean_interarrival_s` or `estimate_per_run`
-    only, all else is the same, so that they can be compared pair by pair.
+    Two streams from equal `rng`s that differ only in `mean_interarrival_s` or `estimate_per_run`
+    are equal in everything else, so that they can be compared job by job.
     """
     count = settings.jobs
-    gaps_us = np.rint(rng.exponential(1.0, count) * settings.mean_interarrival_s * SECOND_US)
-    submit_us = np.cumsum(gaps_us.astype(np.int64))
-    run_us = np.rint(rng.uniform(*settings.run_s, count) * SECOND_US).astype(np.int64)
+    gaps_s = rng.exponential(1.0, count) * settings.mean_interarrival_s
+    submit_us = np.cumsum(microseconds(gaps_s))
+    run_us = microseconds(rng.uniform(*settings.run_s, count))
     allowance = 1.0 + rng.uniform(*settings.deadline_percent, count) / 100.0
     deadline_us = submit_us + np.rint(run_us * allowance).astype(np.int64)
     deadline_us[rng.random(count) >= settings.with_deadline] = NEVER

@@ -1,19 +1,19 @@
 """A stream of gangs and priority jobs like that of the gang migration study (GM sections III, VII).
 
-What the paper gives: 1500 jobs of 24,152 tasks in all, "extracted from a real distributed
-environment" that it does not name; gangs of 2 to 64 tasks and priority jobs of one; clock rates
-from 1500 to 3000 MHz at random, and processing times that hold for 2000 MHz. What it leaves open,
-and how it is read here:
+The paper specifies 1500 jobs of 24,152 tasks in all, "extracted from a real distributed
+environment" that it does not name; gangs of 2 to 64 tasks and priority jobs of one; random clock
+rates from 1500 to 3000 MHz, and processing times for 2000 MHz. What it leaves open, and how it is
+interpreted here:
 
-- Gangs are as large as is usual in logs of parallel machines: the logarithm of the size is uniform.
-  Every tenth job is a priority job, since then the mean size comes out as the paper's (16.1); the
-  last tasks are added to or taken from random gangs, until the number of tasks is just the paper's.
+- Gang sizes are as in logs of parallel machines: the logarithm of the size is uniform. Every tenth
+  job is a priority job, which gives the paper's mean size (16.1); random gangs gain or lose tasks
+  until the number of tasks equals the paper's.
 - Arrivals are Poisson and processing times exponential, as in the studies that the paper builds on
-  (Karatza's). The mean processing time is an hour; only its ratio to what a migration costs and to
-  the latencies matters.
-- The load is 0.75: while jobs come, as much work comes as keeps three quarters of all processors
-  busy. The paper names none. Its S3 uses about 75 % and loses little capacity to fragmentation, so
-  that is about what came; its S1, which uses 50 %, could not do it in the same time.
+  (Karatza's). The mean processing time is an hour; only its ratio to the cost of a migration and to
+  latencies matters.
+- The load is 0.75: arriving work keeps three quarters of all processors busy. The paper gives none.
+  Its S3 uses about 75 % and loses little capacity to fragmentation, so that this is about the
+  offered load; its S1, which uses 50 %, could not process it in the same time.
 """
 
 from __future__ import annotations
@@ -22,26 +22,23 @@ from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from grid.model.arrays import Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import REFERENCE_MIPS, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
+from grid.workload.generators import GeneratorSettings, capacity
 
 STANDARD_MHZ = 2000.0
-"""The clock rate that processing times are given for, and that stands for `REFERENCE_MIPS`."""
+"""The clock rate of processing times, which is `REFERENCE_MIPS`."""
 
 _Count = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 _Positive = Annotated[float, Field(ge=1e-3, le=1e9)]
 _Mhz = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class GangMachines(_Settings):
+class GangMachines(GeneratorSettings):
     """Settings of the processors; the defaults are the paper's."""
 
     slowest_mhz: _Mhz = Field(default=1500, description="clock rate of the slowest processor")
@@ -54,8 +51,8 @@ class GangMachines(_Settings):
         return self
 
 
-class GangJobs(_Settings):
-    """Settings of the jobs; the defaults are the paper's where it names a figure."""
+class GangJobs(GeneratorSettings):
+    """Settings of the jobs; the defaults are the paper's if it gives a value."""
 
     jobs: _Count = Field(default=1500, description="how many, gangs and priority jobs")
     tasks: _Count = Field(default=24152, description="how many in all")
@@ -85,7 +82,7 @@ class GangJobs(_Settings):
 def gang_machines(
     count: int, rng: np.random.Generator, settings: GangMachines
 ) -> tuple[Machine, ...]:
-    """`count` processors, each with its own clock rate, a whole number of MHz."""
+    """`count` processors, each with its own clock rate in MHz, an integer."""
     clocks = rng.integers(settings.slowest_mhz, settings.fastest_mhz, size=count, endpoint=True)
     mips = clocks * (REFERENCE_MIPS / STANDARD_MHZ)
     return tuple(Machine(f"p{number}", 1, speed) for number, speed in enumerate(mips.tolist()))
@@ -97,10 +94,10 @@ def gang_jobs(
     rng: np.random.Generator,
     settings: GangJobs,
 ) -> dict[str, JobTable]:
-    """The jobs of each VO in order of submission: one stream, dealt over the VOs at random.
+    """The jobs of each VO in order of submission: one stream, assigned to the VOs at random.
 
-    The load is that of the processors of `vos`. Raises ValueError where no cluster of a VO could
-    ever run the largest gang.
+    The load is that of the processors of `vos`. Raises ValueError if no cluster of a VO can ever
+    run the largest gang.
     """
     widest = min(max(cluster.widest for cluster in vo.clusters) for vo in vos)
     if widest < settings.largest:
@@ -108,9 +105,7 @@ def gang_jobs(
     count = settings.jobs
     sizes = _sizes(settings, rng)
     run_us = np.maximum(1, np.rint(rng.exponential(settings.mean_run_s * SECOND_US, count)))
-    machines = [machine for vo in vos for cluster in vo.clusters for machine in cluster.machines]
-    speed = sum(machine.cpus * machine.mips for machine in machines) / REFERENCE_MIPS
-    gap_us = float((sizes * run_us).sum()) / speed / settings.load / count
+    gap_us = float((sizes * run_us).sum()) / capacity(vos) / settings.load / count
     submit_us = np.cumsum(rng.exponential(gap_us, count)).astype(np.int64)
     owner = rng.integers(len(names), size=count)
     tables = {}

@@ -1,30 +1,129 @@
 """The generators that a scenario can name: of the jobs of VOs, and of the machines of a cluster.
 
-A generator of jobs is a function of the names of the VOs that its users belong to, those VOs and a
-random stream; one of machines of their number and a stream. Settings are keyword parameters.
+A generator of jobs is a function of the names of VOs, these VOs and a random stream; one of
+machines of their number and a stream. Settings are keyword arguments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict
 
-from grid.model.errors import dotted, kind_of, shorten
-from grid.model.job_table import JobTable
-from grid.model.platform import License, Machine, VirtualOrganization
+from grid.model.arrays import Floats, Ints
+from grid.model.errors import Path, Problem, dotted, kind_of, shorten
+from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.job_table import COLUMNS, LIMITS, JobTable
+from grid.model.platform import REFERENCE_MIPS, License, Machine, VirtualOrganization
 from grid.model.plugins.registry import Plugins, function_kind
-from grid.workload.table_checks import table_problems
+from grid.model.requirement_columns import RequirementColumns
+from grid.model.time import SECOND_US
 
 Settings = Mapping[str, Any]
 
 
 class GeneratedMachines(NamedTuple):
-    """What a generator of machines gives where licenses come with them."""
+    """Machines, and licenses that a generator makes with them."""
 
     machines: tuple[Machine, ...]
     licenses: tuple[License, ...]
+
+
+# Settings
+
+
+class GeneratorSettings(BaseModel):
+    """Settings of a generator."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+_Number = TypeVar("_Number", int, float)
+
+
+def _in_order(bounds: tuple[_Number, _Number]) -> tuple[_Number, _Number]:
+    if bounds[0] > bounds[1]:
+        raise ValueError("the lower bound first")
+    return bounds
+
+
+Range = Annotated[tuple[_Number, _Number], AfterValidator(_in_order)]
+"""Minimum and maximum of a uniform distribution."""
+
+
+# Common to generators
+
+
+def microseconds(seconds: Floats) -> Ints:
+    """Times in seconds, rounded to microseconds."""
+    return np.rint(seconds * SECOND_US).astype(np.int64)
+
+
+def capacity(vos: Sequence[VirtualOrganization]) -> float:
+    """CPUs of all machines, in CPUs of the reference speed."""
+    machines = (one for vo in vos for cluster in vo.clusters for one in cluster.machines)
+    return sum(machine.cpus * machine.mips for machine in machines) / REFERENCE_MIPS
+
+
+# Validation of tables of jobs from plugins and scenarios in Python
+
+
+def table_problems(path: Path, table: object) -> Iterator[Problem]:
+    """The first invalid value of each column, and of the requirements."""
+    if not isinstance(table, JobTable):
+        yield path, shorten(table), "a JobTable or None"
+        return
+    size = len(table.number)
+    for name, dtype in COLUMNS.items():
+        column = getattr(table, name)
+        if not isinstance(column, np.ndarray) or column.shape != (size,) or column.dtype != dtype:
+            found = shorten(column)
+            if isinstance(column, np.ndarray):
+                found = f"an array of shape {column.shape} of {column.dtype.name}"
+            yield (*path, name), found, f"an array of {size} values of {np.dtype(dtype).name}"
+            return
+    for name, (least, most) in LIMITS.items():
+        column = getattr(table, name)
+        outside = np.flatnonzero(~((column >= least) & (column <= most)))
+        if len(outside):
+            row = int(outside[0])
+            value = column[row].item()
+            expected = f"at least {least}" if value < least else f"at most {most}"
+            yield (*path, name, row), str(value), expected
+    order = np.flatnonzero(np.diff(table.submit_us) < 0)
+    if len(order):
+        row = int(order[0]) + 1
+        before = table.submit_us[row - 1]
+        expected = f"jobs in order of submission (the previous one is submitted at {before})"
+        yield (*path, "submit_us", row), str(table.submit_us[row]), expected
+    wanted, path = table.requirements, (*path, "requirements")
+    if wanted and len(wanted) != size:
+        yield path, f"those of {len(wanted)} jobs", f"none, or a tuple for each of {size} jobs"
+    elif not (wanted.are_right if isinstance(wanted, RequirementColumns) else _are_valid(wanted)):
+        expected = "Requirements with Options of finite values and utilities from 0 to 1"
+        row = next(row for row, one in enumerate(wanted) if not _are_valid([one]))
+        yield (*path, row), shorten(wanted[row]), expected
+
+
+def _are_valid(requirements: Sequence[tuple[Requirement, ...]]) -> bool:
+    every = [one for wanted in requirements for one in wanted]
+    if not all(isinstance(one, Requirement) for one in every):
+        return False
+    options = [option for one in every for option in one.options]
+    if not all(isinstance(option, Option) for option in options):
+        return False
+    try:
+        shares = np.array([one.weight for one in every] + [one.utility for one in options])
+        values = np.array([option.value for option in options], np.float64)
+    except (TypeError, ValueError):
+        return False
+    return (
+        all(isinstance(one.kind, RequirementKind) and one.options for one in every)
+        and bool(((shares >= 0) & (shares <= 1)).all())
+        and bool(np.isfinite(values).all())
+    )
 
 
 def _jobs_problem(tables: Any, names: Sequence[str], *_: object) -> str | None:
@@ -93,10 +192,10 @@ def generate_jobs(
     vos: Sequence[VirtualOrganization],
     settings: Settings,
     stream: np.random.Generator,
-    parts: Plugins | None = None,
+    plugins: Plugins | None = None,
 ) -> dict[str, JobTable]:
     """The jobs of the users of each VO, in order of submission."""
-    generate = (parts or Plugins()).make(JOB_GENERATORS, generator, settings)
+    generate = (plugins or Plugins()).make(JOB_GENERATORS, generator, settings)
     tables: dict[str, JobTable] = generate(tuple(names), tuple(vos), stream)
     return tables
 
@@ -106,10 +205,10 @@ def generate_machines(
     count: int,
     settings: Settings,
     stream: np.random.Generator,
-    parts: Plugins | None = None,
+    plugins: Plugins | None = None,
 ) -> GeneratedMachines:
     """`count` machines, and the licenses that come with them."""
-    made = (parts or Plugins()).make(MACHINE_GENERATORS, generator, settings)(count, stream)
+    made = (plugins or Plugins()).make(MACHINE_GENERATORS, generator, settings)(count, stream)
     if isinstance(made, GeneratedMachines):
         return made
     return GeneratedMachines(tuple(made), ())

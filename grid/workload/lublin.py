@@ -6,10 +6,11 @@ as in the authors' program (lublin99):
 
 - A job is serial with some probability. Else the logarithm to base 2 of its processors is uniform
   in one of two stages, and rounded to a power of two with some probability.
-- The natural logarithm of its run time in seconds is of one of two gamma laws; of the first with a
-  probability that falls with its processors. No more than e^12 s, which is about two days.
-- The natural logarithm of the seconds between submissions is of a gamma law, at the mean rate of
-  the day. The rate of each half hour of the day follows another gamma law, from 5 o'clock on.
+- The natural logarithm of its run time in seconds has one of two gamma distributions; the first
+  with a probability that decreases with its processors. The maximum is e^12 s, about two days.
+- The natural logarithm of interarrival times in seconds has a gamma distribution, at the mean rate
+  of the day. The rate of each half hour of the day follows another gamma distribution, from 5
+  o'clock on.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from math import log2
 from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import REFERENCE_MIPS, VirtualOrganization
-from grid.model.time import SECOND_US
-from grid.workload.day_cycle import DayCycle
+from grid.workload.generators import GeneratorSettings, capacity, microseconds
+from grid.workload.stochastic import DayCycle
 
 HALF_HOURS, FIRST_HALF_HOUR = 48, 11
 LONGEST_RUN, LONGEST_GAP = 12.0, 13.0
@@ -33,7 +34,7 @@ LONGEST_RUN, LONGEST_GAP = 12.0, 13.0
 
 
 class Kind(NamedTuple):
-    """The parameters of one kind of jobs; `hi` is the most, and `med` is so much below it."""
+    """The parameters of one kind of jobs; `hi` is the maximum, and `med` is `below_hi` less."""
 
     serial: float
     power_of_two: float
@@ -45,7 +46,7 @@ class Kind(NamedTuple):
     long: tuple[float, float]
     short_by_size: tuple[float, float]
     gap: tuple[float, float]
-    """Shape and scale; the shape is the paper's for rush hours times its ratio of all to them."""
+    """Shape and scale; the shape is the paper's for rush hours, times its ratio of all to these."""
     day: tuple[float, float]
 
 
@@ -63,13 +64,11 @@ KINDS = {
         (6.5510 * 0.9797, 0.6621), (8.9186, 3.6680),
     ),
 }  # fmt: skip
-"""`all` are jobs without a kind; the other two are to be mixed."""
+"""`all` does not distinguish kinds; the other two can be mixed."""
 
 
-class LublinJobs(BaseModel):
+class LublinJobs(GeneratorSettings):
     """Settings of the jobs of each VO."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     jobs: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] = Field(description="of each VO")
     kinds: Literal["all", "batch", "interactive", "both"] = Field(
@@ -88,10 +87,10 @@ class LublinJobs(BaseModel):
         default=0.0, description="time of the day at which the run begins, of the first VO"
     )
     hours_between_vos: Annotated[float, Field(ge=-24, le=24)] = Field(
-        default=0.0, description="so much later it is in each VO than in the one before: time zones"
+        default=0.0, description="difference of the time of day to the VO before: time zones"
     )
     estimate_factor: Annotated[float, Field(ge=1, le=1000)] = Field(
-        default=1.0, description="users estimate 1 to so many times the run time, uniformly"
+        default=1.0, description="maximum of estimate / run time, uniform from 1"
     )
 
 
@@ -105,10 +104,10 @@ def lublin_jobs(
 
     U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the
     characteristics of rigid jobs", Journal of Parallel and Distributed Computing 63 (11), 2003. The
-    numbers of its laws are those of the authors' program, lublin99. Tests hold sizes, run times and
-    times between submissions against these laws; the program itself was not run beside it. Where
-    `cpus` are few, the sizes are those of the model for a machine of so many. Jobs come in
-    order of submission and are numbered from 0.
+    parameters are those of the authors' program, lublin99. Tests compare sizes, run times and
+    interarrival times with these distributions, not with the program. With few `cpus`, the sizes
+    are those of the model for a machine of that size. Jobs are in order of submission and numbered
+    from 0.
     """
     kinds = ("batch", "interactive") if settings.kinds == "both" else (settings.kinds,)
     tables = {}
@@ -119,15 +118,15 @@ def lublin_jobs(
                  zip(kinds, stream.spawn(len(kinds)), strict=True)]  # fmt: skip
         reached, processors, run_s = _first(drawn, settings.jobs)
         if settings.load is not None:
-            wanted_s = float(run_s @ processors) / (_capacity(vo) * settings.load)
+            wanted_s = float(run_s @ processors) / (capacity([vo]) * settings.load)
             reached = reached * (wanted_s / reached[-1])
         start_s = 3600.0 * (settings.start_hour + place * settings.hours_between_vos)
         submit_s = DayCycle(day_rates(KINDS[kinds[0]].day), start_s).times_s(reached)
-        run_us = np.maximum(1, np.rint(run_s * SECOND_US)).astype(np.int64)
+        run_us = np.maximum(1, microseconds(run_s))
         factor = stream.uniform(1.0, settings.estimate_factor, settings.jobs)
         tables[name] = JobTable.of(
             number=np.arange(settings.jobs),
-            submit_us=np.rint(submit_s * SECOND_US).astype(np.int64),
+            submit_us=microseconds(submit_s),
             processors=processors,
             estimate_us=np.rint(run_us * factor).astype(np.int64),
             run_us=run_us,
@@ -154,7 +153,7 @@ def _first(drawn: Sequence[Drawn], count: int) -> Drawn:
 
 
 def draw_processors(kind: Kind, count: int, most: int, rng: np.random.Generator) -> Ints:
-    """How many processors `count` jobs ask for, no more than `most`."""
+    """Processors of `count` jobs, at most `most`."""
     which = rng.random(count)
     high = min(kind.hi, log2(most))
     if high < kind.low:
@@ -172,7 +171,7 @@ def draw_processors(kind: Kind, count: int, most: int, rng: np.random.Generator)
 
 
 def draw_run_s(kind: Kind, processors: Ints, rng: np.random.Generator) -> Floats:
-    """Run times in seconds of jobs of so many processors."""
+    """Run times in seconds of jobs with these processors."""
     slope, level = kind.short_by_size
     is_short = rng.random(len(processors)) < np.clip(slope * processors + level, 0.0, 1.0)
     short = _below(LONGEST_RUN, len(processors), rng, kind.short)
@@ -186,21 +185,19 @@ def day_rates(day: tuple[float, float]) -> Floats:
 
     number = np.arange(FIRST_HALF_HOUR, FIRST_HALF_HOUR + HALF_HOURS)
     shape, scale = day
-    law = gamma(shape, scale=scale)
+    distribution = gamma(shape, scale=scale)
     rates = np.empty(HALF_HOURS)
-    rates[(number - 1) % HALF_HOURS] = law.cdf(number + 0.5) - law.cdf(number - 0.5)
+    rates[(number - 1) % HALF_HOURS] = distribution.cdf(number + 0.5) - distribution.cdf(
+        number - 0.5
+    )
     return rates
 
 
-def _below(limit: float, count: int, rng: np.random.Generator, law: tuple[float, float]) -> Floats:
-    """Numbers of a gamma law (shape, scale); those above the limit are drawn again."""
-    drawn = rng.gamma(*law, count)
+def _below(
+    limit: float, count: int, rng: np.random.Generator, parameters: tuple[float, float]
+) -> Floats:
+    """Samples of a gamma distribution (shape, scale); those above the limit are drawn again."""
+    drawn = rng.gamma(*parameters, count)
     while len(above := np.flatnonzero(drawn > limit)):
-        drawn[above] = rng.gamma(*law, len(above))
+        drawn[above] = rng.gamma(*parameters, len(above))
     return drawn
-
-
-def _capacity(vo: VirtualOrganization) -> float:
-    """CPUs of the reference speed."""
-    machines = (machine for cluster in vo.clusters for machine in cluster.machines)
-    return sum(machine.cpus * machine.mips for machine in machines) / REFERENCE_MIPS

@@ -1,22 +1,22 @@
 """The jobs and resources of PU's simulation study (section 4.2): users, requirements, utilities.
 
-What the paper gives: 70 users spread at random over four VOs of 20 resources; 20 jobs a user,
-"generated using a Poisson distribution with mean 2"; four kinds of requirement, each with at most
-four options (architecture: two), every option as probable as another; utilities drawn from one of
-four intervals; resources drawn by the same method. What it leaves open, and how it is read here:
+The paper specifies 70 users distributed at random over four VOs of 20 resources; 20 jobs a user,
+"generated using a Poisson distribution with mean 2"; four kinds of requirements, each with at most
+four options (architecture: two), all options equally probable; utilities from one of four
+intervals; resources drawn by the same method. What it leaves open, and how it is interpreted here:
 
-- The Poisson variable is the time between two jobs of a user, a whole number of seconds.
-- A requirement has 1 to all options, every number as probable as another, no value twice. With
-  `one_option` a job keeps one of those, whichever was drawn first, with its utility: so the users
-  of the paper's binary utility have "only one possible option". All else of the jobs is the same.
-- Jobs are sequential (one processor): no job of the paper asks for a number of cores.
-- Length of a job: uniform between two bounds, by default 2.5 to 12.5 s at 1000 MIPS. 35 jobs a
-  second of 7,500 MI on average load the 80 default resources (4 x 20 with 3.75 cores of 1250 MIPS
+- The Poisson variable is the time between two jobs of a user, an integer number of seconds.
+- A requirement has 1 to all options, all numbers equally probable, no value twice. With
+  `one_option` a job keeps the one that was drawn first, with its utility: users of the paper's
+  binary utility have "only one possible option". Everything else of the jobs is the same.
+- Jobs are sequential (one processor): no job of the paper requests a number of cores.
+- The length of a job is uniform between two bounds, by default 2.5 to 12.5 s at 1000 MIPS. 35 jobs
+  a second of 7,500 MI on average load the 80 default resources (4 x 20 with 3.75 cores of 1250 MIPS
   on average, 375,000 MIPS) to 0.7: preferred resources are often busy, the grid is not saturated.
-- Execution times asked for are fixed limits, not multiples of a job's own run time. A multiple
-  would only ask for a speed once more; against a fixed limit a short job may run anywhere, a long
-  one on fast resources only, and some on none, which is why matchmaking rejects jobs.
-- Resources have no memory: no job asks for any. With `ram_mb` it is drawn like the rest, so that
+- Requested execution times are fixed limits, not multiples of a job's own run time. A multiple
+  would only request a speed again; with a fixed limit a short job may run anywhere, a long one on
+  fast resources only, and some on none, which is why matchmaking rejects jobs.
+- Resources have no memory: no job requests any. With `ram_mb` it is drawn like the rest, so that
   "resource that has more memory" in a VO's summary is not just the first of equals.
 - Values of the options: powers of two of cores, evenly spaced speeds and limits.
 """
@@ -28,7 +28,7 @@ from itertools import pairwise
 from typing import Annotated, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job import RequirementKind
@@ -36,6 +36,7 @@ from grid.model.job_table import JobTable
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Machine, VirtualOrganization
 from grid.model.requirement_columns import RequirementColumns
 from grid.model.time import SECOND_US, from_seconds
+from grid.workload.generators import GeneratorSettings
 
 _UTILITY_INTERVALS = 4
 
@@ -57,12 +58,8 @@ _Options = Annotated[
 ]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-
-class PartialUtilityJobs(_Settings):
-    """Settings of the jobs; the defaults are the paper's where it names a figure."""
+class PartialUtilityJobs(GeneratorSettings):
+    """Settings of the jobs; the defaults are the paper's if it gives a value."""
 
     users: _Count = Field(default=70, description="of all VOs")
     jobs_per_user: _Count = Field(default=20, description="how many")
@@ -88,7 +85,7 @@ class PartialUtilityJobs(_Settings):
         return self
 
 
-class PartialUtilityMachines(_Settings):
+class PartialUtilityMachines(GeneratorSettings):
     """Settings of the resources: the values to draw from."""
 
     cores: _Options[_Count] = Field(default=(1, 2, 4, 8), description="of a machine, to draw from")
@@ -106,7 +103,7 @@ def partial_utility_jobs(
     rng: np.random.Generator,
     settings: PartialUtilityJobs,
 ) -> dict[str, JobTable]:
-    """The jobs of each VO in order of submission; a VO that no user fell to has none.
+    """The jobs of each VO in order of submission; a VO without users has none.
 
     A job's number is its own in the whole grid, and its user's jobs are numbered one after the
     other. Run times are known exactly: the estimate is the run time.
@@ -151,7 +148,7 @@ def partial_utility_jobs(
 
 
 class _Drawn(NamedTuple):
-    """The options of a requirement of each job: so many, the first of each row of the others."""
+    """The options of a requirement of each job: the first `kept` of each row."""
 
     kept: Ints
     value: Floats
@@ -161,9 +158,9 @@ class _Drawn(NamedTuple):
 def _options(
     values: Sequence[float], jobs: int, rng: np.random.Generator, most: int | None
 ) -> _Drawn:
-    """Options for a requirement of each job, in order of falling utility, and of falling value.
+    """Options for a requirement of each job, by decreasing utility, then by decreasing value.
 
-    Of the options that are drawn for a job it keeps the first `most`, or all.
+    A job keeps the first `most` of the options that are drawn for it, or all.
     """
     counts = rng.integers(1, len(values), size=jobs, endpoint=True)
     every = np.tile(np.array(values, np.float64), (jobs, 1))
@@ -171,7 +168,7 @@ def _options(
     utilities = _utilities((jobs, len(values)), rng)
     kept = np.minimum(counts, most or len(values))
     is_kept = np.arange(len(values)) < kept[:, None]
-    # Those that it does not keep come last.
+    # Options that are not kept come last.
     order = np.lexsort((chosen, np.where(is_kept, utilities, -1.0)), axis=1)[:, ::-1]
     return _Drawn(
         kept, np.take_along_axis(chosen, order, 1), np.take_along_axis(utilities, order, 1)

@@ -1,9 +1,8 @@
 """Accounting records of Slurm, as `sacct --parsable2` prints them, as a log.
 
-A head row names the columns, in any order; `|` separates them. Job steps (`417.batch`) are no jobs
-and are dropped. Records keep the order of the file, so array tasks submitted in one second do too.
-Times are relative to the first submission. Slurm documents the columns under "Job Accounting
-Fields" of sacct(1).
+A head row names the columns, in any order; `|` separates them. Job steps (`417.batch`) are ignored.
+Records keep the order of the file. Times are relative to the first submission. Slurm documents the
+columns under "Job Accounting Fields" of sacct(1).
 """
 
 from __future__ import annotations
@@ -17,9 +16,15 @@ import numpy as np
 
 from grid.model.errors import ErrorLine, InputError, shorten
 from grid.model.time import SECOND_US
-from grid.workload.log_file import line_blocks, mistake
-from grid.workload.records import MOST_MISTAKES, NUMBER_LIMIT, PROCESSOR_LIMIT, UNKNOWN
-from grid.workload.swf import SwfField, SwfLog
+from grid.workload.lines import (
+    MOST_ERRORS,
+    NUMBER_LIMIT,
+    PROCESSOR_LIMIT,
+    UNKNOWN,
+    line_blocks,
+    log_error,
+)
+from grid.workload.logs import Log, SwfField
 
 HOW_TO_PRINT = "columns separated by |, as `sacct --allocations --parsable2` prints them"
 
@@ -72,11 +77,11 @@ def is_sacct(path: Path) -> bool:
         is_aligned = rest.lstrip().startswith(b"---")
         found = "columns in aligned form" if is_aligned else "columns without |"
         found = "columns separated by commas" if "," in head else found
-        raise mistake(path, found, HOW_TO_PRINT, 1)
+        raise log_error(path, found, HOW_TO_PRINT, 1)
     return True
 
 
-def read_sacct(path: Path) -> SwfLog:
+def read_sacct(path: Path) -> Log:
     """The jobs of the file. Raises InputError: a missing column, or the first wrong values."""
     text = b"".join(line_blocks(path)).decode("utf-8", "surrogateescape")
     numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
@@ -97,9 +102,9 @@ def _check_columns(path: Path, line: int, names: list[str]) -> None:
     for choices in needed:
         if not set(choices) & set(names):
             expected = f"a column {' or '.join(choices)}"
-            raise mistake(path, f"columns {', '.join(names)}"[:200], expected, line)
+            raise log_error(path, f"columns {', '.join(names)}"[:200], expected, line)
     if "Elapsed" not in names and "ElapsedRaw" not in names and "Start" not in names:
-        raise mistake(path, "End without Start", "a column Start or Elapsed", line)
+        raise log_error(path, "End without Start", "a column Start or Elapsed", line)
 
 
 class _Wrong(ValueError):
@@ -119,7 +124,7 @@ class _Reader:
         self._lines: list[int] = []
         self._ids: list[str] = []
         self._names: dict[SwfField, dict[str, int]] = {field: {} for field, _, _ in _NAMED}
-        self._mistakes: list[ErrorLine] = []
+        self._errors: list[ErrorLine] = []
         self._steps = 0
         self._has_zones = True
 
@@ -139,9 +144,9 @@ class _Reader:
         except _Wrong as error:
             found = shorten(error.found)
             one = ErrorLine(str(self._path), line, error.column, found, error.expected)
-            self._mistakes.append(one)
-            if len(self._mistakes) == MOST_MISTAKES:
-                raise InputError(self._mistakes) from None
+            self._errors.append(one)
+            if len(self._errors) == MOST_ERRORS:
+                raise InputError(self._errors) from None
             return
         self._ids.append(name)
         self._rows.append(row)
@@ -197,12 +202,12 @@ class _Reader:
             expected = "a time, such as 2024-03-01T08:00:00"
             raise _Wrong(column, text, expected) from None
 
-    def log(self, blank_lines: int) -> SwfLog:
+    def log(self, blank_lines: int) -> Log:
         """All records that were added. Raises InputError."""
-        if self._mistakes:
-            raise InputError(self._mistakes)
+        if self._errors:
+            raise InputError(self._errors)
         if not self._rows:
-            raise mistake(self._path, "no job", "at least one job")
+            raise log_error(self._path, "no job", "at least one job")
         columns = np.array(self._rows, np.int64)
         first = int(columns[:, SwfField.SUBMIT_TIME].min())
         columns[:, SwfField.SUBMIT_TIME] -= first
@@ -219,9 +224,7 @@ class _Reader:
             if names and field in (SwfField.QUEUE, SwfField.PARTITION, SwfField.GROUP):
                 header[key] = "\n".join(f"{number} {name}" for name, number in names)
         remarks = {"job_steps": self._steps} if self._steps else {}
-        return SwfLog(
-            self._path, columns, np.array(self._lines), header, blank_lines, remarks=remarks
-        )
+        return Log(self._path, columns, np.array(self._lines), header, blank_lines, remarks=remarks)
 
     def _numbers(self) -> list[int]:
         """The jobs' own numbers; if some are tasks of arrays, all are numbered from 1."""

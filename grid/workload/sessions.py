@@ -1,10 +1,10 @@
-"""Jobs of users who come and go: in a session a user submits, waits, thinks, and submits again.
+"""Jobs of users in sessions: a user submits, waits, thinks, and submits again.
 
-Sessions begin at a user's own pace, more by day than by night. Within one, the next job comes when
-the last would have ended had it started at once, and some time to think after that; so it does not
-hang on what the grid makes of it. That users work in sessions, and that think times of up to some
-20 minutes bind jobs to one: E. Shmueli and D. G. Feitelson, "Uncovering the effect of system
-performance on user behavior from traces of parallel systems", MASCOTS 2007.
+Sessions start at a rate of each user, higher by day than by night. Within a session, the next job
+is submitted a think time after the last would have ended if it had started at once; it does not
+depend on the grid. Users work in sessions, and think times of up to about 20 minutes belong to one:
+E. Shmueli and D. G. Feitelson, "Uncovering the effect of system performance on user behavior from
+traces of parallel systems", MASCOTS 2007.
 """
 
 from __future__ import annotations
@@ -14,22 +14,19 @@ from math import ceil
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from grid.model.arrays import Floats
 from grid.model.job_table import JobTable
 from grid.model.platform import REFERENCE_MIPS, VirtualOrganization
-from grid.model.time import SECOND_US
-from grid.workload.day_cycle import DayCycle
-from grid.workload.stochastic import Exponential, Lognormal, Size, Times, drawn_processors
+from grid.workload.generators import GeneratorSettings, microseconds
+from grid.workload.stochastic import DayCycle, Exponential, Lognormal, Size, Times, drawn_processors
 
 _Hour = Annotated[float, Field(ge=0, le=24)]
 
 
-class SessionJobs(BaseModel):
+class SessionJobs(GeneratorSettings):
     """Settings of the users of each VO."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     jobs: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] = Field(description="of each VO")
     users: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(description="of each VO")
@@ -88,12 +85,12 @@ def session_jobs(
         each = _enough(settings, cycle, stream)
         submit_s, run_s, user = map(np.concatenate, zip(*each, strict=True))
         order = np.argsort(submit_s, kind="stable")[: settings.jobs]
-        run_us = np.maximum(1, np.rint(run_s[order] * SECOND_US)).astype(np.int64)
+        run_us = np.maximum(1, microseconds(run_s[order]))
         (widths,) = stream.spawn(1)
         tables[name] = JobTable.of(
             number=np.arange(settings.jobs),
             user=user[order],
-            submit_us=np.rint(submit_s[order] * SECOND_US).astype(np.int64),
+            submit_us=microseconds(submit_s[order]),
             processors=drawn_processors(settings.sizes, settings.jobs, widths),
             estimate_us=run_us,
             run_us=run_us,
@@ -105,7 +102,7 @@ def session_jobs(
 def _enough(
     settings: SessionJobs, cycle: DayCycle, stream: np.random.Generator
 ) -> list[tuple[Floats, Floats, Floats]]:
-    """Jobs of every user up to a time before which all together have submitted enough."""
+    """Jobs of every user up to a time before which all have submitted enough together."""
     users = [one.spawn(4) for one in stream.spawn(settings.users)]
     per_user = settings.jobs / settings.users / settings.jobs_a_session
     sessions = ceil(per_user + 4.0 * per_user**0.5 + 8.0)
@@ -114,7 +111,7 @@ def _enough(
             cycle.times_s(np.cumsum(settings.between_sessions.draw(sessions, gaps)))
             for gaps, *_ in users
         ]
-        # After the first user's last session nothing is known of that user.
+        # After the last drawn session of any user, sessions are incomplete.
         until_s = min(float(one[-1]) for one in begins)
         each = [
             _jobs_of(settings, number, one[one < until_s], rest)
@@ -122,7 +119,7 @@ def _enough(
         ]
         if sum(int((submit_s < until_s).sum()) for submit_s, _, _ in each) >= settings.jobs:
             return each
-        # Streams go on from where they are; all that was drawn is drawn anew, and more of it.
+        # New streams: more sessions are drawn from the beginning.
         users = [[one.spawn(1)[0] for one in streams] for streams in users]
         sessions *= 2
 
@@ -137,14 +134,14 @@ def _jobs_of(
     run_s = settings.work.draw(jobs, work)
     step_s = run_s + settings.think.draw(jobs, think)
     first = np.cumsum(count) - count
-    # Within a session each job waits for those before it in that session alone.
+    # Within a session each job waits for the earlier ones of that session only.
     before_s = np.cumsum(step_s) - step_s
     submit_s = np.repeat(begins_s - before_s[first], count) + before_s if jobs else before_s
     return submit_s, run_s, np.full(jobs, user)
 
 
 def _rates(settings: SessionJobs) -> Floats:
-    """Of each minute of the day, relative to one another."""
+    """Relative rates of the minutes of a day."""
     minute = np.arange(1440) / 60.0
     is_day = (minute >= settings.day_from_hour) & (minute < settings.day_to_hour)
     return np.where(is_day, 1.0, settings.night_rate)

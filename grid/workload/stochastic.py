@@ -1,10 +1,9 @@
-"""Jobs as renewal processes and other textbook streams: what queueing theory speaks of.
+"""Jobs as renewal processes and other streams of queueing theory, and daily cycles of arrivals.
 
-Each VO has streams of random numbers of its own for arrivals, work and processors, so that two
-scenarios that differ in one of the three share the others, and one VO more changes nothing for
-those before it.
+Each VO has random streams of its own for arrivals, work and processors. Two scenarios that differ
+in one of the three share the others, and another VO does not change those before it.
 
-Laws are given by their mean, and what shape they have beyond it:
+Distributions have a mean and parameters of their shape:
 
 - `exponential`: as arrivals, a Poisson process.
 - `fixed`: always the mean.
@@ -22,26 +21,22 @@ from math import ceil, gamma, log, sqrt
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import REFERENCE_MIPS, VirtualOrganization
-from grid.model.time import SECOND_US
+from grid.workload.generators import GeneratorSettings, capacity, microseconds
 
 _Mean = Annotated[float, Field(ge=1e-6, le=1e9)]
 _Variation = Annotated[float, Field(ge=0.01, le=100, description="standard deviation / mean")]
 
 
-class _Settings(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+class _Distribution(GeneratorSettings):
+    mean_s: _Mean = Field(default=1.0, description="of arrivals omitted if `load` is given")
 
 
-class _Law(_Settings):
-    mean_s: _Mean = Field(default=1.0, description="of arrivals left out where `load` is given")
-
-
-class Exponential(_Law):
+class Exponential(_Distribution):
     """Exponential times."""
 
     distribution: Literal["exponential"]
@@ -51,7 +46,7 @@ class Exponential(_Law):
         return rng.exponential(1.0, count) * self.mean_s
 
 
-class Fixed(_Law):
+class Fixed(_Distribution):
     """Equal times."""
 
     distribution: Literal["fixed"]
@@ -61,7 +56,7 @@ class Fixed(_Law):
         return np.full(count, self.mean_s)
 
 
-class Weibull(_Law):
+class Weibull(_Distribution):
     """Weibull distribution with scale mean / Γ(1 + 1 / shape)."""
 
     distribution: Literal["weibull"]
@@ -72,7 +67,7 @@ class Weibull(_Law):
         return rng.weibull(self.shape, count) * (self.mean_s / gamma(1.0 + 1.0 / self.shape))
 
 
-class Lognormal(_Law):
+class Lognormal(_Distribution):
     """The logarithm is normal with variance ln(1 + cv²)."""
 
     distribution: Literal["lognormal"]
@@ -85,7 +80,7 @@ class Lognormal(_Law):
         return np.exp(normal) * self.mean_s
 
 
-class Hyperexponential(_Law):
+class Hyperexponential(_Distribution):
     """Phase 1 with probability p, of rate 2p / mean, else phase 2, of rate 2(1 - p) / mean.
 
     p = (1 + √((cv² - 1) / (cv² + 1))) / 2, so that both phases give half of all the time.
@@ -102,7 +97,7 @@ class Hyperexponential(_Law):
         return rng.exponential(1.0, count) * self.mean_s / (2.0 * share)
 
 
-class Bursts(_Law):
+class Bursts(_Distribution):
     """Rate 1 / `mean_s` in the long run; in a burst `rate_ratio` times the rate between bursts."""
 
     distribution: Literal["bursts"]
@@ -140,14 +135,14 @@ Arrivals = Annotated[
 ]
 
 
-class Size(_Settings):
+class Size(GeneratorSettings):
     """Jobs of one width."""
 
     cpus: Annotated[int, Field(ge=1, le=1_000_000, strict=True, description="of each job")]
     share: Annotated[float, Field(gt=0, le=1e6, description="relative to the other sizes'")]
 
 
-class StochasticJobs(_Settings):
+class StochasticJobs(GeneratorSettings):
     """Settings of the jobs of each VO."""
 
     jobs: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] = Field(description="of each VO")
@@ -186,10 +181,10 @@ def stochastic_jobs(
         count, arrivals = settings.jobs, settings.arrivals
         if settings.load is not None:
             arrivals = arrivals.model_copy(update={"mean_s": _mean_gap_s(settings, vo)})
-        run_us = np.maximum(1, _microseconds(settings.work.draw(count, work)))
+        run_us = np.maximum(1, microseconds(settings.work.draw(count, work)))
         tables[name] = JobTable.of(
             number=np.arange(count),
-            submit_us=_microseconds(np.cumsum(arrivals.draw(count, gaps))),
+            submit_us=microseconds(np.cumsum(arrivals.draw(count, gaps))),
             processors=drawn_processors(settings.sizes, count, widths),
             estimate_us=run_us,
             run_us=run_us,
@@ -199,23 +194,41 @@ def stochastic_jobs(
 
 
 def _mean_gap_s(settings: StochasticJobs, vo: VirtualOrganization) -> float:
-    """The time between submissions with which jobs ask for `load` of what the VO can do."""
-    machines = (machine for cluster in vo.clusters for machine in cluster.machines)
-    capacity = sum(machine.cpus * machine.mips for machine in machines) / REFERENCE_MIPS
+    """The mean interarrival time at which jobs use the share `load` of the VO's capacity."""
     shares = sum(size.share for size in settings.sizes)
     processors = sum(size.cpus * size.share for size in settings.sizes) / shares
     assert settings.load is not None
-    return settings.work.mean_s * processors / (capacity * settings.load)
-
-
-def _microseconds(seconds: Floats) -> Ints:
-    return np.rint(seconds * SECOND_US).astype(np.int64)
+    return settings.work.mean_s * processors / (capacity([vo]) * settings.load)
 
 
 def drawn_processors(sizes: tuple[Size, ...], count: int, rng: np.random.Generator) -> Ints:
-    """Processors of so many jobs, each size in its share."""
+    """Processors of `count` jobs, each size in its share."""
     if len(sizes) == 1:
         return np.full(count, sizes[0].cpus)
     shares = np.array([size.share for size in sizes])
     of = rng.choice(len(sizes), count, p=shares / shares.sum())
     return np.array([size.cpus for size in sizes])[of]
+
+
+class DayCycle:
+    """A rate of arrivals that is the same every day: a day of equal parts, each with its own rate.
+
+    It maps the time of a process with a constant rate to the time at which the process with these
+    rates, relative to their mean, has the same number of arrivals since `start_s` of the first day.
+    """
+
+    DAY_S = 86_400.0
+
+    def __init__(self, rates: Floats, start_s: float) -> None:
+        parts = len(rates)
+        self._edges_s = np.linspace(0.0, self.DAY_S, parts + 1)
+        self._reached = np.append(0.0, np.cumsum(rates / rates.mean()) * (self.DAY_S / parts))
+        self._reached[-1] = self.DAY_S
+        self._start_s = start_s % self.DAY_S
+
+    def times_s(self, reached: Floats) -> Floats:
+        """The times since the start that correspond to these times of the constant process."""
+        first = np.interp(self._start_s, self._edges_s, self._reached)
+        days, rest = np.divmod(reached + first, self.DAY_S)
+        late_s: Floats = days * self.DAY_S + np.interp(rest, self._reached, self._edges_s)
+        return late_s - self._start_s

@@ -1,59 +1,60 @@
-"""What is in a log, and logs made from it: some of its jobs, or all of them closer together.
-
-Everything here takes a log of either format and looks only at the fields that both have.
-"""
+"""Descriptions of logs, and parts of logs: some of the jobs, or submitted at other times."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.time import SECOND_US
-from grid.workload.gwf import GWF, GwfField, GwfLog
-from grid.workload.records import TIME_LIMIT_S, UNKNOWN
-from grid.workload.swf import (
+from grid.workload.jobs import (
     CPUS_OF,
     PARTIAL_EXECUTIONS,
-    SWF,
-    SwfField,
-    SwfLog,
+    REMARKS,
     other_allocated,
     processors_of,
     runnable_rows,
 )
+from grid.workload.lines import KEEP_BYTES, TIME_LIMIT_S, UNKNOWN
+from grid.workload.logs import GwfField, Log, SwfField
 
-Log = TypeVar("Log", bound=SwfLog | GwfLog)
-
-_COUNTED = {
+_COUNTED: dict[str, SwfField | GwfField] = {
     "users": SwfField.USER,
     "groups": SwfField.GROUP,
     "executables": SwfField.EXECUTABLE,
     "queues": SwfField.QUEUE,
     "partitions": SwfField.PARTITION,
 }
-_COUNTED_OF_GRIDS = {
+_COUNTED_IN_GWF: dict[str, SwfField | GwfField] = {
     "sites": GwfField.ORIGINAL_SITE,
     "virtual_organizations": GwfField.VIRTUAL_ORGANIZATION,
 }
-_QUANTILES = (("min", 0.0), ("median", 0.5), ("p90", 0.9), ("p99", 0.99), ("max", 1.0))
+_QUANTILES = {"min": 0.0, "median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+_STATUSES = {
+    "-1": "unknown",
+    "0": "failed",
+    "1": "completed",
+    "2": "partial, to be continued",
+    "3": "partial, last",
+    "4": "partial, failed",
+    "5": "cancelled",
+}
 
 
-def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict[str, Any]:
-    """What is in `log`, as plain numbers, texts and mappings of them (JSON can write it).
+def describe(log: Log, *, max_processors: int | None = None) -> dict[str, Any]:
+    """Statistics of `log`, as numbers, texts and mappings that JSON can represent.
 
-    `offered_load` is the processor time of all jobs over what `max_processors` (by default the
-    header's MaxProcs) offer from the first submission to the last; absent knowledge is None. What
-    is told of a part of a job is in its own line, too, and counts there.
-    `missing` counts by field the records that do not know it; fields that all know are left out.
-    `left_out` is what would not run, by reason (see `runnable_rows`); `repeated_numbers` counts the
-    jobs among the others that have the number of an earlier one, which no run accepts.
+    `offered_load` is the CPU time of all jobs over the capacity of `max_processors` (by default the
+    header's MaxProcs) from the first submission to the last; unknown values are None. Partial
+    executions are not counted again. `missing` counts by field the records without a value.
+    `left_out` counts what would not run, by reason (see `runnable_rows`); `repeated_numbers` the
+    others with the number of an earlier job, which no run accepts.
     """
     columns = log.columns
     submit_us = columns[:, SwfField.SUBMIT_TIME]
@@ -66,14 +67,10 @@ def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict
     span_us = int(submit_us[-1] - submit_us[0]) if len(submit_us) else 0
     works_us = np.maximum(run_us, 0).astype(np.float64) * np.maximum(processors, 0)
     works_us[np.isin(columns[:, SwfField.STATUS], PARTIAL_EXECUTIONS)] = 0.0
-    work_us = float(works_us.sum())
     offered = float(max_processors or 0) * span_us
-    counted = _COUNTED | (_COUNTED_OF_GRIDS if isinstance(log, GwfLog) else {})
-    layout = GWF if isinstance(log, GwfLog) else SWF
+    counted = _COUNTED | (_COUNTED_IN_GWF if log.is_gwf else {})
     missing = (columns == UNKNOWN).sum(axis=0).tolist()
     rows, left_out = runnable_rows(columns)
-    left_out |= getattr(log, "remarks", {})
-    differs = other_allocated(columns)
     works_s = {
         cpus: float((np.maximum(run_us, 0) * np.maximum(processors_of(columns, cpus), 0)).sum())
         / SECOND_US
@@ -82,27 +79,195 @@ def describe(log: SwfLog | GwfLog, *, max_processors: int | None = None) -> dict
     numbers = columns[rows, SwfField.JOB_NUMBER]
     return {
         "jobs": len(log),
-        **{name: _distinct(columns[:, field]) for name, field in counted.items()},
+        **{name: _distinct(log[field]) for name, field in counted.items()},
         "users_with_most_work": _users_with_most_work(columns[:, SwfField.USER], works_us),
         "first_submit_s": _seconds(submit_us[0]) if len(submit_us) else None,
         "last_submit_s": _seconds(submit_us[-1]) if len(submit_us) else None,
         "span_s": span_us / SECOND_US,
         "max_processors": max_processors,
-        "offered_load": work_us / offered if offered else None,
+        "offered_load": float(works_us.sum()) / offered if offered else None,
         "processors": _spread(processors[processors > 0]) | _sizes(processors[processors > 0]),
-        "run_time_s": _spread_s(run_us[run_us >= 0]),
-        "requested_time_s": _spread_s(requested_us[requested_us > 0]),
-        "interarrival_s": _spread_s(np.diff(submit_us)),
+        "run_time_s": _spread(run_us[run_us >= 0], SECOND_US),
+        "requested_time_s": _spread(requested_us[requested_us > 0], SECOND_US),
+        "interarrival_s": _spread(np.diff(submit_us), SECOND_US),
         "longest_gaps": _longest_gaps(submit_us),
         "statuses": _counts(columns[:, SwfField.STATUS]),
         "missing": {
-            name: count for name, count in zip(layout.fields, missing, strict=True) if count
+            name: count for name, count in zip(log.format.fields, missing, strict=True) if count
         },
-        "left_out": left_out,
-        "other_cpus_allocated": {"jobs": int(differs.sum()), "cpu_seconds": works_s},
+        "left_out": left_out | log.remarks,
+        "other_cpus_allocated": {
+            "jobs": int(other_allocated(columns).sum()),
+            "cpu_seconds": works_s,
+        },
         "repeated_numbers": len(numbers) - len(np.unique(numbers)),
         "blank_lines": log.blank_lines,
     }
+
+
+def header_processors(header: Mapping[str, str]) -> int | None:
+    """CPUs of the machine: MaxProcs, else MaxNodes (a node has one CPU by default)."""
+    for key in ("MaxProcs", "MaxNodes"):
+        found = re.match(r"[0-9]{1,3}(,[0-9]{3})+(?![0-9])|[0-9]{1,15}", header.get(key, ""))
+        number = int(found.group().replace(",", "")) if found else 0
+        if number > 0:
+            return number
+    return None
+
+
+def _distinct(column: Ints) -> int:
+    return len(np.unique(column[column != UNKNOWN]))
+
+
+def _users_with_most_work(user: Ints, work_us: Floats, most: int = 10) -> list[dict[str, Any]]:
+    """The users whose jobs have the most CPU time, with their jobs and share of all CPU time."""
+    known = user != UNKNOWN
+    users, which, jobs = np.unique(user[known], return_inverse=True, return_counts=True)
+    works = np.bincount(which, weights=work_us[known], minlength=len(users))
+    shares = works / (work_us.sum() or 1.0)
+    return [
+        {"user": int(users[n]), "jobs": int(jobs[n]), "share_of_work": float(shares[n])}
+        for n in np.argsort(-works, kind="stable")[:most]
+    ]
+
+
+def _counts(column: Ints) -> dict[str, int]:
+    values, counts = np.unique(column, return_counts=True)
+    return dict(zip(map(str, values.tolist()), counts.tolist(), strict=True))
+
+
+def _seconds(time_us: np.int64) -> float:
+    return int(time_us) / SECOND_US
+
+
+def _spread(values: Ints, unit: int = 1) -> dict[str, Any]:
+    """Mean and quantiles, the latter values that occur, over `unit`; None without values."""
+    if len(values) == 0:
+        return dict.fromkeys(("mean", *_QUANTILES))
+    found = np.quantile(values, list(_QUANTILES.values()), method="inverted_cdf").tolist()
+    spread = {"mean": float(values.mean())} | dict(zip(_QUANTILES, found, strict=True))
+    return spread if unit == 1 else {name: value / unit for name, value in spread.items()}
+
+
+def _sizes(processors: Ints) -> dict[str, Any]:
+    """Jobs with one processor, two, three or four, five to eight, and so on."""
+    classes = np.ceil(np.log2(np.maximum(processors, 1))).astype(np.int64)
+    return {
+        "powers_of_two": int((processors & (processors - 1) == 0).sum()),
+        "jobs_by_most_processors": {
+            str(2 ** int(power)): count for power, count in _counts(classes).items()
+        },
+    }
+
+
+def _longest_gaps(submit_us: Ints, most: int = 5) -> list[dict[str, float]]:
+    gaps = np.diff(submit_us)
+    return [
+        {"after_s": _seconds(submit_us[index]), "gap_s": _seconds(gaps[index])}
+        for index in np.argsort(-gaps, kind="stable")[:most]
+        if gaps[index] > 0
+    ]
+
+
+# As text
+
+
+def description(stats: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[str]:
+    """What `describe` returned for a log with this header, as lines of text."""
+    for label, text in _facts(stats, header):
+        yield f"{label:24}{text}" if text else label
+
+
+def _facts(stats: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    jobs = stats["jobs"]
+    for key in ("Computer", "Installation", "Version"):
+        if key in header:
+            text = header[key].encode("utf-8", KEEP_BYTES).decode("utf-8", "replace")
+            yield key.lower(), " / ".join(text.split("\n"))
+    yield "jobs", f"{jobs:,}"
+    for name in (*_COUNTED, *_COUNTED_IN_GWF):
+        if stats.get(name):
+            yield "VOs" if name == "virtual_organizations" else name, f"{stats[name]:,}"
+    if stats["first_submit_s"] is not None:
+        first, last = stats["first_submit_s"], stats["last_submit_s"]
+        yield (
+            "submitted",
+            f"from {first:,.0f} s to {last:,.0f} s, {stats['span_s'] / 86_400:,.1f} days",
+        )
+    load = "unknown: the CPUs of the machine or the interval are unknown (--cpus N)"
+    if stats["offered_load"] is not None:
+        load = f"{stats['offered_load']:.1%} of {stats['max_processors']:,} CPUs"
+    yield "offered load", load
+    yield "CPUs of a job", _spread_text(stats["processors"])
+    classes = stats["processors"]["jobs_by_most_processors"]
+    if classes:
+        yield "jobs up to a size", ", ".join(f"{most}: {n:,}" for most, n in classes.items())
+        yield "powers of two", f"{stats['processors']['powers_of_two']:,}"
+    yield "run time (s)", _spread_text(stats["run_time_s"])
+    yield "requested time (s)", _spread_text(stats["requested_time_s"])
+    yield "between arrivals (s)", _spread_text(stats["interarrival_s"])
+    gaps = [f"{gap['gap_s']:,.0f} after {gap['after_s']:,.0f}" for gap in stats["longest_gaps"]]
+    yield "longest gaps (s)", "; ".join(gaps) or "none"
+    statuses = stats["statuses"].items()
+    yield (
+        "statuses",
+        ", ".join(f"{count:,} {_STATUSES.get(status, status)}" for status, count in statuses),
+    )
+    yield "unknown values", _counts_text(stats["missing"], jobs) or "none"
+    left_out, remarks = (
+        {key: n for key, n in stats["left_out"].items() if (key in REMARKS) == are_remarks}
+        for are_remarks in (False, True)
+    )
+    yield "skipped", _counts_text(left_out, jobs) or "none"
+    if remarks:
+        yield "kept with warnings", _counts_text(remarks, jobs)
+    differing = stats["other_cpus_allocated"]
+    if differing["jobs"]:
+        works = differing["cpu_seconds"]
+        yield (
+            "requested, allocated",
+            f"{differing['jobs']:,} of {jobs:,} jobs were allocated other CPUs than they "
+            f"requested: {works['requested']:,.0f} CPU s as requested, "
+            f"{works['allocated']:,.0f} CPU s as allocated (`cpus: allocated` uses these)",
+        )
+    if stats["repeated_numbers"]:
+        yield "repeated numbers", f"{stats['repeated_numbers']:,} jobs (no run accepts them)"
+    if stats["blank_lines"]:
+        yield "blank lines", f"{stats['blank_lines']:,}"
+    if stats["users_with_most_work"]:
+        yield "most work, by user", _users_text(stats)
+
+
+def _users_text(stats: Mapping[str, Any]) -> str:
+    """Users by number, as filters take them, with their shares of the work, and the rest."""
+    largest = stats["users_with_most_work"]
+    parts = [f"{one['user']}: {one['share_of_work']:.1%}" for one in largest]
+    others = stats["users"] - len(largest)
+    if others:
+        left = 1.0 - sum(one["share_of_work"] for one in largest)
+        parts.append(f"all {others:,} others: {max(0.0, left):.1%}")
+    return ", ".join(parts)
+
+
+def _spread_text(values: Mapping[str, Any]) -> str:
+    if values["mean"] is None:
+        return "unknown"
+    names = {"p90": "90 %", "p99": "99 %"}
+    return ", ".join(
+        f"{names.get(key, key)} {values[key]:,.{0 if values[key] == int(values[key]) else 1}f}"
+        for key in ("mean", *_QUANTILES)
+    )
+
+
+def _counts_text(counts: Mapping[str, int], jobs: int) -> str:
+    return ", ".join(
+        f"{'all' if count == jobs else f'{count:,}'} {name.replace('_', ' ')}"
+        for name, count in counts.items()
+        if count
+    )
+
+
+# Other logs
 
 
 def filter_log(
@@ -117,15 +282,15 @@ def filter_log(
     statuses: Collection[int] | None = None,
     of_sites: tuple[int, Collection[int]] | None = None,
 ) -> Log:
-    """The jobs submitted from `from_us` on and before `before_us`, of those users, sizes, statuses.
+    """The jobs that meet all given conditions.
 
-    Each condition is optional; a job must meet all that are given. Users are given by number, as
-    those whose jobs alone are taken or as those without whose jobs the rest is. `of_sites` is a
-    field of the log and the values of it that are taken.
+    They are submitted from `from_us` on and before `before_us`, by one of the `users`, not by one
+    of those `without_users`, with these CPUs and `statuses`. `of_sites` is a column of the log and
+    its accepted values.
     """
-    submit_us = log.columns[:, SwfField.SUBMIT_TIME]
-    processors = processors_of(log.columns)
-    kept = np.ones(len(log), np.bool_)
+    columns = log.columns
+    submit_us, processors = columns[:, SwfField.SUBMIT_TIME], processors_of(columns)
+    kept = ~np.isin(columns[:, SwfField.USER], sorted(without_users))
     if from_us is not None:
         kept &= submit_us >= from_us
     if before_us is not None:
@@ -134,24 +299,21 @@ def filter_log(
         kept &= processors >= min_processors
     if max_processors is not None:
         kept &= processors <= max_processors
-    if users is not None:
-        kept &= np.isin(log.columns[:, SwfField.USER], sorted(users))
-    kept &= ~np.isin(log.columns[:, SwfField.USER], sorted(without_users))
-    if statuses is not None:
-        kept &= np.isin(log.columns[:, SwfField.STATUS], sorted(statuses))
-    if of_sites is not None:
-        kept &= np.isin(log.columns[:, of_sites[0]], sorted(of_sites[1]))
-    if kept.all():
-        return log
-    columns = log.columns[kept]
-    header = _header_of_part(log, columns)
-    return replace(log, columns=columns, lines=log.lines[kept], header=header)
+    accepted = [
+        (int(SwfField.USER), users),
+        (int(SwfField.STATUS), statuses),
+        of_sites or (0, None),
+    ]
+    for column, values in accepted:
+        if values is not None:
+            kept &= np.isin(columns[:, column], sorted(values))
+    return log if kept.all() else _part(log, columns[kept], log.lines[kept])
 
 
 def shift_submissions(log: Log, shift_us: int) -> Log:
-    """The same jobs, each submitted so much later, or earlier where `shift_us` is below zero.
+    """The same jobs, submitted `shift_us` later, or earlier if it is negative.
 
-    Raises ValueError where a job would be submitted before zero, or beyond what a log may hold.
+    Raises ValueError if a job would be submitted before zero, or beyond the limit of times.
     """
     columns = log.columns.copy()
     column = columns[:, SwfField.SUBMIT_TIME]
@@ -161,16 +323,16 @@ def shift_submissions(log: Log, shift_us: int) -> Log:
         first_s = _seconds(log.columns[known, SwfField.SUBMIT_TIME].min())
         raise ValueError(f"at least {-first_s:g}: the first job was submitted at {first_s:g} s")
     if (column[known] >= TIME_LIMIT_S * SECOND_US).any():
-        raise ValueError(f"less: times pass {TIME_LIMIT_S} s")
-    return replace(log, columns=columns, header=_header_of_part(log, columns, shift_us))
+        raise ValueError(f"less: times exceed {TIME_LIMIT_S} s")
+    return _part(log, columns, log.lines, shift_us)
 
 
 def scale_interarrival(log: Log, factor: float | Fraction) -> Log:
-    """The same jobs with all times between submissions multiplied by `factor`, about the first.
+    """The same jobs with all interarrival times multiplied by `factor`, from the first job on.
 
-    Below one the load grows. Times are exact to the microsecond (half to even); a float factor
-    means the decimal number that it prints as. Raises ValueError for a factor that is not above
-    zero or that takes a submission beyond what a log may hold.
+    A factor below one increases the load. Times are exact to the microsecond (half to even); a
+    float factor means the decimal number that it prints as. Raises ValueError for a factor that is
+    not above zero or that takes a submission beyond the limit of times.
     """
     if not (factor > 0 and isfinite(factor)):
         raise ValueError("a finite number above 0")
@@ -179,34 +341,21 @@ def scale_interarrival(log: Log, factor: float | Fraction) -> Log:
     known = np.flatnonzero(column >= 0)
     if len(known) == 0:
         return log
-    # Python's integers, since a microsecond of decades times a numerator passes 64 bits.
+    # Python's integers, since a microsecond of decades times a numerator exceeds 64 bits.
     first = int(column[known].min())
     scaled = [first + round((time - first) * exact) for time in column[known].tolist()]
     if max(scaled) >= TIME_LIMIT_S * SECOND_US:
-        raise ValueError(f"a smaller factor than {factor}: times pass {TIME_LIMIT_S} s")
+        raise ValueError(f"a smaller factor than {factor}: times exceed {TIME_LIMIT_S} s")
     columns = log.columns.copy()
     columns[known, SwfField.SUBMIT_TIME] = scaled
-    return replace(log, columns=columns, header=_header_of_part(log, columns, None))
+    return _part(log, columns, log.lines, None)
 
 
-def header_processors(header: Mapping[str, str]) -> int | None:
-    """Processors of the machine: MaxProcs, else MaxNodes (a node is a processor by default)."""
-    for key in ("MaxProcs", "MaxNodes"):
-        found = re.match(r"[0-9]{1,3}(,[0-9]{3})+(?![0-9])|[0-9]{1,15}", header.get(key, ""))
-        number = int(found.group().replace(",", "")) if found else 0
-        if number > 0:
-            return number
-    return None
+def _part(log: Log, columns: Ints, lines: Ints, shift_us: int | None = 0) -> Log:
+    """The log with these records, submitted `shift_us` later; None if not all by the same time.
 
-
-def _header_of_part(
-    log: SwfLog | GwfLog, columns: Ints, shift_us: int | None = 0
-) -> dict[str, str]:
-    """The header of a log whose records are now `columns`, submitted `shift_us` later.
-
-    MaxJobs, MaxRecords and UnixStartTime become those of the part. EndTime goes, and where times
-    have been moved (None: not all by the same) so does StartTime, and UnixStartTime if it is no
-    whole second.
+    MaxJobs, MaxRecords and UnixStartTime become those of the part. EndTime is removed, and if times
+    have changed StartTime, too, and UnixStartTime if it is not a full second.
     """
     header = {key: value for key, value in log.header.items() if key != "EndTime"}
     parts = np.isin(columns[:, SwfField.STATUS], PARTIAL_EXECUTIONS)
@@ -218,81 +367,4 @@ def _header_of_part(
         start = header.pop("UnixStartTime", "")
         if shift_us is not None and shift_us % SECOND_US == 0 and start.isdecimal():
             header["UnixStartTime"] = str(int(start) - shift_us // SECOND_US)
-    return header
-
-
-def _distinct(column: Ints) -> int:
-    return len(np.unique(column[column != UNKNOWN]))
-
-
-def _users_with_most_work(user: Ints, work_us: Floats, most: int = 10) -> list[dict[str, Any]]:
-    """The users whose jobs take most processor time: how many jobs, and which share of all time."""
-    known = user != UNKNOWN
-    users, which, jobs = np.unique(user[known], return_inverse=True, return_counts=True)
-    works = np.bincount(which, weights=work_us[known], minlength=len(users))
-    shares = works / (work_us.sum() or 1.0)
-    return [
-        {"user": int(users[n]), "jobs": int(jobs[n]), "share_of_work": float(shares[n])}
-        for n in np.argsort(-works, kind="stable")[:most]
-    ]
-
-
-def users_text(largest: Sequence[Mapping[str, Any]], count: int) -> str:
-    """Users by number, as filters take them, with their shares of the work, and the rest of all."""
-    parts = [f"{one['user']}: {one['share_of_work']:.1%}" for one in largest]
-    others = count - len(largest)
-    if others:
-        left = 1.0 - sum(one["share_of_work"] for one in largest)
-        parts.append(f"all {others:,} others: {max(0.0, left):.1%}")
-    return ", ".join(parts)
-
-
-def _counts(column: Ints) -> dict[str, int]:
-    values, counts = np.unique(column, return_counts=True)
-    return {
-        str(value): count for value, count in zip(values.tolist(), counts.tolist(), strict=True)
-    }
-
-
-def _seconds(time_us: np.int64) -> float:
-    return int(time_us) / SECOND_US
-
-
-def _spread(values: Ints) -> dict[str, Any]:
-    """Mean and quantiles, the latter values that occur; None for each where there are no values."""
-    if len(values) == 0:
-        return dict.fromkeys(("mean", *(name for name, _ in _QUANTILES)))
-    levels = [level for _, level in _QUANTILES]
-    found = np.quantile(values, levels, method="inverted_cdf").tolist()
-    return {"mean": float(values.mean())} | {
-        name: value for (name, _), value in zip(_QUANTILES, found, strict=True)
-    }
-
-
-def _spread_s(values_us: Ints) -> dict[str, Any]:
-    return {
-        name: None if value is None else value / SECOND_US
-        for name, value in _spread(values_us).items()
-    }
-
-
-def _sizes(processors: Ints) -> dict[str, Any]:
-    """How many jobs have one processor, two, three or four, five to eight, and so on."""
-    classes = np.ceil(np.log2(np.maximum(processors, 1))).astype(np.int64)
-    powers = int((processors & (processors - 1) == 0).sum())
-    return {
-        "powers_of_two": powers,
-        "jobs_by_most_processors": {
-            str(2 ** int(power)): count for power, count in _counts(classes).items()
-        },
-    }
-
-
-def _longest_gaps(submit_us: Ints, most: int = 5) -> list[dict[str, float]]:
-    gaps = np.diff(submit_us)
-    longest = np.argsort(-gaps, kind="stable")[:most]
-    return [
-        {"after_s": _seconds(submit_us[index]), "gap_s": _seconds(gaps[index])}
-        for index in longest
-        if gaps[index] > 0
-    ]
+    return replace(log, columns=columns, lines=lines, header=header)

@@ -42,11 +42,11 @@ def test_what_is_in_a_log(tmp_path: Path) -> None:
     said = {line[:24].strip(): line[24:] for line in result.output.splitlines() if line.strip()}
     assert said["computer"] == "Made up"
     assert (said["jobs"], said["users"], said["blank lines"]) == ("3", "2", "1")
-    assert said["offered load"] == "42.1% of 10 processors"
+    assert said["offered load"] == "42.1% of 10 CPUs"
     assert said["longest gaps (s)"] == "50 after 0; 50 after 50"
     assert said["jobs up to a size"] == "1: 1, 2: 1, 4: 1"
-    assert said["would not run"] == "1 no run time"
-    assert said["not known"].startswith("all wait time, 1 allocated processors, ")
+    assert said["skipped"] == "1 no run time"
+    assert said["unknown values"].startswith("all wait time, 1 allocated processors, ")
     assert said["statuses"] == "1 failed, 1 completed, 1 cancelled"
 
 
@@ -127,9 +127,9 @@ WRONG = {
     "empty.swf": ("", "no job"),
     "comments.swf": ("; Computer: x\n\n", "no job"),
     "junk.swf": (bytes(range(256)) * 50, "binary data"),
-    "cut.swf.gz": (gzip.compress(JOBS.encode() * 99)[:-20], "compressed data that breaks off"),
+    "cut.swf.gz": (gzip.compress(JOBS.encode() * 99)[:-20], "truncated compressed data"),
     "rotten.swf.gz": (b"\x1f\x8b\x08\x00" + b"junk" * 99, "compressed data"),
-    "junk.parquet": (b"PAR1" + bytes(99), "no sound Parquet file"),
+    "junk.parquet": (b"PAR1" + bytes(99), "no valid Parquet file"),
 }
 
 
@@ -160,8 +160,8 @@ def test_lines_that_end_as_on_other_systems(tmp_path: Path) -> None:
 def test_what_a_run_would_leave_out_and_what_it_would_not(tmp_path: Path) -> None:
     lines = [SWF_LINE, SWF_LINE.replace("1 0", "2 -5", 1), SWF_LINE.replace(" 200 ", " -7 ")]
     result = trace(made(tmp_path, "made.swf", "\n".join(lines)))
-    assert "would not run           1 negative submit time\n" in result.output
-    assert "would run all the same  1 negative requested time\n" in result.output
+    assert "skipped                 1 negative submit time\n" in result.output
+    assert "kept with warnings      1 negative requested time\n" in result.output
 
 
 @pytest.mark.parametrize("option", ["--from-s", "--before-s"])

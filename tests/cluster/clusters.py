@@ -93,6 +93,7 @@ def nasa() -> JobTable | None:
     path = TRACES / "NASA-iPSC-1993-3.1-cln.swf.gz"
     if not path.exists():
         return None
-    from grid.workload.swf import jobs_from_swf, read_swf
+    from grid.workload.jobs import jobs_from_log
+    from grid.workload.logs import read_swf
 
-    return jobs_from_swf(read_swf(path))[0]
+    return jobs_from_log(read_swf(path))[0]

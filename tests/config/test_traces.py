@@ -11,7 +11,7 @@ from grid.config.traces import hash_of_log
 from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.runtime.run import Run, execute
-from grid.workload.convert import read_log, write_log
+from grid.workload.logs import read_log, write_log
 
 LOG = """\
 ; MaxProcs: 4

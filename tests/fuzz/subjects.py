@@ -57,9 +57,8 @@ def _one_of(whole: Files) -> st.SearchStrategy[Files]:
 
 @cache
 def _parquet_logs() -> list[bytes]:
-    from grid.workload.gwf import read_gwf
+    from grid.workload.logs import read_gwf, read_swf
     from grid.workload.parquet import write_parquet
-    from grid.workload.swf import read_swf
     from tests.fuzz.judge import private_folder
 
     with private_folder() as name:

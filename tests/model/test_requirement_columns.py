@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable, concatenate
 from grid.model.requirement_columns import AT_A_TIME, OfJob, RequirementColumns, joined
-from grid.workload.repeated import repeated
-from grid.workload.table_checks import table_problems
+from grid.workload.generators import table_problems
+from grid.workload.jobs import repeated
 
 _shares = st.floats(0, 1)
 _requirements = st.builds(

@@ -114,7 +114,7 @@ def test_every_job_can_run_somewhere(seed: int) -> None:
 def test_a_farm_that_can_run_no_such_job() -> None:
     small = Cluster("c", (Machine("m0", 2),), licenses=(License("l0", 0),))
     with pytest.raises(ValueError, match="no machine of v can run"):
-        jobs_of(small, ConvergentJobs(jobs=5, processors=(3, 8)))
+        jobs_of(small, ConvergentJobs(jobs=5, cpus=(3, 8)))
 
 
 def test_streams_of_several_organizations_are_one_stream_dealt_out() -> None:

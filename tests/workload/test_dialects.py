@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from grid.model.errors import InputError
-from grid.workload.convert import read_any_log, write_log
-from grid.workload.swf import SwfField, jobs_from_swf, read_swf
+from grid.workload.jobs import jobs_from_log
+from grid.workload.logs import SwfField, read_log, read_swf, write_log
 from grid.workload.trace import (
     describe,
     filter_log,
@@ -115,11 +115,11 @@ def test_compressed_logs_are_read_whatever_their_name(tmp_path: Path, kind: str)
     else:
         packed = {"bz2": bz2.compress(data), "xz": lzma.compress(data)}
         path.write_bytes(packed.get(kind) or pa.compress(data, "zstd", asbytes=True))
-    assert len(read_any_log(path)) == 3
+    assert len(read_log(path)) == 3
     if kind != "zip":
         path.write_bytes(path.read_bytes()[:-9])
         with pytest.raises(InputError) as caught:
-            read_any_log(path)
+            read_log(path)
         assert len(str(caught.value).splitlines()) == 1
 
 
@@ -129,7 +129,7 @@ def test_an_archive_of_two_logs_is_refused(tmp_path: Path) -> None:
         archive.writestr("a.swf", ROWS)
         archive.writestr("b.swf", ROWS)
     with pytest.raises(InputError, match="2 files"):
-        read_any_log(path)
+        read_log(path)
 
 
 def test_requested_and_allocated_processors(tmp_path: Path) -> None:
@@ -139,20 +139,20 @@ def test_requested_and_allocated_processors(tmp_path: Path) -> None:
     log = read_swf(log_in(tmp_path, text))
     found = describe(log)["other_cpus_allocated"]
     assert found == {"jobs": 1, "cpu_seconds": {"requested": 50.0, "allocated": 200.0}}
-    requested, skipped = jobs_from_swf(log)
+    requested, skipped = jobs_from_log(log)
     assert requested.processors.tolist() == [1, 4]
     assert skipped == {"allocated_not_requested": 1}
-    assert jobs_from_swf(log, cpus="allocated")[0].processors.tolist() == [16, 4]
+    assert jobs_from_log(log, cpus="allocated")[0].processors.tolist() == [16, 4]
 
 
 def test_memory_of_a_log_is_read_on_request(tmp_path: Path) -> None:
     rest = "1 1 1 1 1 1 -1 -1"
     text = f"1 0 0 10 4 -1 1024 4 20 2048 {rest}\n2 1 0 10 1 -1 -1 1 20 -1 {rest}\n"
     log = read_swf(log_in(tmp_path, text))
-    without, skipped = jobs_from_swf(log)
+    without, skipped = jobs_from_log(log)
     assert not without.ram_mb.any()
     assert skipped == {"memory_not_read": 1}
-    jobs, skipped = jobs_from_swf(log, memory="requested")
+    jobs, skipped = jobs_from_log(log, memory="requested")
     assert jobs.ram_mb.tolist() == [8.0, 0.0]
     assert not skipped
-    assert jobs_from_swf(log, memory="used")[0].ram_mb.tolist() == [4.0, 0.0]
+    assert jobs_from_log(log, memory="used")[0].ram_mb.tolist() == [4.0, 0.0]

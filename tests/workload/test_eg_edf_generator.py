@@ -115,4 +115,4 @@ def test_wrong_settings_are_told(settings: dict[str, Any]) -> None:
 
 def test_jobs_that_fit_on_no_machine_are_a_mistake() -> None:
     with pytest.raises(ValueError, match="no machine of vo has 20 CPUs"):
-        jobs(processors=[20, 30])
+        jobs(cpus=[20, 30])

@@ -8,7 +8,7 @@ import pytest
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, JobTable, Predecessors
 from grid.model.time import NEVER
-from grid.workload.repeated import repeated
+from grid.workload.jobs import repeated
 
 ONCE = JobTable.of(
     number=[3, 7, 5],

@@ -8,21 +8,19 @@ from pathlib import Path
 import pytest
 
 from grid.model.errors import InputError
-from grid.workload.convert import read_any_log, write_log
-from grid.workload.swf import SwfField, SwfLog, jobs_from_swf
+from grid.workload.jobs import jobs_from_log
+from grid.workload.logs import Log, SwfField, read_log, write_log
 
 HEAD = "JobIDRaw|User|Submit|Start|End|AllocCPUS|ReqCPUS|Timelimit|State|Partition|ReqMem|NNodes"
 
 
-def read(folder: Path, text: str) -> SwfLog:
+def read(folder: Path, text: str) -> Log:
     path = folder / "sacct.txt"
     path.write_text(text)
-    log = read_any_log(path)
-    assert isinstance(log, SwfLog)
-    return log
+    return read_log(path)
 
 
-def column(log: SwfLog, field: SwfField) -> list[int]:
+def column(log: Log, field: SwfField) -> list[int]:
     values: list[int] = log[field].tolist()
     return values
 
@@ -62,7 +60,7 @@ def test_jobs_of_one_second_keep_their_order(tmp_path: Path) -> None:
         for n in range(50)
     ]
     log = read(tmp_path, "\n".join([HEAD.replace("Timelimit", "TimelimitRaw"), *rows]))
-    jobs, _ = jobs_from_swf(log)
+    jobs, _ = jobs_from_log(log)
     assert jobs.number.tolist() == list(range(300, 350))
     assert jobs.estimate_us.tolist() == [3_600_000_000] * 50
 
@@ -84,7 +82,7 @@ def test_earlier_attempts_of_a_requeued_job_are_parts(tmp_path: Path) -> None:
         "JobIDRaw|Submit|ElapsedRaw|NCPUS|State\n5|1714636800|10|1|NODE_FAIL\n"
         "6|1714636801|5|1|COMPLETED\n5|1714636900|20|1|COMPLETED\n"
     )
-    jobs, skipped = jobs_from_swf(read(tmp_path, text))
+    jobs, skipped = jobs_from_log(read(tmp_path, text))
     assert jobs.number.tolist() == [6, 5]
     assert jobs.run_us.tolist() == [5_000_000, 20_000_000]
     assert skipped == {"partial_execution": 1}
@@ -154,6 +152,6 @@ def test_a_month_of_a_site_becomes_an_equal_swf_log(tmp_path: Path) -> None:
     log = read(tmp_path, made_up_month(5000))
     assert len(log) == 5000
     write_log(log, tmp_path / "month.swf")
-    again = read_any_log(tmp_path / "month.swf")
+    again = read_log(tmp_path / "month.swf")
     assert again.columns.tolist() == log.columns.tolist()
     assert again.header == log.header

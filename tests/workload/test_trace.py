@@ -10,21 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.workload.convert import read_log
-from grid.workload.gwf import TEXT_FIELDS, GwfField, GwfLog, gwf_from_swf
-from grid.workload.swf import SwfField, SwfLog
-from grid.workload.trace import describe, filter_log, scale_interarrival, users_text
+from grid.workload.logs import TEXT_FIELDS, GwfField, Log, SwfField, read_log, to_gwf
+from grid.workload.trace import describe, description, filter_log, scale_interarrival
 
 TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
 S = 1_000_000
 
 
-def log_of(*jobs: dict[str, int], **header: str) -> SwfLog:
+def log_of(*jobs: dict[str, int], **header: str) -> Log:
     columns = np.full((len(jobs), len(SwfField)), -1)
     for row, job in enumerate(jobs):
         for name, value in ({"job_number": row + 1} | job).items():
             columns[row, SwfField[name.upper()]] = value
-    return SwfLog(Path("made"), columns, np.arange(1, len(jobs) + 1), header)
+    return Log(Path("made"), columns, np.arange(1, len(jobs) + 1), header)
 
 
 def job(submit_s: int, run_s: int, processors: int, **others: int) -> dict[str, int]:
@@ -87,10 +85,9 @@ def test_parts_of_a_job_add_no_load_to_its_own() -> None:
 
 def test_the_users_with_most_work_are_named_and_the_others_counted() -> None:
     log = log_of(*(job(n, 100, 1 if n else 87, user=n) for n in range(13)), job(20, 1, 1))
-    said = describe(log)
-    listed = users_text(said["users_with_most_work"], said["users"])
-    assert listed.split()[:4] == ["0:", "87.9%,", "1:", "1.0%,"]
-    assert listed.endswith("9: 1.0%, all 3 others: 3.0%")
+    *_, users = description(describe(log), {})
+    assert users.split()[4:8] == ["0:", "87.9%,", "1:", "1.0%,"]
+    assert users.endswith("9: 1.0%, all 3 others: 3.0%")
 
 
 def test_describe_of_one_job_and_of_none_knows_no_load() -> None:
@@ -108,7 +105,7 @@ def test_describe_says_what_no_run_would_accept() -> None:
 
 
 def test_describe_counts_sites_of_grids() -> None:
-    log = gwf_from_swf(log_of(job(1, 1, 1), job(2, 1, 1)))
+    log = to_gwf(log_of(job(1, 1, 1), job(2, 1, 1)))
     log.columns[:, GwfField.ORIGINAL_SITE] = [1, 2]
     found = describe(log)
     assert (found["sites"], found["virtual_organizations"]) == (2, 0)
@@ -189,10 +186,10 @@ def test_a_wrong_factor_is_a_value_error(factor: float) -> None:
 
 
 def test_grid_logs_are_filtered_and_scaled_too() -> None:
-    log = gwf_from_swf(log_of(job(0, 1, 1, user=1), job(10, 1, 1, user=2), job(20, 1, 1, user=1)))
+    log = to_gwf(log_of(job(0, 1, 1, user=1), job(10, 1, 1, user=2), job(20, 1, 1, user=1)))
     made = scale_interarrival(filter_log(log, users={1}), 2)
-    assert isinstance(made, GwfLog)
-    assert made[GwfField.SUBMIT_TIME].tolist() == [0, 40 * S]
+    assert made.is_gwf
+    assert made[SwfField.SUBMIT_TIME].tolist() == [0, 40 * S]
     assert set(made.names) == set(TEXT_FIELDS)
 
 

@@ -20,8 +20,7 @@ from grid.model.errors import input_error
 from grid.model.time import SECOND_US
 from grid.results.definitions import FILES
 from grid.results.run_folder import RUN_FILES, check_place, earlier_run
-from grid.workload.convert import write_log
-from grid.workload.swf import SwfField, SwfLog
+from grid.workload.logs import Log, SwfField, write_log
 
 BATSIM_COLUMNS = tuple(FILES["jobs"].columns)[: list(FILES["jobs"].columns).index("metadata") + 1]
 BATSIM_FILES = ("jobs.csv", "schedule.csv")
@@ -104,7 +103,7 @@ def write_swf(schedule: Schedule, path: Path, run: Path) -> int:
     }
     for field, column in given.items():
         columns[:, field] = column
-    log = SwfLog(path, columns, np.arange(len(order)), _header(schedule, run))
+    log = Log(path, columns, np.arange(len(order)), _header(schedule, run))
     write_log(log, path)
     return int((columns[:, SwfField.RUN_TIME] > estimate).sum())
 

@@ -23,7 +23,8 @@ from grid.lab.sweep import Place, Progress, Wanted, run_sweeps
 from grid.model.errors import ErrorLine, InputError
 from grid.model.time import SECOND_US
 from grid.results.run_folder import SWEEP_FILE, check_place
-from grid.workload.swf import jobs_from_swf, read_swf
+from grid.workload.jobs import jobs_from_log
+from grid.workload.logs import read_swf
 
 EXPERIMENTS = experiments_folder()
 WINDOWS = "gang-migration-windows"
@@ -228,7 +229,7 @@ def windows_of(log: Path, count: int = MOST_WINDOWS) -> list[Window]:
     second are left out, since a filter by time cannot separate them. Raises InputError if there is
     no window.
     """
-    jobs, _ = jobs_from_swf(read_swf(log), max_processors=WIDEST)
+    jobs, _ = jobs_from_log(read_swf(log), max_processors=WIDEST)
     submit_us = jobs.submit_us
     totals = np.concatenate([[0], np.cumsum(jobs.processors)])
     tasks = totals[JOBS:] - totals[:-JOBS]

@@ -17,7 +17,8 @@ from grid.integrations.export.schedule import read_schedule
 from grid.integrations.export.tables import PHASES
 from grid.results.definitions import FILES
 from grid.results.run_folder import RUN_FILES
-from grid.workload.swf import SwfField, jobs_from_swf, read_swf
+from grid.workload.jobs import jobs_from_log
+from grid.workload.logs import SwfField, read_swf
 from tests.integrations.export.runs import metrics, run_folder
 
 
@@ -78,7 +79,7 @@ def test_an_swf_schedule_has_every_job_once(run: Path) -> None:
     names = "submission_time", "starting_time", "finish_time"
     times = [[rounded(job[name]) for name in names] for job in ran]
     assert found == sorted((submit, start - submit, end - start) for submit, start, end in times)
-    again, left_out = jobs_from_swf(log)
+    again, left_out = jobs_from_log(log)
     assert len(again) == len(ran) and sum(left_out.values()) == len(jobs) - len(ran)
 
 

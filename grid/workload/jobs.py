@@ -1,0 +1,216 @@
+"""Jobs from the records of a log: which can run, their CPUs, estimates and memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from grid.model.arrays import Bools, Ints
+from grid.model.errors import ErrorLine, InputError
+from grid.model.job_table import COLUMNS, LIMITS, JobTable, Predecessors, held_once
+from grid.model.time import NEVER
+from grid.workload.lines import MOST_ERRORS, UNKNOWN
+from grid.workload.logs import GwfField, Log, SwfField
+
+Route = Literal["site", "vo", "partition", "group", "user", "queue"]
+CpusOf = Literal["requested", "allocated"]
+CPUS_OF: tuple[CpusOf, ...] = ("requested", "allocated")
+MemoryOf = Literal["requested", "used"]
+
+ROUTES: dict[str, SwfField] = {
+    "partition": SwfField.PARTITION,
+    "group": SwfField.GROUP,
+    "user": SwfField.USER,
+    "queue": SwfField.QUEUE,
+}
+"""Fields that can route a job to its VO, in every format."""
+GWF_ROUTES: dict[str, SwfField | GwfField] = {
+    **ROUTES,
+    "site": GwfField.ORIGINAL_SITE,
+    "vo": GwfField.VIRTUAL_ORGANIZATION,
+}
+
+PARTIAL_EXECUTIONS = (2, 3, 4)
+"""Statuses of lines for a part of a job that was swapped out or checkpointed; the job has a line of
+its own as well."""
+REMARKS = (
+    "out_of_order", "negative_requested_time", "longer_than_requested", "job_steps",
+    "extra_columns", "several_predecessors", "head_rows", "memory_not_read",
+    "allocated_not_requested",
+)  # fmt: skip
+"""Remarks of `runnable_rows` and readers on jobs that are not left out."""
+
+
+def jobs_from_log(
+    log: Log,
+    *,
+    route: Route | None = None,
+    max_processors: int | None = None,
+    predecessors: bool = False,
+    cut_at_estimate: bool = True,
+    cpus: CpusOf = "requested",
+    memory: MemoryOf | None = None,
+) -> tuple[JobTable, dict[str, int]]:
+    """The jobs of `log` that can run, by submission, and how many records were left out and why.
+
+    Numbers and times are the log's own. CPUs are the requested ones, else the allocated ones, or
+    vice versa, by `cpus`. `memory` names the field, if any, that is read as memory: kilobytes a
+    processor, times processors. The estimate is the requested time, else the run time. With
+    `cut_at_estimate` a job runs at most its estimate, as enforced by the log's batch system. `site`
+    is the field that `route` names. `runnable_rows` defines what is left out. With `predecessors`
+    (SWF only), jobs wait for their preceding job, and for the think time after it. Raises
+    InputError if two of the jobs have the same number, or a negative one.
+    """
+    rows, skipped = runnable_rows(log.columns, max_processors, cpus)
+    skipped |= log.remarks
+    _check_numbers(log, rows)
+    run_us = log[SwfField.RUN_TIME][rows]
+    requested_us = log[SwfField.REQUESTED_TIME][rows]
+    estimate_us = np.where(requested_us > 0, requested_us, run_us)
+    site = None if route is None else (GWF_ROUTES if log.is_gwf else ROUTES)[route]
+    jobs = JobTable.of(
+        number=log[SwfField.JOB_NUMBER][rows],
+        # An unknown user is -1; other negative numbers are no users either.
+        user=np.maximum(log[SwfField.USER][rows], UNKNOWN),
+        site=np.full(len(rows), UNKNOWN) if site is None else log[site][rows],
+        submit_us=log[SwfField.SUBMIT_TIME][rows],
+        processors=processors_of(log.columns, cpus)[rows],
+        estimate_us=estimate_us,
+        run_us=np.minimum(run_us, estimate_us) if cut_at_estimate else run_us,
+    )
+    if memory is not None:
+        skipped.pop("memory_not_read", None)
+        field = SwfField.REQUESTED_MEMORY if memory == "requested" else SwfField.USED_MEMORY
+        kilobytes = np.maximum(log[field][rows], 0) * jobs.processors.astype(np.float64)
+        jobs = replace(jobs, ram_mb=kilobytes / 1024)
+    if predecessors:
+        think_us = np.maximum(log[SwfField.THINK_TIME][rows], 0)
+        before = Predecessors(np.maximum(log[SwfField.PRECEDING_JOB][rows], UNKNOWN), think_us)
+        jobs = replace(jobs, predecessors=before)
+    return jobs, skipped
+
+
+def runnable_rows(
+    columns: Ints, max_processors: int | None = None, cpus: CpusOf = "requested"
+) -> tuple[npt.NDArray[np.intp], dict[str, int]]:
+    """The rows of records (n, 16 or more) that can run, by submission, and a count by reason.
+
+    A record is left out for the first reason that applies: `partial_execution` (a part of a job
+    that has a line of its own), `no_run_time`, `no_processors`, `negative_submit_time`, `too_large`
+    (more than `max_processors`). Remarks on the others: `out_of_order` (submitted before an earlier
+    line; sorted), `negative_requested_time` (treated as unknown), `longer_than_requested`,
+    `allocated_not_requested` (allocated other CPUs than requested), `memory_not_read`.
+    """
+    submit_us = columns[:, SwfField.SUBMIT_TIME]
+    processors = processors_of(columns, cpus)
+    reasons = {
+        "partial_execution": np.isin(columns[:, SwfField.STATUS], PARTIAL_EXECUTIONS),
+        "no_run_time": columns[:, SwfField.RUN_TIME] <= 0,
+        "no_processors": processors <= 0,
+        "negative_submit_time": submit_us < 0,
+    }
+    if max_processors is not None:
+        reasons["too_large"] = processors > max_processors
+    kept = np.ones(len(columns), np.bool_)
+    counts: dict[str, int] = {}
+    for reason, applies in reasons.items():
+        counts[reason] = int((kept & applies).sum())
+        kept &= ~applies
+    rows = np.flatnonzero(kept)
+    requested_us, run_us = columns[rows, SwfField.REQUESTED_TIME], columns[rows, SwfField.RUN_TIME]
+    remarks = {
+        "out_of_order": submit_us[rows] < np.maximum.accumulate(submit_us[rows]),
+        "negative_requested_time": requested_us < UNKNOWN,
+        "longer_than_requested": (requested_us > 0) & (run_us > requested_us),
+        "allocated_not_requested": other_allocated(columns[rows]),
+        "memory_not_read": columns[rows, SwfField.REQUESTED_MEMORY] > 0,
+    }
+    counts |= {remark: int(applies.sum()) for remark, applies in remarks.items()}
+    rows = rows[np.argsort(submit_us[rows], kind="stable")]
+    return rows, {reason: count for reason, count in counts.items() if count}
+
+
+def other_allocated(columns: Ints) -> Bools:
+    """Which records (n, 16 or more) were allocated other CPUs than they requested."""
+    requested = columns[:, SwfField.REQUESTED_PROCESSORS]
+    allocated = columns[:, SwfField.ALLOCATED_PROCESSORS]
+    differs: Bools = (requested > 0) & (allocated > 0) & (requested != allocated)
+    return differs
+
+
+def processors_of(columns: Ints, cpus: CpusOf = "requested") -> Ints:
+    """CPUs of each record (n, 16 or more): those requested, else allocated, or vice versa."""
+    requested = columns[:, SwfField.REQUESTED_PROCESSORS]
+    allocated = columns[:, SwfField.ALLOCATED_PROCESSORS]
+    if cpus == "allocated":
+        return np.where(allocated > 0, allocated, requested)
+    return np.where(requested > 0, requested, allocated)
+
+
+def _check_numbers(log: Log, rows: npt.NDArray[np.intp]) -> None:
+    numbers, lines = log[SwfField.JOB_NUMBER][rows], log.lines[rows]
+    order = np.lexsort((lines, numbers))
+    repeats = np.zeros(len(rows), np.bool_)
+    repeats[order[1:]] = numbers[order[1:]] == numbers[order[:-1]]
+    wrong = np.flatnonzero(repeats | (numbers < 0))
+    wrong = wrong[np.argsort(lines[wrong], kind="stable")][:MOST_ERRORS]
+    if len(wrong):
+        name = log.format.name(SwfField.JOB_NUMBER)
+        raise InputError(
+            [
+                ErrorLine(
+                    str(log.path),
+                    int(lines[row]),
+                    name,
+                    f"{numbers[row]} again" if numbers[row] >= 0 else f"{numbers[row]}",
+                    "a number of its own, 0 or more",
+                )
+                for row in wrong
+            ]
+        )
+
+
+def repeated(jobs: JobTable, times: int) -> JobTable:
+    """All `jobs`, `times` times, each copy one mean interarrival time after the previous.
+
+    The jobs of a copy have numbers above those of the previous one, and wait for jobs of their own
+    copy. Raises ValueError if numbers or times would exceed their limits.
+    """
+    if times == 1 or not len(jobs):
+        return jobs
+    first, last = int(jobs.submit_us.min()), int(jobs.submit_us.max())
+    period_us = last - first + max(1, round((last - first) / max(1, len(jobs) - 1)))
+    numbers = int(jobs.number.max()) + 1
+    due = jobs.deadline_us[jobs.deadline_us < NEVER]
+    latest_us = max(last, int(due.max(initial=0))) + period_us * (times - 1)
+    if latest_us >= NEVER:
+        raise ValueError("fewer times, since virtual time ends before all jobs are submitted")
+    if numbers * times - 1 > LIMITS["number"][1]:
+        raise ValueError("fewer times, since numbers of jobs end at 2^53")
+    steps = {"submit_us": period_us, "number": numbers}
+    columns: dict[str, Any] = {
+        name: _tiled(getattr(jobs, name), times, steps.get(name, 0)) for name in COLUMNS
+    }
+    if len(due):
+        moved = _tiled(jobs.deadline_us, times, period_us)
+        columns["deadline_us"] = np.where(columns["deadline_us"] < NEVER, moved, NEVER)
+    made = replace(jobs, **columns, requirements=jobs.requirements * times)
+    before = jobs.predecessors
+    if before is None:
+        return made
+    after = np.where(_tiled(before.after, times) < 0, -1, _tiled(before.after, times, numbers))
+    return replace(made, predecessors=Predecessors(after, _tiled(before.think_us, times)))
+
+
+def _tiled(column: Ints, times: int, step: int = 0) -> Ints:
+    """The column `times` times, each copy larger by `step` than the previous."""
+    once = held_once(column)
+    if not step and once.strides == (0,):
+        return np.broadcast_to(once[:1], (len(once) * times,))
+    made = np.tile(column, times)
+    if step:
+        made.reshape(times, -1)[:] += np.arange(0, step * times, step)[:, None]
+    return made
