@@ -38,7 +38,7 @@ MAY_IMPORT = {
     },
 }  # fmt: skip
 
-PURE = ("model", "kernel", "policies", "cluster", "protocol", "results/history")
+PURE = ("model", "kernel", "policies", "cluster", "protocol", "results/history.py")
 """Packages without a clock, I/O, or randomness of their own; `model/plugins` loads user code."""
 FORBIDDEN_MODULES = {
     "time", "random", "secrets", "uuid", "os", "io", "socket", "subprocess", "threading",
@@ -56,7 +56,10 @@ def layer(path: Path) -> str:
 
 def is_pure(path: Path) -> bool:
     relative = path.relative_to(PACKAGE).as_posix()
-    return relative.startswith(tuple(f"{one}/" for one in PURE)) and "/plugins/" not in relative
+    return (
+        relative.startswith(tuple(one if one.endswith(".py") else f"{one}/" for one in PURE))
+        and "/plugins/" not in relative
+    )
 
 
 def imports(path: Path) -> list[str]:

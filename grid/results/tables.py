@@ -24,9 +24,10 @@ from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import NEVER, SECOND_US
+from grid.results.cpu_numbers import CpuIntervals, assign_cpus
 from grid.results.definitions import FILES
 from grid.results.energy import job_energy
-from grid.results.machines import CpuIntervals, Directory, assign_cpus, on_no_one_machine, ran
+from grid.results.machines import Directory, on_no_one_machine, ran
 from grid.results.series import Series
 
 BATSIM_STATES = (

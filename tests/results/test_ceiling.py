@@ -49,13 +49,6 @@ def test_processes_wait_for_each_other_or_for_who_is_more_than_a_round_behind(
     assert found <= sum(map(max, work)) + 1e-9
 
 
-def test_two_that_take_turns_by_a_round_do_not_wait() -> None:
-    work = np.array([[1.0, 3.0], [3.0, 1.0], [1.0, 3.0], [3.0, 1.0]])
-    assert together(work, np.ones(4, np.bool_)) == 8.0
-    # In step with each other they need 12.
-    assert together(work, np.zeros(4, np.bool_)) == 12.0
-
-
 def costs(*rows: tuple[int, int, float]) -> VoCosts:
     window, vo, seconds = zip(*rows, strict=True)
     return VoCosts(np.array(window), np.array(vo), np.array(seconds))
@@ -98,11 +91,6 @@ def test_what_is_predicted_for_its_own_dealing_is_what_was_measured() -> None:
     assert found["critical_path"] == pytest.approx(102)
     assert found["actors"]["1"] == {"busy": 100.0, "overhead": 2.0, "waiting": 1.0}
     assert found["why"].startswith("speed-up of up to 3.8,")
-
-
-def test_one_process_predicts_nothing() -> None:
-    """It has no windows."""
-    assert "predicted" not in ceiling([timings([1.0], costs((0, 0, 1.0)))], {}, ["a"])
 
 
 def run_of(of: VoCosts, rounds: int, step_s: float = 0.0) -> Measured:

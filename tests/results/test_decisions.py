@@ -96,10 +96,6 @@ def test_a_lease_that_nobody_uses_is_lost() -> None:
     assert (found["vos"]["b"]["leases"], found["vos"]["b"]["leases_lost"]) == (1, 1)
 
 
-def test_one_vo_alone_decides_nothing_about_others() -> None:
-    assert "herd_mean" not in run(vo("a", job(1)))["grid"]
-
-
 def test_sums_do_not_hang_on_the_order_of_what_was_counted() -> None:
     counted = [VoFigure(0, "age.sum", 0.1), VoFigure(1, "age.sum", 1e16), VoFigure(2, "age.sum", 3)]
     counted += [VoFigure(0, "herd.most", 3.0), VoFigure(1, "herd.most", 2.0)]

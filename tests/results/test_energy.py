@@ -134,24 +134,6 @@ def test_a_forwarded_job_consumes_where_it_runs() -> None:
     assert "energy_j" not in b
 
 
-def test_without_watts_nothing_is_said_of_energy() -> None:
-    _, joules, (whole, a) = played(vo("a", [{"cpus": 2}], [{"run_s": 10.0}]))
-    assert np.isnan(joules).all()
-    assert not [name for name in {**whole, **a} if "energy" in name]
-
-
-def test_tasks_of_a_gang_draw_what_their_processors_draw() -> None:
-    """5 s at 200 W and 10 s at 50 W; the fast processor idles at 20 W for the last 5 s."""
-    machines = [
-        {"mips": 2000.0, "watts_idle": 20.0, "watts_busy": 200.0},
-        {"mips": 1000.0, "watts_idle": 5.0, "watts_busy": 50.0},
-    ]
-    cluster = {"machines": machines, "policy": "lgfs"}
-    _, joules, (whole, _) = played(vo("a", [cluster], [{"run_s": 10.0, "cpus": 2}]))
-    assert joules == [pytest.approx(1500.0)]
-    assert whole["energy_idle_j"] == pytest.approx(100.0, abs=0.01)
-
-
 def test_a_job_that_moves_pays_on_each_machine() -> None:
     """4 s on the first machine are lost when it goes down; then 10 s on the other one."""
     outage = {"vo": "a", "cluster": "cluster", "machine": 0, "at_s": 4.0, "for_s": 100.0}
@@ -205,18 +187,6 @@ def test_a_machine_is_off_until_a_job_comes_and_then_boots(pool: bool) -> None:
     assert (whole["boots"], whole["lost_cpu_seconds"]) == (1, 4.0)
 
 
-def test_who_comes_while_a_machine_boots_waits_as_long_as_the_first() -> None:
-    """One CPU works for 6 s (600 J), the other idles (60 J). Both idle until 11 s (100 J), are off
-    until 20 s (18 J) and boot until 22 s (200 J). Then they work for 3 s and for 1 s (400 J), and
-    one of them idles for 2 s (20 J)."""
-    jobs = [{"run_s": 6.0}, {"submit_s": 20.0, "run_s": 3.0}, {"submit_s": 21.0, "run_s": 1.0}]
-    results, joules, whole = switched(2, jobs)
-    assert (results.outcome.end_us / 1e6).tolist() == [6.0, 25.0, 23.0]
-    assert joules == [pytest.approx(600.0), pytest.approx(300.0), pytest.approx(100.0)]
-    assert whole["energy_idle_j"] == pytest.approx(60 + 100 + 2 * 9 + 200 + 20)
-    assert whole["boots"] == 1
-
-
 @pytest.mark.parametrize(("submit_s", "boots"), [(15.0, 0), (15.000001, 1)])
 def test_a_machine_goes_off_when_it_has_been_idle_for_longer(submit_s: float, boots: int) -> None:
     _, _, whole = switched(1, [{"run_s": 10.0}, {"submit_s": submit_s, "run_s": 1.0}])
@@ -232,17 +202,6 @@ def test_after_an_outage_a_machine_is_on() -> None:
     assert joules == [pytest.approx(200.0), pytest.approx(100.0)]
     assert whole["energy_idle_j"] == pytest.approx(206.0)
     assert (results.outcome.end_us / 1e6).tolist() == [2.0, 25.0]
-
-
-def test_an_outage_ends_a_boot() -> None:
-    """Busy until 2 s (200 J), idle until 7 s (50 J), off until 10 s (3 J), it boots until it goes
-    down at 11 s (50 J). It comes up at 13 s and is on; the job begins again, for 1 s (100 J)."""
-    jobs = [{"run_s": 2.0}, {"submit_s": 10.0, "run_s": 1.0}]
-    results, joules, whole = switched(1, jobs, at_s=11.0, for_s=2.0)
-    assert joules == [pytest.approx(200.0), pytest.approx(100.0)]
-    assert whole["energy_idle_j"] == pytest.approx(103.0)
-    assert (results.outcome.end_us / 1e6).tolist() == [2.0, 14.0]
-    assert (results.outcome.lost_us / 1e6).tolist() == [0.0, 1.0]
 
 
 def test_a_machine_without_a_job_is_off_to_the_end() -> None:

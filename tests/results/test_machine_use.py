@@ -36,16 +36,6 @@ def machines(*more: dict[str, Any]) -> dict[str, Any]:
     return {"machines": [{"cpus": 1, **WATTS, **one} for one in more], "resource": "cluster"}
 
 
-def test_a_job_that_moves_uses_both_machines() -> None:
-    """60 of 120 s on each."""
-    figures, watts = played(
-        2, machines({}, {}), [{"run_s": 120, "checkpointable": True}], FROM_60_S
-    )
-    assert figures["load_balance"] == 1.0
-    # The first machine is down in the second half.
-    assert watts == pytest.approx([110, 100])
-
-
 def test_a_job_that_moves_twice_and_begins_again() -> None:
     """60 s on machine 0 are lost; machine 1 runs for 30 s and goes down; 100 s on machine 2."""
     later = {**FROM_60_S, "machine": 1, "at_s": 90.0}
@@ -75,18 +65,6 @@ def test_a_suspended_job_draws_nothing() -> None:
     assert watts == pytest.approx([100] * 4 + [50] * 2 + [100] * 4)
 
 
-def test_tasks_of_a_gang_that_end_apart() -> None:
-    """One task takes 5 s on the fast machine, the other one 10 s; each machine counts alike."""
-    cluster = machines({"mips": 2000}, {"mips": 1000, "watts_busy": 60.0})
-    del cluster["resource"]
-    cluster["policy"] = "afcfs"
-    figures, watts = played(10, cluster, [{"run_s": 10, "cpus": 2, "power": 1.5}])
-    assert watts == pytest.approx([240] * 5 + [100] * 5)
-    loads = np.array([5.0, 10.0]) / 10
-    assert figures["load_balance"] == pytest.approx(1 - loads.std() / loads.mean())
-    assert figures["utilization"] == pytest.approx(0.75)
-
-
 def test_a_gang_that_an_outage_stops_uses_the_machines_where_it_was() -> None:
     """Of three machines two run the gang for 60 s; then the other two for all of its 100 s."""
     cluster = machines({}, {}, {})
@@ -96,13 +74,3 @@ def test_a_gang_that_an_outage_stops_uses_the_machines_where_it_was() -> None:
     loads = np.array([60.0, 160.0, 100.0]) / 160
     assert figures["load_balance"] == pytest.approx(1 - loads.std() / loads.mean())
     assert watts == pytest.approx([210] * 6 + [200] * 10)
-
-
-def test_a_machine_of_several_cpus_counts_as_one() -> None:
-    """Of 3 and 1 CPUs of a cluster of gangs, the gang takes 2 of the first machine."""
-    cluster = machines({"cpus": 3}, {})
-    del cluster["resource"]
-    cluster["policy"] = "afcfs"
-    figures, _ = played(1, cluster, [{"run_s": 10, "cpus": 2}])
-    loads = np.array([2 / 3, 0.0])
-    assert figures["load_balance"] == pytest.approx(1 - loads.std() / loads.mean())

@@ -15,7 +15,7 @@ import grid
 from grid.lab.record import record_of
 from grid.lab.report.run_page import write_run_page
 from grid.model.job_results import JobResults
-from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
+from grid.model.measured_jobs import MeasuredJobs
 from grid.results.definitions import GROUPS
 from grid.results.machines import Directory
 from grid.results.metrics import metrics
@@ -131,24 +131,3 @@ def test_no_job_in_the_interval_means_figures_of_nothing() -> None:
     assert measured_line(run.manifest) == (
         "there are no metrics of jobs: none was submitted from 1,000,000 s on"
     )
-
-
-@pytest.mark.thorough
-def test_without_the_warm_up_an_empty_server_no_longer_shortens_the_mean() -> None:
-    """M/M/1 at load 0.9: 10 mean run times; runs that begin empty and are short say less."""
-    generator = SERVERS["workload"]
-    more = {"settings": generator["settings"] | {"jobs": 1200, "load": 0.9}}
-    many = SERVERS | {"workload": generator | more}
-    whole, late = [], []
-    for seed in range(1, 61):
-        whole.append(grid.run(many, set={"seed": seed}).metrics["grid"]["response_time_mean"] / 10)
-        measured = grid.run(many, set={"seed": seed, "metrics.submitted_from_s": 8000})
-        late.append(measured.metrics["grid"]["response_time_mean"] / 10)
-    error = np.std(late) / np.sqrt(len(late))
-    assert abs(np.mean(late) - 10.0) < 3 * error
-    assert np.mean(whole) < np.mean(late)
-
-
-def test_all_jobs_are_measured_unless_something_is_said() -> None:
-    rows = table([job(1, 0, 0, 10)])
-    assert ALL_JOBS.of(rows) is rows

@@ -12,7 +12,6 @@ from hypothesis import given
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, JobRow
 from grid.model.time import NEVER
-from grid.results.machines import ClusterEntry, Directory
 from grid.results.metrics import metrics
 from tests.results.results_tables import TWO_VOS, flat, job, table, tables
 
@@ -125,12 +124,6 @@ def test_wait_response_and_slowdowns() -> None:
     assert figures["bounded_slowdown_mean"] == 1.25
 
 
-def test_a_job_of_no_length_has_a_bounded_slowdown_only() -> None:
-    figures = grid_figures([job(1, 0, 30, 30)])
-    assert figures["slowdown_mean"] is None
-    assert figures["bounded_slowdown_mean"] == 3.0
-
-
 def test_late_percent_is_of_the_jobs_with_a_deadline() -> None:
     rows = [
         job(1, 0, 1, 10, deadline=10),  # on time to the microsecond
@@ -143,20 +136,6 @@ def test_late_percent_is_of_the_jobs_with_a_deadline() -> None:
     assert grid_figures(rows[4:])["late_percent"] is None
 
 
-def test_counts() -> None:
-    rows = [
-        job(1, 0, 1, 2, preemptions=2),
-        job(2, 0, 1, 2, restarts=3, hops=2, at=(1, 1, 0)),
-        job(3, 0, state=REJECTED, hops=4),
-        job(4, 0, state=FAILED),
-    ]
-    figures = grid_figures(rows)
-    names = ["submitted", "completed", "failed", "rejected", "forwarded"]
-    assert [figures[f"jobs_{name}"] for name in names] == [4, 2, 1, 1, 2]
-    assert (figures["preemptions"], figures["restarts"]) == (2, 3)
-    assert figures["hops_mean"] == 1.5
-
-
 @pytest.mark.parametrize("rows", [[], [job(1, 0, state=REJECTED)]])
 def test_what_does_not_apply_is_null_and_never_nan(rows: list[JobRow]) -> None:
     figures = metrics(table(rows), TWO_VOS)
@@ -165,11 +144,6 @@ def test_what_does_not_apply_is_null_and_never_nan(rows: list[JobRow]) -> None:
         assert figures["grid"][name] is None
     assert figures["vos"]["south"]["user_success_ratio"] is None
     assert list(figures["vos"]["south"]) == list(figures["grid"])
-
-
-def test_a_vo_without_machines_has_no_utilization() -> None:
-    directory = Directory(("north", "south"), (ClusterEntry(0, "pool", (4,)),))
-    assert metrics(table([job(1, 0, 0, 9)]), directory)["vos"]["south"]["utilization"] is None
 
 
 def slow_figures(rows: list[Any], vo: int | None) -> dict[str, float | None]:

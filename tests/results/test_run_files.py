@@ -8,7 +8,6 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -20,7 +19,8 @@ from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, JobRow
 from grid.results import tables as written
-from grid.results.machines import ClusterEntry, Directory, assign_cpus
+from grid.results.cpu_numbers import assign_cpus
+from grid.results.machines import ClusterEntry, Directory
 from grid.results.metrics import metrics
 from grid.results.run_folder import RUN_FILES, check_folder, write_run
 from grid.results.tables import cpu_numbers
@@ -159,29 +159,6 @@ def test_final_states_of_jobs_that_did_not_complete(
     assert (row["final_state"], row["state"], row["success"]) == (final_state, state, "0")
 
 
-def test_a_suspension_does_not_count_against_the_requested_time(tmp_path: Path) -> None:
-    """Killed after 20 s, half of its estimate, on a fast machine; the urgent job took 30 s."""
-    jobs = [
-        {"run_s": 60, "estimate_s": 40, "deadline_s": 500},
-        {"submit_s": 7, "run_s": 60, "deadline_s": 60},
-    ]
-    edf = {"name": "edf", "settings": {"preemptive": True}}
-    cluster = {"machines": [{"cpus": 1, "mips": 2000}], "policy": edf, "overrun": "kill"}
-    vo = {"name": "vo", "clusters": [cluster], "workload": {"jobs": jobs}}
-    grid.run({"name": "s", "vos": [vo]}, out=tmp_path / "r")
-    with (tmp_path / "r" / "jobs.csv").open(newline="") as file:
-        killed, _ = csv.DictReader(file)
-    assert (killed["execution_time"], killed["run_time"]) == ("50.000000", "20.000000")
-    assert killed["final_state"] == "COMPLETED_FAILED"
-
-
-def test_a_job_that_did_not_run_leaves_its_times_empty(tmp_path: Path) -> None:
-    row = read(write(tmp_path / "run", ROWS))["demo.south!3"]
-    times = ["starting_time", "execution_time", "finish_time", "waiting_time", "turnaround_time"]
-    others = ["stretch", "allocated_resources", "executed_vo", "cluster", "machine"]
-    assert [row[name] for name in [*times, *others, "assigned_time"]] == [""] * 11
-
-
 def test_microseconds_are_exact_after_thirty_years(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", ROWS)
     row = read(folder)["demo.south!5"]
@@ -201,11 +178,6 @@ def test_parquet_and_csv_say_the_same(tmp_path: Path) -> None:
     for name in typed.column_names:
         left, right = typed[name].to_pylist(), text[name].to_pylist()
         assert [value or None for value in left] == [value or None for value in right], name
-
-
-def test_a_grid_of_one_vo_is_one_workload(tmp_path: Path) -> None:
-    directory = Directory(("north",), (ClusterEntry(0, "pool", (4,)),))
-    assert list(read(write(tmp_path / "run", ROWS[:1], directory))) == ["demo!7"]
 
 
 def test_batches_make_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,20 +244,6 @@ def test_another_scenario_or_kind_of_run_is_replaced_only_by_force(tmp_path: Pat
     with pytest.raises(InputError, match=r"expected a live run of demo, another folder, or --for"):
         check_folder(folder, scenario="demo", live=True)
     check_folder(folder, scenario="other", live=True, force=True)
-
-
-def test_a_name_that_is_too_long_is_told_before_the_run(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="found a name of 300 characters, expected at most"):
-        check_folder(tmp_path / "new" / ("x" * 300))
-
-
-def test_a_folder_that_is_no_run_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.tex").write_text("all of it")
-    with pytest.raises(InputError, match=r"thesis: --out: found a folder that is no run"):
-        write(tmp_path / "thesis", ROWS)
-    assert (tmp_path / "thesis" / "chapter.tex").read_text() == "all of it"
-    assert [path.name for path in tmp_path.iterdir()] == ["thesis"]
 
 
 def test_a_file_and_a_folder_in_a_file_are_refused(tmp_path: Path) -> None:
@@ -381,11 +339,3 @@ def test_every_job_gets_the_lowest_free_cpus_of_its_machine(tmp_path: Path) -> N
         "7": "",
         "8": "0-1",
     }
-
-
-def test_many_small_intervals(tmp_path: Path) -> None:
-    pool = Directory(("north",), (ClusterEntry(0, "pool", (300,)),))
-    every_other = [job(n, 0, 0, 5 if n % 2 else 20, processors=1) for n in range(300)]
-    rows = [*every_other, job(1000, 0, 6, 9, processors=150)]
-    row = read(write(tmp_path / "run", rows, pool))["demo!1000"]
-    assert processor_set(row["allocated_resources"]) == set(np.arange(1, 300, 2).tolist())

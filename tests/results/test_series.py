@@ -32,24 +32,10 @@ def test_a_step_within_an_interval_is_weighted_by_its_time() -> None:
     assert found.queued.tolist() == [(1 + 4) / 5, 0, 0, 0]
 
 
-def test_the_last_interval_may_be_shorter() -> None:
-    found = series(table([job(1, 0, 0, 1.000001)]), TWO_VOS, points=3)
-    edges = found.time_s[: len(found.time_s) // 2]
-    assert edges.tolist() == [0, 0.333334, 0.666668]
-    assert found.busy_cpus[:3].tolist() == [1, 1, 1]
-
-
 def test_a_run_without_jobs_has_no_rows() -> None:
     assert len(series(table([]), TWO_VOS).time_s) == 0
     assert len(series(table([job(1, 0, state=JobState.REJECTED)]), TWO_VOS).time_s) == 0
     assert len(series(table([job(1, 5, 5, 5)]), TWO_VOS).time_s) == 0
-
-
-@pytest.mark.parametrize("span_s", [0.000003, 1.999999, 100_000_000])
-def test_no_cluster_has_more_points_than_asked_for(span_s: float) -> None:
-    found = series(table([job(1, 0, 0, span_s)]), TWO_VOS)
-    assert len(found.time_s) <= 2 * 2000
-    assert (found.busy_cpus[: len(found.time_s) // 2] == 1).all()
 
 
 @given(tables(), st.integers(1, 50))
@@ -85,14 +71,6 @@ def test_what_a_cluster_did_after_the_last_end_is_in_no_interval() -> None:
     history = ClusterHistory(0, 4, levels)
     found = series(table([job(1, 0, 0, 10)]), TWO_VOS, points=2, histories=[history])
     assert found.busy_cpus[:2].tolist() == [1, (3 * 1 + 2 * 3) / 5]
-
-
-def test_times_of_years_lose_nothing() -> None:
-    rows = [job(1, 0, 10**9, 10**9 + 1e-6), job(2, 0, 0, 10**9)]
-    found = series(table(rows), TWO_VOS, points=1000)
-    bins = len(found.time_s) // 2
-    widths = np.diff(np.append(found.time_s[:bins], (us(10**9) + 1) / 1e6))
-    assert (found.busy_cpus[:bins] * widths).sum() == pytest.approx(10**9 + 1e-6, rel=1e-15)
 
 
 FARM = """

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.config.load import load_scenario
-from grid.model.job_results import RESULT_COLUMNS, JobResults
+from grid.model.job_results import JobResults
 from grid.results.checkers import check, digest
 from grid.results.machines import Directory
 from grid.results.metric_plugins import add_vo_metrics
@@ -22,7 +22,7 @@ from grid.results.series import series
 from grid.results.spool import ResultSpool, StoredResults
 from grid.runtime.outcome import RecordStore
 from grid.runtime.run import Run, execute
-from tests.results.results_tables import TWO_VOS, job, table, tables
+from tests.results.results_tables import TWO_VOS, tables
 
 LOG = "\n".join(
     f"{number} {number * 60} -1 {1 + number * 37 % 90} {1 + number % 3} -1 -1 {1 + number % 3} 100 "
@@ -77,22 +77,6 @@ def test_rows_are_taken_of_it_as_of_one_in_memory(results: JobResults, data: st.
         assert digest(part) == digest(expected)
         assert digest(part.take(slice(1, 3))) == digest(expected.take(slice(1, 3)))
     assert digest(again.reordered(order)) == digest(results.take(order))
-
-
-def test_floats_are_kept_by_their_bits() -> None:
-    results = table([job(1, 0, 1, 2, utility=0.0), job(2, 0, 1, 2, utility=-0.0)])
-    assert digest(stored(results, 2)) == digest(results)
-
-
-def test_values_are_read_in_the_types_of_the_table() -> None:
-    results = table([job(1, 0, 1, 2), job(2, 5, 6, 1_000_000_000)])
-    again = stored(results, 1)
-    assert isinstance(again, StoredResults)
-    assert {name: column.dtype for name, column in again.columns().items()} == {
-        name: np.dtype(dtype) for name, dtype in RESULT_COLUMNS.items()
-    }
-    with pytest.raises(AttributeError):
-        again.no_such_column  # noqa: B018
 
 
 def test_the_files_of_a_spooled_run_are_those_of_one_in_memory(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import subprocess
-import sys
 
 import pytest
 from rich.console import Console
@@ -74,17 +72,6 @@ def test_figures_stand_under_their_names() -> None:
     assert cells["PU load balance (max 1)"][2] == "-"
 
 
-def test_all_vos_are_shown_in_the_order_of_the_scenario_where_they_fit() -> None:
-    text = printed(5, 80, name="vo")
-    assert text.splitlines()[0].split() == ["grid", "vo0", "vo1", "vo2", "vo3", "vo4"]
-    assert "metrics.json" not in text
-
-
-def test_a_long_name_is_shortened() -> None:
-    text = printed(1, 80, name="the-long-named-organization-of-physicists")
-    assert text.splitlines()[0].split() == ["grid", "the-long…icists0"]
-
-
 def test_of_many_vos_the_busiest_are_shown_in_the_scenarios_order_and_the_rest_is_named() -> None:
     text = printed(13, 200)
     names = [f"organization{vo}" for vo in (7, 8, 9, 10, 11, 12)]
@@ -92,25 +79,3 @@ def test_of_many_vos_the_busiest_are_shown_in_the_scenarios_order_and_the_rest_i
     assert text.endswith(
         "7 more VOs are in metrics.json; shown are the 6 busiest, by utilization.\n"
     )
-
-
-def test_plain_text_when_not_a_terminal() -> None:
-    assert "\x1b" not in printed(4, 80)
-    assert printed(4, 80).isascii()
-    assert "\x1b[" in printed(4, 80, terminal=True)
-
-
-def test_in_a_file_nothing_is_left_out_for_want_of_room(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [job(number, 0, 1000, 2000, vo=number, at=(number, number, 0)) for number in range(12)]
-    names = tuple(f"organization{vo}" for vo in range(12))
-    pools = tuple(ClusterEntry(vo, "pool", (1,)) for vo in range(12))
-    print_summary(metrics(table(rows), Directory(names, pools)))
-    text = capsys.readouterr().out
-    assert text.splitlines()[0].split() == ["grid", *names]
-    assert "metrics.json" not in text
-
-
-def test_the_module_loads_without_rich() -> None:
-    code = "import sys, grid.results.summary; print('rich' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"

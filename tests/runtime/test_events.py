@@ -24,7 +24,7 @@ from grid.runtime.events import spool_of
 from grid.runtime.run import execute, save
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window
-from tests.results.history.random_runs import played, random_grid
+from tests.results.random_runs import played, random_grid
 from tests.runtime.rounds import grants_of, rounds
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

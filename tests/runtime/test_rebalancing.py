@@ -19,7 +19,7 @@ from grid.runtime.safe_times import is_over
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window, dealt_anew
 from grid.runtime.windowed import run_windowed
-from tests.results.history.random_runs import played, random_grid
+from tests.results.random_runs import played, random_grid
 from tests.runtime.rounds import grants_of, mixed_rounds
 from tests.runtime.test_windowed_deaths import Killer
 

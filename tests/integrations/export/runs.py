@@ -12,7 +12,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 from grid.runtime.run import execute_grid, save
-from tests.results.history.random_runs import random_grid
+from tests.results.random_runs import random_grid
 
 
 @cache

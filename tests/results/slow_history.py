@@ -1,6 +1,6 @@
 """Stories and reasons of random jobs of a run, against its events and its table of jobs, slowly.
 
-By hand, for any run with events: python -m tests.results.history.slow RUN [JOBS]
+By hand, for any run with events: python -m tests.results.slow_history RUN [JOBS]
 """
 
 from __future__ import annotations

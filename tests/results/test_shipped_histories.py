@@ -17,9 +17,9 @@ from grid.model.time import NEVER
 from grid.results.events import EventFile
 from grid.results.history import ClusterLog, why_waiting
 from grid.runtime.run import execute, save
-from tests.results.history.slow import looked_at, of_moment, of_reason, of_story
+from tests.results.slow_history import looked_at, of_moment, of_reason, of_story
 
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
+SCENARIOS = Path(__file__).parents[2] / "scenarios"
 JOBS = 40
 
 

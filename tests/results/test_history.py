@@ -1,0 +1,272 @@
+"""Histories of jobs and why they wait, by hand; what checks them on runs is `slow_history`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import grid
+from grid.cli.app import app
+from grid.config.load import load_scenario
+from grid.config.workload import realize
+from grid.model.cluster_facts import ClusterFacts
+from grid.model.event import DECISION, MESSAGE, Event
+from grid.model.time import SECOND_US
+from grid.results.definitions import FILES, message_names
+from grid.results.events import EventFile
+from grid.results.history import (
+    _TEXTS,
+    NOT_KEPT,
+    ClusterLog,
+    Stay,
+    job_story,
+    whereabouts,
+    why_waiting,
+)
+from tests.results.random_runs import told
+
+
+@pytest.mark.parametrize("lease_s", [0.0, 100.0])
+def test_a_job_that_goes_to_the_best_bid_is_not_said_to_go_by_old_status(
+    tmp_path: Path, lease_s: float
+) -> None:
+    """The rule calls all for each job: nobody goes by what was told before."""
+    auction = {"name": "auction", "settings": {"when": "always", "lease_s": lease_s}}
+    pools = [("slow", 500), ("fast", 4000)]
+    jobs = [{"submit_s": 40 + n, "run_s": 60} for n in range(3)]
+    scenario: dict[str, Any] = {
+        "protocol": {"forwarding": auction, "snapshot_period_s": 10, "ttl": 1},
+        "vos": [
+            {"name": name, "clusters": [{"policy": "fcfs", "cpus": 4, "mips": mips}]}
+            for name, mips in pools
+        ],
+    }
+    scenario["vos"][0]["workload"] = {"jobs": jobs}
+    run = told(realize(load_scenario(scenario), "here")[0], tmp_path)
+    events = [one for one in run.events if one.event == "forward"]
+    assert [one.to_vo for one in events] == ["fast"] * 3
+    assert all(one.free_cpus is None and one.age_us is None for one in events)
+
+
+def test_a_message_is_no_decision() -> None:
+    event = Event(0, "v/cluster/c", MESSAGE, "local_status")
+    assert job_story(("v", 1), [event]) == []
+
+
+def test_a_job_in_several_lines_is_said_to_stand_there() -> None:
+    """Of redundant requests no bid is awaited: the lines are what the job waits in."""
+
+    def ask(time_us: int, to_vo: str, waits: bool) -> Event:
+        entity = "north/scheduler"
+        return Event(
+            time_us,
+            entity,
+            DECISION,
+            "ask",
+            vo="north",
+            job=7,
+            to_vo=to_vo,
+            processors=2,
+            waits=waits,
+        )
+
+    key = ("north", 7)
+    events = [ask(1, "south", True), ask(1, "west", True), ask(5, "west", False)]
+    told = [line.text for line in job_story(key, events)]
+    assert told == [
+        "north requests a queued reservation in south.",
+        "north requests a queued reservation in west.",
+        "north calls west for a bid.",
+    ]
+    lines = "It has queued reservations in south and west; the first with 2 CPUs free runs it."
+    assert whereabouts(key, events, 4) == lines
+    assert whereabouts(key, events, 5) == "north waits for bids."
+
+
+def test_a_job_that_is_held_back_for_those_who_go_first(tmp_path: Path) -> None:
+    """The guest's job comes while a job of the host runs, which has another one at 50 s."""
+    own = [{"run_s": 100, "cpus": 2}, {"submit_s": 50, "run_s": 100, "cpus": 2}]
+    guests = [{"submit_s": 10, "run_s": 50, "cpus": 2}]
+    for priority, word, where in (
+        ("local", "hold_back", "It waits in the admission queue of host until"),
+        ("none", "run_job", "It waits in the queue of cluster cluster of host"),
+    ):
+        host = {"name": "host", "priority": priority, "clusters": [{"cpus": 2}]}
+        guest = {"name": "guest", "clusters": [{"cpus": 1}]}
+        vos = [host | {"workload": {"jobs": own}}, guest | {"workload": {"jobs": guests}}]
+        folder = tmp_path / priority
+        grid.run({"name": "held", "vos": vos}, out=folder, events=True)
+        mine = EventFile(folder).of_job(("guest", 1))
+        words = [line.event.event for line in job_story(("guest", 1), mine)]
+        assert words[words.index("admit") + 1] == word
+        assert whereabouts(("guest", 1), mine, 60 * SECOND_US).startswith(where)
+
+
+def test_only_jobs_that_enter_a_cluster_directly_are_said_to(tmp_path: Path) -> None:
+    """A VO may have both kinds: those of the grid's workload come through its scheduler."""
+    times = {
+        "arrivals": {"distribution": "fixed", "mean_s": 10.0},
+        "work": {"distribution": "fixed", "mean_s": 30.0},
+    }
+    routed = {"generator": "stochastic", "settings": {"jobs": 2, **times}}
+    own = [{"number": 100 + n, "run_s": 20.0, "ram_mb": 50.0} for n in range(2)]
+    machines = [{"cpus": 1, "ram_mb": 99.0}]
+    vos = [
+        {"name": "a", "clusters": [{"machines": machines}],
+         "workload": {"entry_point": "cluster", "jobs": own}},
+        {"name": "b", "clusters": [{"cpus": 3}]},
+    ]  # fmt: skip
+    grid.run({"workload": routed, "vos": vos}, out=tmp_path / "run", events=True)
+    events = EventFile(tmp_path / "run")
+    entered = [(one.vo, one.job, one.ram_mb) for one in events.all() if one.event == "submit"]
+    assert entered == [("a", 100, 50.0), ("a", 101, 50.0)]
+    story = [line.event.event for line in job_story(("a", 0), events.of_job(("a", 0)))]
+    assert story == ["submit_job", "choose", "admit", "run_job", "start", "end"]
+
+
+def test_a_story_says_how_often_the_job_was_stopped(tmp_path: Path) -> None:
+    pool = {"name": "pool", "machines": [{"cpus": 2}], "policy": "easy"}
+    down = [
+        {"vo": "a", "cluster": "pool", "machine": 0, "at_s": at_s, "for_s": 5} for at_s in (20, 40)
+    ]
+    vos = [{"name": "a", "clusters": [pool], "workload": {"jobs": [{"run_s": 100}]}}]
+    faults = {"heal_s": 100, "machine_outages": down}
+    grid.run({"vos": vos, "faults": faults}, out=tmp_path / "run", events=True)
+    mine = EventFile(tmp_path / "run").of_job(("a", 1))
+    *_, last = job_story(("a", 1), mine)
+    assert last.text == "It ends: completed. It was preempted 2 times and restarted 2 times."
+    # Two entities that hear the same are one step.
+    twice = Event(1, "a/dispatcher", MESSAGE, "run_job", vo="a", job=0, cluster="pool")
+    assert (
+        len(job_story(("a", 0), [twice, twice._replace(time_us=2, entity="a/cluster/pool")])) == 1
+    )
+
+
+def state_of(running: list[Stay], waiting: list[Stay], **facts: object) -> ClusterLog:
+    made = {"cpus": (4, 2), "ram_mb": (0.0, 100.0), "machine_licenses": (1, 0)} | facts
+    log = ClusterLog(ClusterFacts("v", "c", "easy", **made), [])  # type: ignore[arg-type]
+    log.stays = {one.key: one for one in (*running, *waiting)}
+    return log
+
+
+def test_licenses_memory_and_machines_that_are_down() -> None:
+    held = Stay(("v", 1), 0, 1, 0.0, 1, machine=0, start_us=0)
+    other = Stay(("v", 4), 0, 1, 80.0, 0, machine=1, start_us=0)
+    licensed = Stay(("v", 2), 5, 1, 0.0, 1)
+    wants_memory = Stay(("v", 3), 6, 1, 50.0, 0, bound=1)
+    facts = {"licenses": (("solver", 1),), "machine_licenses": (1, 1)}
+    state = state_of([held, other], [licensed, wants_memory], **facts).at(10)
+    why = why_waiting(licensed.key, state)
+    # Machine 0 holds the only copy, which its jobs share.
+    assert why is not None
+    assert (why.machine, why.lacks) == (0, ())
+    bound = why_waiting(wants_memory.key, state)
+    assert bound is not None
+    assert [(one.what, one.needed, one.free) for one in bound.lacks] == [("memory_mb", 50.0, 20.0)]
+    assert bound.ahead == (licensed.key,)
+    far = Stay(("v", 5), 7, 1, 0.0, 1, bound=1)
+    down = {**facts, "outages": ((1, 8, 20),)}
+    there = state_of([held], [far], **down)
+    why = why_waiting(far.key, there.at(10))
+    assert why is not None
+    assert [one.what for one in why.lacks] == ["machine", "license solver"]
+    assert "down" in " ".join(why.sentences())
+    why = why_waiting(far.key, there.at(7))
+    assert why is not None
+    assert [one.what for one in why.lacks] == ["license solver"]
+    assert why_waiting(held.key, there.at(10)) is None
+    wide = Stay(("v", 6), 1, 5, 0.0, 0)
+    never = why_waiting(wide.key, state_of([], [wide]).at(3))
+    assert never is not None
+    assert never.machine == -1
+    assert "ever" in never.sentences()[1]
+
+
+def test_a_machine_that_somebody_took_down_is_down_until_it_is_repaired() -> None:
+    facts = ClusterFacts("v", "c", "fcfs", (1,), (0.0,), (0,))
+    came = Event(3, "v/cluster/c", MESSAGE, "run_job", vo="v", job=1, processors=1)
+    taken = Event(5, "v/cluster/c", MESSAGE, "take_down", machine=0)
+    repaired = Event(9, "v/cluster/c", MESSAGE, "repair")
+    log = ClusterLog(facts, [came, taken, repaired])
+    lacks = []
+    for time_us in (4, 5, 8, 9):
+        why = why_waiting(("v", 1), log.at(time_us))
+        assert why is not None
+        lacks.append([one.what for one in why.lacks])
+    assert lacks == [[], ["machine"], ["machine"], []]
+
+
+def test_a_machine_of_gangs_that_is_down_takes_its_own_cpus_only() -> None:
+    """Which gangs ran on them is not told, so nobody is said to run."""
+    facts = ClusterFacts(
+        "v", "c", "afcfs", (4,), outages=((0, 5, 9), (1, 6, 9)), gangs=True, cpus_of=(1, 1, 2)
+    )
+    ran = Stay(("v", 1), 0, 1, 0.0, 0, machine=0, start_us=0)
+    waits = Stay(("v", 2), 2, 4, 0.0, 0)
+    log = ClusterLog(facts, [])
+    log.stays = {one.key: one for one in (ran, waits)}
+    said = []
+    for time_us in (4, 5, 8, 9):
+        why = why_waiting(waits.key, log.at(time_us))
+        assert why is not None
+        said.append(why.sentences()[1:])
+    busy = ["The cluster has 3 CPUs free.", "There runs job 1 of v."]
+    assert said == [busy, ["Of its 4 CPUs, 3 are up."], ["Of its 4 CPUs, 2 are up."], busy]
+    assert why.sentences()[0] == "It needs 4 CPUs in the cluster."
+
+
+def test_nobody_is_said_to_run_on_a_machine_that_is_down() -> None:
+    ran = Stay(("v", 1), 0, 1, 0.0, 0, machine=0, start_us=0)
+    waits = Stay(("v", 2), 2, 4, 0.0, 0)
+    why = why_waiting(waits.key, state_of([ran], [waits], outages=((0, 5, 9),)).at(6))
+    assert why is not None
+    assert why.sentences()[1:] == ["Machine 0, which comes closest, is down."]
+
+
+def test_those_who_came_before_are_not_said_to_start_before() -> None:
+    """Policies start jobs in orders of their own."""
+    first, second, third = (Stay(("V", number), number, 9, 0.0, 0) for number in (1, 2, 3))
+    log = state_of([], [first, second, third])
+    for key, words in (
+        (
+            second.key,
+            "Job 1 of V arrived before it and waits, too; policy easy decides on the order.",
+        ),
+        (
+            third.key,
+            "Job 1 of V, job 2 of V arrived before it and wait, too; policy easy decides on the "
+            "order.",
+        ),
+    ):
+        why = why_waiting(key, log.at(5))
+        assert why is not None
+        assert why.sentences()[-1] == words
+
+
+def test_a_run_that_was_cut_short_gives_no_reasons(tmp_path: Path) -> None:
+    """Events tell of the starts of jobs that have ended: the others may have been running."""
+    jobs = [{"run_s": 5, "cpus": 2}, {"submit_s": 1, "run_s": 5, "cpus": 2}]
+    vo = {"name": "a", "clusters": [{"name": "p", "cpus": 2}], "workload": {"jobs": jobs}}
+    grid.run({"vos": [vo]}, out=tmp_path / "run", events=True)
+    whole = CliRunner().invoke(app, ["job", str(tmp_path / "run"), "2"])
+    assert "Why it waited" in whole.stdout and NOT_KEPT not in whole.stdout
+    manifest = tmp_path / "run" / "manifest.json"
+    told = json.loads(manifest.read_text()) | {"live": {"unfinished": 3}}
+    manifest.write_text(json.dumps(told))
+    for more in ([], ["--at", "2"]):
+        cut = CliRunner().invoke(app, ["job", str(tmp_path / "run"), "2", *more])
+        assert cut.exit_code == 0
+        assert cut.stdout.endswith(f"{NOT_KEPT}\n") and "Why" not in cut.stdout
+    later = CliRunner().invoke(app, ["job", str(tmp_path / "run"), "3"])
+    assert later.exit_code == 2
+    assert "expected one that was submitted before the run was cut short" in later.stderr
+
+
+def test_every_event_with_a_text_exists() -> None:
+    """A renamed message or decision would silently disappear from histories."""
+    known = {*message_names(), *FILES["decisions"].columns}
+    assert {name.removesuffix(" and wait") for name in _TEXTS} <= known
