@@ -23,7 +23,7 @@ from shipped_pages import shipped_entries, shipped_page
 
 import grid
 import grid.integrations.learning
-from grid.config.plugin_kinds import KINDS
+from grid.config.plugins import KINDS
 from grid.config.schema import Scenario
 from grid.lab.experiment import ExperimentSection
 from grid.lab.report.run_page import SERIES_LABELS

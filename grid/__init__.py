@@ -137,7 +137,7 @@ def run(
     """
     from grid.config.build import Grid
     from grid.config.load import source_of
-    from grid.config.plugin_checks import unnamed_objects
+    from grid.config.plugins import unnamed_objects
     from grid.model.errors import InputError, input_error
     from grid.results.run_folder import check_folder
     from grid.runtime.run import execute, execute_grid, save

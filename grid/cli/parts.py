@@ -35,7 +35,7 @@ def parts(
     ] = None,
 ) -> None:
     """List all that plugs in, or show one part with its settings. Parts of files are imported."""
-    from grid.config.plugin_kinds import KINDS
+    from grid.config.plugins import KINDS
     from grid.model.errors import expected_name
 
     if kind is not None and kind not in KINDS:

@@ -11,24 +11,22 @@ import numpy as np
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES, ProcessorChoice
-from grid.config.fault_checks import FaultTargets, fault_problems
-from grid.config.faults import machine_outages, message_faults
-from grid.config.follow_ups import FollowUps, follow_ups
-from grid.config.gang_migration import migration_of
-from grid.config.grid_checks import (
+from grid.config.checks import (
     edge_problems,
+    fault_problems,
     job_problems,
     link_problems,
     may_pass_the_end,
-    memory_problems,
     platform_problems,
     refuse,
-    refused,
     total_problems,
-    width_problems,
+    unsupported,
 )
-from grid.config.grid_sections import GridSettings, NetworkSection
+from grid.config.faults import machine_outages, message_faults
+from grid.config.follow_ups import FollowUps, follow_ups
+from grid.config.gang_migration import migration_of
 from grid.config.information import GridInformation
+from grid.config.schema import GridSettings, NetworkSection
 from grid.config.sections import name_and_settings
 from grid.kernel.entity import Entity
 from grid.kernel.event import Rows
@@ -105,17 +103,15 @@ class Grid:
         refuse(link_problems(self.settings.network.links, [vo.name for vo in self.vos]))
         overlay = name_and_settings(self.settings.protocol.information)
         refuse(edge_problems(*overlay, len(self.vos)))
-        refuse(job_problems(self.settings, self.vos, self.submitted, self.direct))
-        refuse(refused(self.vos, self.settings.faults, self.asks_for_memory, self.plugins))
-        refuse(memory_problems(self.vos, self.submitted, self.direct))
-        if not self.is_drawn:
-            refuse(width_problems(self.vos, self.submitted, self.direct))
+        tables = self.submitted, self.direct
+        refuse(job_problems(self.settings, self.vos, *tables, is_drawn=self.is_drawn))
+        refuse(unsupported(self.vos, self.settings.faults, self.asks_for_memory, self.plugins))
         if self.settings.faults is not None:
             clusters = {
                 vo.name: {cluster.name: len(cluster.machines) for cluster in vo.clusters}
                 for vo in self.vos
             }
-            refuse(fault_problems(self.settings.faults, FaultTargets(self.names, clusters)))
+            refuse(fault_problems(self.settings.faults, self.names, clusters))
 
     @property
     def may_pass_the_end(self) -> bool:

@@ -1,4 +1,4 @@
-"""The faults of a scenario: their sections, and when links, entities and machines fail."""
+"""Faults of a scenario: their schema, and the times when links, entities and machines fail."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from grid.config.sections import Microseconds, Section
+from grid.config.sections import Microseconds, Section, TakesEffect
 from grid.kernel.entity import random_stream
 from grid.kernel.faults import Faults, Partition, disjoint
 from grid.model.faults import LinkFaults, Outage
@@ -37,8 +37,11 @@ class MessageFaultsSection(Section):
         return LinkFaults(self.lost, self.doubled, self.delayed, from_seconds(self.delay_s))
 
 
+BetweenEntities = Annotated[MessageFaultsSection, TakesEffect("no entity sends messages")]
+
+
 class OutageSection(Section):
-    """An outage that begins at a given time."""
+    """An outage at a given time."""
 
     at_s: Begin
     for_s: Duration
@@ -51,13 +54,13 @@ class OutageSection(Section):
 
 
 class CrashSection(OutageSection):
-    """An entity loses what it has not saved, and receives nothing until it starts again."""
+    """An entity loses its unsaved state and receives nothing until it restarts."""
 
     entity: str = Field(description="Its name in the protocol, such as `north/scheduler`.")
 
 
 class RandomCrashesSection(Section):
-    """Every entity crashes now and then."""
+    """Crashes of every entity at random times."""
 
     every_s: PositiveSeconds = Field(
         description="Mean time between two crashes of an entity (exponential)."
@@ -68,13 +71,13 @@ class RandomCrashesSection(Section):
 
 
 class VoOutageSection(OutageSection):
-    """All entities of a VO are down; its clusters go on with the jobs that they have."""
+    """All entities of a VO are down; its clusters continue their jobs."""
 
     vo: Name = Field(description="Name of the VO.")
 
 
 class MachineOutageSection(OutageSection):
-    """A machine is down; its jobs wait, and have lost their work if not checkpointable."""
+    """A machine is down; its jobs wait and lose their work unless they are checkpointable."""
 
     vo: Name = Field(description="Name of the VO that has the machine.")
     cluster: Name = Field(default="cluster", description="Name of the cluster in that VO.")
@@ -84,7 +87,7 @@ class MachineOutageSection(OutageSection):
 
 
 class RandomMachineOutagesSection(Section):
-    """Machines fail and are repaired in turn, each at times of its own."""
+    """Failures and repairs of machines, independent for each machine."""
 
     vo: Name | None = Field(
         default=None, description="Name of the VO that has the machines. Default: all VOs."
@@ -119,20 +122,20 @@ class PartitionSection(OutageSection):
 
 
 class FaultsSection(Section):
-    """What goes wrong at times of the run, until all of it heals."""
+    """Faults of messages, entities and machines, until all of them end."""
 
     seed: Seed | None = Field(
         default=None, description="Seed of the faults. Default: the scenario's."
     )
     heal_s: PositiveSeconds = Field(
-        description="From then on nothing goes wrong any more: what would last longer ends then, "
-        "and what would begin later is a mistake."
+        description="The end of all faults: longer ones end then, and one that would begin later "
+        "is an error."
     )
-    between_vos: MessageFaultsSection = Field(
+    between_vos: BetweenEntities = Field(
         default=MessageFaultsSection(),
         description="Faults of messages between entities of different VOs.",
     )
-    within_vos: MessageFaultsSection = Field(
+    within_vos: BetweenEntities = Field(
         default=MessageFaultsSection(), description="Faults of messages between entities of one VO."
     )
     crashes: tuple[CrashSection, ...] = Field(
@@ -152,7 +155,9 @@ class FaultsSection(Section):
         description="Machines that fail and are repaired at random times, the same under all other "
         "settings of the scenario. A pool is one machine, and fails as a whole.",
     )
-    partitions: tuple[PartitionSection, ...] = Field(
+    partitions: Annotated[
+        tuple[PartitionSection, ...], TakesEffect("no entity sends messages")
+    ] = Field(
         default=(), description="VOs that cannot reach each other, and when."
     )
     heal_us = Microseconds("heal_s")
@@ -191,7 +196,7 @@ def message_faults(faults: FaultsSection, grid_seed: int, positions: Mapping[str
 def entity_outages(
     faults: FaultsSection, grid_seed: int, entities: Mapping[str, str]
 ) -> dict[str, tuple[Outage, ...]]:
-    """When each entity is down; `entities` gives the name of the VO of each."""
+    """The outages of each entity; `entities` has the name of the VO of each."""
     outages: dict[str, list[Outage]] = {name: [] for name in entities}
     for crash in faults.crashes:
         outages[crash.entity].append(crash.outage)
@@ -209,7 +214,7 @@ def entity_outages(
 def machine_outages(
     faults: FaultsSection, grid_seed: int, vo: str, cluster: str, machines: int
 ) -> tuple[MachineOutage, ...]:
-    """When each of the `machines` of a cluster is down."""
+    """The outages of each of the `machines` of a cluster."""
     outages: dict[int, list[Outage]] = {}
     for number, failing in enumerate(faults.random_machine_outages):
         for machine in range(machines if failing.concerns(vo, cluster) else 0):

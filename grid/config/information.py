@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.config.grid_sections import GridSettings
+from grid.config.schema import GridSettings
 from grid.config.sections import name_and_settings
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Ints

@@ -1,102 +1,85 @@
-"""The JSON Schema of a scenario's file, for editors: the schema's sections, and parameters."""
+"""The JSON Schema of a scenario's file, for editors: sections, plugins and parameters."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
 from grid.config.parameters import SECTION
+from grid.config.plugins import plugin_kind, sections_in
 from grid.config.schema import Scenario
+from grid.config.sections import Section
 from grid.model.plugins.registry import Kind, Plugin, Plugins
-from grid.policies.registry import POLICIES
-from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
-from grid.results.metric_plugins import CLUSTER_METRICS, JOB_METRICS, VO_METRICS
-from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
 
 _SCALARS = ("integer", "number", "boolean")
 _REFERENCE = {"type": "string", "pattern": r"\$\{[^{}]*\}"}
 _FILE = {"type": "string", "pattern": r":[A-Za-z_]\w*$"}
-"""Where a part stands, such as my_policy.py:MyPolicy."""
-
-_NAMED = (
-    ("ClusterSection", "policy", POLICIES),
-    ("VosFromTraceSection", "policy", POLICIES),
-    ("VosFromTraceSection", "selection", SELECTIONS),
-    ("VoSection", "selection", SELECTIONS),
-    ("VoSection", "cluster_choice", CLUSTER_CHOICES),
-    ("ClusterSection", "processor_choice", PROCESSOR_CHOICES),
-    ("ProtocolSection", "forwarding", FORWARDING),
-    ("VoSection", "forwarding", FORWARDING),
-    ("VoSection", "admission", ADMISSION),
-    ("VosFromTraceSection", "admission", ADMISSION),
-)
-_LISTED = (("job", JOB_METRICS), ("vo", VO_METRICS), ("cluster", CLUSTER_METRICS))
-_GENERATED = (
-    ("GeneratedMachinesSection", MACHINE_GENERATORS),
-    ("WorkloadSection", JOB_GENERATORS),
-)
+"""A reference to a plugin, such as my_policy.py:MyPolicy."""
 
 
 def json_schema() -> dict[str, Any]:
-    """What an editor may accept: `${name}` wherever a value is expected, and `parameters`.
-
-    Knows the parts of ours and of installed packages, with their settings.
-    """
+    """The schema, with `${name}` for each value, `parameters`, and the plugins that there are."""
     plain = Scenario.model_json_schema()
-    _name_parts(plain["$defs"])
+    for section in _sections(Scenario):
+        _add_plugins(section, plain["$defs"])
     schema: dict[str, Any] = _with_references(plain)
-    # The file's own name stands in for it.
     schema["required"] = [key for key in schema.pop("required", []) if key != "name"]
     schema["properties"][SECTION] = {
         "type": "object",
-        "description": "names for values; `${name}` stands for the value, `--set` changes it",
+        "description": "names for values; `${name}` is replaced by the value, `--set` changes it",
         "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
     }
     return schema
 
 
-def _name_parts(sections: dict[str, Any]) -> None:
-    """Say in the schemas of `sections` which parts there are, and which settings they have."""
-    for section, key, kind in _NAMED:
-        old = sections[section]["properties"][key]
-        kept = {name: old[name] for name in ("default", "description") if name in old}
-        none = [{"type": "null"}] if old.get("default", "") is None else []
-        choices = [*_choices(kind, sections), *none]
-        sections[section]["properties"][key] = {"anyOf": choices, **kept}
-    for key, kind in _LISTED:
-        sections["MetricsSection"]["properties"][key]["items"] = {"anyOf": _choices(kind, sections)}
-    for section, kind in _GENERATED:
-        sections[section]["allOf"] = [
-            {
-                "if": {
-                    "properties": {"generator": {"const": part.name}},
-                    "required": ["generator"],
-                },
-                "then": {"properties": {"settings": _settings(part, sections)}},
-            }
-            for part in _parts(kind)
-        ]
+def _sections(section: type[Section]) -> dict[type[Section], None]:
+    """All sections that a section has, each once."""
+    found: dict[type[Section], None] = {}
+    for field in section.model_fields.values():
+        for inner in sections_in(field.annotation):
+            found |= {inner: None} | _sections(inner)
+    return found
 
 
-def _parts(kind: Kind) -> list[Plugin]:
+def _add_plugins(section: type[Section], schemas: dict[str, Any]) -> None:
+    """Add the plugins that the fields of a section can name, with their settings."""
+    schema = schemas[section.__name__]
+    for key, field in section.model_fields.items():
+        kind, own = plugin_kind(field), schema["properties"][key]
+        if kind is None:
+            continue
+        if key == "generator":
+            schema["allOf"] = [_generator(plugin, schemas) for plugin in _plugins(kind)]
+        elif own.get("type") == "array":
+            own["items"] = {"anyOf": _choices(kind, schemas)}
+        else:
+            none = [{"type": "null"}] if field.default is None else []
+            kept = {name: own[name] for name in ("default", "description") if name in own}
+            schema["properties"][key] = {"anyOf": [*_choices(kind, schemas), *none], **kept}
+
+
+def _generator(plugin: Plugin, schemas: dict[str, Any]) -> dict[str, Any]:
+    named = {"properties": {"generator": {"const": plugin.name}}, "required": ["generator"]}
+    return {"if": named, "then": {"properties": {"settings": _settings(plugin, schemas)}}}
+
+
+def _plugins(kind: Kind) -> list[Plugin]:
     return [Plugins().find(kind, name) for name in Plugins().names(kind)]
 
 
-def _choices(kind: Kind, sections: dict[str, Any]) -> list[dict[str, Any]]:
-    """A name, or where a part stands, or either with settings."""
-    parts = _parts(kind)
-    names = [{"enum": [part.name for part in parts]}] if parts else []
-    anything = {"name": _FILE, "settings": {"type": "object"}}
+def _choices(kind: Kind, schemas: dict[str, Any]) -> list[dict[str, Any]]:
+    """A name or a reference, each alone or with settings."""
+    plugins = _plugins(kind)
+    names = [{"enum": [plugin.name for plugin in plugins]}] if plugins else []
     described = [
-        _mapping({"name": {"const": part.name}, "settings": _settings(part, sections)}, part)
-        for part in parts
+        {"description": plugin.description}
+        | _mapping(name={"const": plugin.name}, settings=_settings(plugin, schemas))
+        for plugin in plugins
     ]
-    return [*names, _FILE, *described, _mapping(anything)]
+    return [*names, _FILE, *described, _mapping(name=_FILE, settings={"type": "object"})]
 
 
-def _mapping(properties: dict[str, Any], part: Plugin | None = None) -> dict[str, Any]:
-    about = {"description": part.description} if part is not None else {}
-    return about | {
+def _mapping(**properties: Any) -> dict[str, Any]:
+    return {
         "type": "object",
         "properties": properties,
         "required": ["name"],
@@ -104,14 +87,14 @@ def _mapping(properties: dict[str, Any], part: Plugin | None = None) -> dict[str
     }
 
 
-def _settings(part: Plugin, sections: dict[str, Any]) -> dict[str, Any]:
-    schema = part.declared.model.model_json_schema()
-    sections.update(schema.pop("$defs", {}))
+def _settings(plugin: Plugin, schemas: dict[str, Any]) -> dict[str, Any]:
+    schema = plugin.declared.model.model_json_schema()
+    schemas.update(schema.pop("$defs", {}))
     return schema
 
 
 def _with_references(schema: Any) -> Any:
-    """Every scalar that has to be more than any text may also name a parameter."""
+    """The schema in which each scalar that is no free text may be a parameter."""
     if isinstance(schema, list):
         return [_with_references(inner) for inner in schema]
     if not isinstance(schema, dict):

@@ -1,32 +1,56 @@
-"""Read a scenario from a file or a mapping, or report all its mistakes; and write it as YAML."""
+"""Load a scenario from a file or a mapping, or report its errors; and write it as YAML."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path as FilePath
+from typing import Any, TypeVar
 
 import yaml  # type: ignore[import-untyped]
+from pydantic import BaseModel, ValidationError
 
-from grid.config import checks
-from grid.config.effect_checks import capability_problems
+from grid.config.checks import scenario_problems
 from grid.config.parameters import SECTION, Overrides, fill_in, parameter_in
-from grid.config.plugin_checks import as_written, find_plugins, object_errors, plugin_errors
-from grid.config.python_tree import tree_of_value
+from grid.config.plugins import (
+    find_plugins,
+    object_errors,
+    plugin_problems,
+    plugin_uses,
+    sections_in,
+)
 from grid.config.schema import Scenario
 from grid.config.sections import Section
 from grid.config.text_file import read_text, reason, refuse_no_file
-from grid.config.validate import INNER_KEYS, KEYS, validate
-from grid.config.yaml_tree import Node, ScenarioLines, at, child, nearest, read_tree, resolve
-from grid.model.errors import ErrorLine, InputError, dotted, shorten
+from grid.config.yaml_tree import (
+    Node,
+    ScenarioLines,
+    child,
+    nearest,
+    read_tree,
+    resolve,
+    tree_of_value,
+)
+from grid.model.errors import ErrorLine, InputError, Path, Problem, dotted, shorten
 from grid.model.plugins.registry import Plugins
+from grid.model.plugins.settings import expected as expected_by
+from grid.model.plugins.settings import is_missing, path_of
 
 MAX_BYTES = 4 * 1024 * 1024
-MAX_MISTAKES = 5
+MAX_ERRORS = 5
 FROM_PYTHON = "scenario"
-"""The place that mistakes in a scenario from Python name instead of a file."""
+"""Takes the place of a file in errors of scenarios from Python."""
+KEYS = tuple(Scenario.model_fields)
+"""The keys at the top of a scenario, next to `parameters`."""
+INNER_KEYS = tuple(
+    f"{key}.{inner}"
+    for key, field in Scenario.model_fields.items()
+    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
+    for inner in field.annotation.model_fields
+)
+"""Paths of the keys of sections that every scenario has, such as protocol.ttl."""
 
 
 def load_scenario(
@@ -34,190 +58,287 @@ def load_scenario(
     overrides: Overrides = (),
     objects: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Scenario:
-    """The scenario in a file, or that a mapping describes as a file would, with `overrides`.
+    """The scenario in a file, or in a mapping with the same keys, with `overrides`.
 
     Overrides are texts `name=value` as `--set` takes them, or a mapping of names to values. A
-    Scenario is checked again, for Python lets one be made of anything.
+    Scenario is checked again, since Python can make one with any values.
 
-    `objects` are parts to plug in, by kind and name (see `grid.run`). What stands in a file is
-    looked for as traces are, and comes along with the scenario.
+    `objects` are plugins by kind and name (see `grid.run`). Plugins in files are looked up as
+    traces are, and their sources become part of the scenario.
 
-    Raises InputError with up to `MAX_MISTAKES` mistakes, in the order of their lines. Those of
-    the text come first; what concerns the scenario as a whole (`grid.config.checks`) is looked
-    at when all else is right. Traces are looked for in the current folder, then in that of the
-    scenario, and are absolute paths in what is returned.
+    Raises InputError with up to `MAX_ERRORS` errors, in the order of their lines: those of the
+    text, then of plugins, then of the scenario as a whole (`grid.config.checks`). Traces are looked
+    up in the current folder, then in that of the scenario, and have absolute paths in the result.
     """
     try:
-        parts = _given_parts(given, objects or {})
-        return _checked(*_read(given), overrides, parts)
+        plugins = given.plugins if isinstance(given, Scenario) else Plugins()
+        _raise_if(object_errors(objects or {}, FROM_PYTHON))
+        return _checked(*_read(given), overrides, plugins.with_objects(objects or {}))
     except InputError as error:
         once = dict.fromkeys(error.errors)
-        problems = sorted(once, key=lambda problem: (problem.line is None, problem.line or 0))
-        raise InputError(problems[:MAX_MISTAKES]) from None
+        errors = sorted(once, key=lambda one: (one.line is None, one.line or 0))
+        raise InputError(errors[:MAX_ERRORS]) from None
 
 
-def _given_parts(given: Any, objects: Mapping[str, Mapping[str, Any]]) -> Plugins:
-    """What the scenario already carries, and the objects. Raises InputError."""
-    parts = given.plugins if isinstance(given, Scenario) else Plugins()
-    problems = object_errors(objects, FROM_PYTHON)
-    if problems:
-        raise InputError(problems)
-    return parts.with_objects(objects)
+def _raise_if(errors: list[ErrorLine]) -> None:
+    if errors:
+        raise InputError(errors)
 
 
-def _read(given: Any) -> tuple[Node, list[ErrorLine], Path]:
-    """The tree of a scenario, what is wrong with it so far, and the file that it is from."""
+def _read(given: Any) -> tuple[Node, list[ErrorLine], FilePath]:
+    """The tree of a scenario, its errors so far, and its file."""
     if isinstance(given, Scenario):
         given = given.model_dump(exclude_unset=True, warnings=False)
     if isinstance(given, Mapping):
-        return *tree_of_value(given, FROM_PYTHON), Path(FROM_PYTHON)
+        return *tree_of_value(given, FROM_PYTHON), FilePath(FROM_PYTHON)
     if isinstance(given, os.PathLike):
         given = os.fspath(given)
     if not isinstance(given, str):
         expected = "the path of a scenario in YAML, or a mapping"
         raise InputError([ErrorLine(FROM_PYTHON, None, "", shorten(given), expected)])
-    path, source = Path(given), source_of(given)
+    path = FilePath(given)
     expected = f"a scenario in a file of at most {MAX_BYTES >> 20} MiB"
-    return *read_tree(read_text(path, MAX_BYTES, expected), source), path
+    return *read_tree(read_text(path, MAX_BYTES, expected), source_of(given)), path
 
 
 def source_of(given: object) -> str:
-    """The place that mistakes in the scenario name: its file, else `FROM_PYTHON`; one line."""
+    """The name of a scenario in errors: its file, else `FROM_PYTHON`; one line."""
     if not isinstance(given, str | os.PathLike):
         return FROM_PYTHON
-    text = str(Path(given))
+    text = str(FilePath(given))
     return text if text.isprintable() else shorten(text)
 
 
 def _checked(
-    root: Node, problems: list[ErrorLine], path: Path, overrides: Overrides, parts: Plugins
+    root: Node, errors: list[ErrorLine], path: FilePath, overrides: Overrides, plugins: Plugins
 ) -> Scenario:
     if not isinstance(root.value, dict):
         expected = "a mapping with keys such as name, seed, network, protocol, vos"
-        raise InputError([*problems, root.error((), expected)])
+        raise InputError([*errors, root.error((), expected)])
     if "scenario" in root.value and not {"vos", "vos_from_trace"} & root.value.keys():
         expected = "a scenario (grid sweep runs an experiment)"
-        raise InputError([*problems, root.error((), expected, "an experiment")])
-    problems = problems + fill_in(root, overrides, KEYS, INNER_KEYS)
+        raise InputError([*errors, root.error((), expected, "an experiment")])
+    errors = errors + fill_in(root, overrides, KEYS, INNER_KEYS)
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), root.source, root.line)
-    problems += _find_traces(root, path.parent)
-    parts, missing = find_plugins(root, (Path(), path.parent), parts)
-    problems += missing
+    errors += _find_traces(root, path.parent)
     scenario = validate(root, Scenario)
-    # A wrong name or an unused parameter hides no mistake in the rest of the scenario.
-    is_readable = all(problem.field.startswith(f"{SECTION}.") for problem in problems)
-    if isinstance(scenario, Scenario):
-        scenario = scenario.with_plugins(parts, ScenarioLines(root))
-        more = _errors_in(scenario, root) if is_readable else plugin_errors(root, parts)
-    else:
-        more = scenario
-    # What could not be read or filled in is reported once, not again for being no number.
-    known = [problem.field for problem in problems]
-    problems += [problem for problem in as_written(more, parts) if problem.field not in known]
-    if problems or not isinstance(scenario, Scenario):
-        raise InputError(problems)
+    if not isinstance(scenario, Scenario):
+        # A value that could not be read or filled in is reported once.
+        known = [error.field for error in errors]
+        raise InputError(errors + [error for error in scenario if error.field not in known])
+    plugins, problems = find_plugins(scenario, (FilePath(), path.parent), plugins)
+    scenario = scenario.with_plugins(plugins, ScenarioLines(root))
+    problems = problems or list(plugin_problems(plugin_uses(scenario), plugins))
+    if not problems and all(error.field.startswith(f"{SECTION}.") for error in errors):
+        # An unused parameter hides no error in the rest of the scenario.
+        problems = scenario_problems(scenario)
+    _raise_if(errors + [_located(root, problem) for problem in problems])
     return scenario
 
 
-def _errors_in(scenario: Scenario, root: Node) -> list[ErrorLine]:
-    """What is wrong with a scenario of the right shape: first its plugins, then how they fit."""
-    found = plugin_errors(root, scenario.plugins)
-    for check in (checks.problems, capability_problems):
-        if not found:
-            found = [
-                nearest(root, where).error(where, expected, value or None)
-                for where, value, expected in check(scenario)
-            ]
-    return found
+def _located(root: Node, problem: Problem) -> ErrorLine:
+    path, found, expected = problem
+    return nearest(root, path).error(path, expected, found or None)
 
 
-def _name(path: Path) -> str:
+def _name(path: FilePath) -> str:
     """A scenario's name from that of its file, with `-` for characters that no name may have."""
     stem = re.sub(r"[^A-Za-z0-9_.-]", "-", path.stem).lstrip("_.-")
     return stem[:64] or "scenario"
 
 
-def _find_traces(root: Node, folder: Path) -> list[ErrorLine]:
-    """Make the paths of traces absolute, in place. Returns those that lead to no file."""
+def _find_traces(root: Node, folder: FilePath) -> list[ErrorLine]:
+    """Make the paths of traces absolute, in place. Returns errors for missing files."""
     vos = child(root, "vos")
     number = len(vos.value) if vos is not None and isinstance(vos.value, list) else 0
-    problems = []
+    errors = []
     for owner in [(), *(("vos", index) for index in range(number))]:
-        where = (*owner, "workload", "trace")
-        node = at(root, where)
-        if node is None or not isinstance(node.value, str):
+        where: Path = (*owner, "workload", "trace")
+        node = nearest(root, where)
+        if not isinstance(node.value, str):
             continue
         try:
-            node.value = str(_trace(Path(node.value), folder))
+            given = FilePath(node.value)
+            path = given if given.exists() else folder / given
+            refuse_no_file(path)
+            node.value = str(path.resolve())
         except (OSError, ValueError) as error:
             found = f"{node.found()}: {reason(error)}"
             key = parameter_in(node.text) or dotted(where)
             expected = "a log in the current folder or in the scenario's, or another path: "
             expected += f"--set {key}=FILE (the emulator brings none)"
-            problems.append(node.error(where, expected, found))
-    return problems
+            errors.append(node.error(where, expected, found))
+    return errors
 
 
-def _trace(given: Path, folder: Path) -> Path:
-    """Where a trace is. Raises OSError or ValueError where there is no file that can be read."""
-    path = given if given.exists() else folder / given
-    refuse_no_file(path)
-    return path.resolve()
+# Validation against the schema
+
+RENAMED_KEYS = {
+    "when_busy": "forwarding",
+    "enters": "entry_point",
+    "bind": "resource",
+    "annotate": "attributes",
+    "law": "distribution",
+    "processors": "cpus",
+    "total_processors": "total_cpus",
+    "min_processors": "min_cpus",
+    "max_processors": "max_cpus",
+}
+"""The new names of keys that have been renamed."""
+MAX_PLACES, MAX_KEYS = 3, 6
+MISPLACED_RATIO, MISSPELT_RATIO = 0.75, 0.6
+"""Ratios of `difflib` from which a key is misspelt; higher for one that is valid elsewhere."""
+MAX_SECTIONS = 6
+
+# A union has an error of each alternative; these only mean that the value is of another kind.
+_OTHER_KIND = (
+    *("bool_type", "int_type", "float_type", "string_type", "model_type", "dict_type"),
+    *("tuple_type", "literal_error"),
+)
+
+Error = dict[str, Any]
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def validate(root: Node, model: type[Model]) -> Model | list[ErrorLine]:
+    """The scenario or other `model` in the tree, or all its errors."""
+    try:
+        return model.model_validate(root.plain())
+    except ValidationError as invalid:
+        errors: list[Any] = invalid.errors(include_url=False, include_input=False)
+    by_path: dict[Path, list[Error]] = {}
+    with_inner: dict[Path, None] = {}
+    for error in errors:
+        path = _path_in(root, error)
+        by_path.setdefault(path, []).append(error)
+        with_inner.update(dict.fromkeys(path[:end] for end in range(len(path))))
+    found = []
+    for path, here in by_path.items():
+        specific = [error for error in here if error["type"] not in _OTHER_KIND]
+        # A list without valid entries is also reported as too short.
+        if path in with_inner and all(error["type"] == "too_short" for error in specific):
+            continue
+        found.append(_error_line(root, path, specific or here, model))
+    return found
+
+
+def _path_in(root: Node, error: Error) -> Path:
+    """The location of an error without the names of a union's alternatives."""
+    path: list[str | int] = []
+    node = root
+    location = error["loc"]
+    for position, step in enumerate(location):
+        inner = child(node, step)
+        if inner is not None:
+            path.append(step)
+            node = inner
+        elif error["type"] == "missing" and position == len(location) - 1:
+            path.append(step)
+    return (*path, *path_of(error)[len(location) :])
+
+
+def _error_line(root: Node, path: Path, errors: list[Error], model: type[BaseModel]) -> ErrorLine:
+    node = nearest(root, path)
+    if errors[0]["type"] == "extra_forbidden":
+        return node.error(path, _known_key(path, model), "an unknown key")
+    if is_missing(errors[0]):
+        return node.error(path, expected_by(errors[0]), "nothing")
+    found = None
+    if errors[0]["type"] == "value_error" and isinstance(node.value, dict):
+        found = f"the keys {', '.join(node.value)}" if node.value else None
+    expected = dict.fromkeys(expected_by(error) for error in errors)
+    return node.error(path, " or ".join(expected), found)
+
+
+def _known_key(path: Path, model: type[BaseModel]) -> str:
+    """The key that the last step of `path` likely means, else its right place, or all keys."""
+    sections: list[Any] = [model]
+    for step in path[:-1]:
+        if isinstance(step, str):
+            fields = [s.model_fields[step] for s in sections if step in s.model_fields]
+            sections = [inner for field in fields for inner in sections_in(field.annotation)]
+    known = list(dict.fromkeys(key for section in sections for key in section.model_fields))
+    if len(path) == 1 and model is Scenario:
+        known.append(SECTION)
+    key = str(path[-1])
+    if RENAMED_KEYS.get(key) in known:
+        return f"{RENAMED_KEYS[key]}, its new name"
+    elsewhere = list(dict.fromkeys(_places(key, model)))
+    is_misplaced = 0 < len(elsewhere) <= MAX_PLACES
+    ratio = MISPLACED_RATIO if is_misplaced else MISSPELT_RATIO
+    if likely := get_close_matches(key, known, 1, ratio):
+        return likely[0]
+    if is_misplaced:
+        here = f"; here, one of {', '.join(known)}" if 0 < len(known) <= MAX_KEYS else ""
+        return f"it {' or '.join(elsewhere)}{here}"
+    return f"one of {', '.join(known)}" if known else "no such setting"
+
+
+def _places(key: str, section: type[BaseModel], where: tuple[str, ...] = ()) -> Iterator[str]:
+    """Where such a key is valid, from `section` on."""
+    for name, field in section.model_fields.items():
+        if name == key:
+            yield f"in {'.'.join(where)}" if where else "at the top level"
+        if len(where) < MAX_SECTIONS:
+            is_list = "tuple" in str(field.annotation)
+            for inner in sections_in(field.annotation):
+                yield from _places(key, inner, (*where, name, "*") if is_list else (*where, name))
+
+
+# YAML
 
 
 def resolved_yaml(scenario: Scenario) -> str:
     """The scenario as YAML with its defaults filled in, which loads to an equal scenario.
 
-    Paths of traces are absolute, so that a run's copy runs again from any folder.
+    Paths of traces and of plugins' files are absolute, so that it runs from any folder.
     """
-    return section_yaml(scenario)
+    return section_yaml(scenario, scenario.plugins.absolute())
 
 
-def section_yaml(section: Any) -> str:
-    """A section, or a mapping of some, as YAML with defaults filled in."""
-    return str(
-        yaml.dump(
-            _written(section), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000
-        )
+def section_yaml(section: Any, renamed: Mapping[str, str] | None = None) -> str:
+    """A section, or a mapping of some, as YAML with defaults filled in and some texts `renamed`."""
+    plain = _plain(section, renamed or {})
+    text: str = yaml.dump(
+        plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000
     )
+    return text
 
 
-def _written(value: Any) -> Any:
-    """Sections as mappings, without the keys that are empty and are so by default."""
+def _plain(value: Any, renamed: Mapping[str, str]) -> Any:
+    """Sections as mappings, without keys that are None by default and have that value."""
     if isinstance(value, Section):
         fields = type(value).model_fields
         values = {name: getattr(value, name) for name in fields}
         return {
-            name: _written(inner)
+            name: _plain(inner, renamed)
             for name, inner in values.items()
             if inner is not None or fields[name].default is not None
         }
     if isinstance(value, dict):
-        return {name: _written(inner) for name, inner in value.items()}
+        return {_plain(name, renamed): _plain(inner, renamed) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_written(inner) for inner in value]
-    return value
+        return [_plain(inner, renamed) for inner in value]
+    return renamed.get(value, value) if isinstance(value, str) else value
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
-    """Writes what `read_tree` reads back: in quotes what else would be no text in YAML 1.2."""
+    """Writes what `read_tree` reads back: quotes text that would be another value in YAML 1.2."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        """Equal values are written out, each where it stands."""
+        """Equal values are written out each time."""
         del data
         return True
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=_style(text))
-
-
-def _style(text: str) -> str | None:
     try:
-        return None if resolve(text) == text and text.isprintable() else '"'
+        style = None if resolve(text) == text and text.isprintable() else '"'
     except ValueError:
-        return '"'
+        style = '"'
+    made: yaml.ScalarNode = dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+    return made
 
 
 _Dumper.add_representer(str, _represent_text)

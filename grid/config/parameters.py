@@ -8,8 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
-from grid.config.python_tree import tree_of_value
-from grid.config.yaml_tree import MAX_DEPTH, Node, child, read_tree
+from grid.config.yaml_tree import MAX_DEPTH, Node, child, read_tree, tree_of_value
 from grid.model.errors import ErrorLine, InputError, Path, dotted, expected_name, shorten
 
 SECTION = "parameters"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.config.grid_checks import made_problems
+from grid.config.checks import generated_problems
 from grid.config.schema import (
     ClusterSection,
     GeneratedMachinesSection,
@@ -187,7 +187,7 @@ def _refuse_wrong(cluster: Cluster, generator: str, parts: Plugins) -> None:
 
     if generator in MACHINE_GENERATORS.own:
         return
-    for path, found, expected in made_problems(cluster):
+    for path, found, expected in generated_problems(cluster):
         origin = parts.find(MACHINE_GENERATORS, generator).origin
         what = f"{dotted(path)}: found {found}, expected {expected}"
         raise origin.failed(f"generating gave {what}")

@@ -16,8 +16,7 @@ from grid.config.faults import (
     RandomCrashesSection,
     VoOutageSection,
 )
-from grid.config.grid_sections import NetworkSection, ProtocolSection
-from grid.config.schema import Scenario, VoSection
+from grid.config.schema import NetworkSection, ProtocolSection, Scenario, VoSection
 from grid.config.sections import PluginSection
 from grid.kernel.entity import random_stream
 from grid.model.platform import VirtualOrganization

@@ -1,8 +1,8 @@
-"""What all sections of a scenario share: names, numbers with their limits, parts with settings."""
+"""The base of all sections of a scenario, and the metadata of their fields."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -34,8 +34,8 @@ Joins = Annotated[
 Leaves = Annotated[
     PositiveSeconds | None,
     Field(
-        description="When the VO leaves the grid, after it has joined. Jobs that have a place stay "
-        "there; those on their way to it are turned away (`when_refused`). Default: never."
+        description="When the VO leaves the grid, after it has joined. Jobs that are assigned stay "
+        "there; those on their way to it are refused (`when_refused`). Default: never."
     ),
 ]
 Overrun = Annotated[
@@ -49,10 +49,9 @@ Overrun = Annotated[
 Estimates = Annotated[
     EstimateSource,
     Field(
-        description="What the local policy knows of run times: what users say, the truth, or "
-        "the average of the user's last two jobs that ended here, at most what the user says. With "
-        "`overrun: kill` a job is killed when it has run as long as its user said; never under "
-        "`exact`."
+        description="The run times that the local policy uses: the users' estimates, the actual "
+        "run times, or the average of the user's last two jobs that ended here, at most the "
+        "estimate. With `overrun: kill` a job is killed at its estimate; never under `exact`."
     ),
 ]
 EstimateFactor = Annotated[
@@ -62,6 +61,22 @@ EstimateFactor = Annotated[
         "that runs for more than half of its estimate fails.",
     ),
 ]
+
+
+class PluginOf(NamedTuple):
+    """Metadata of a field that names plugins of a kind."""
+
+    kind: str
+
+
+class TakesEffect(NamedTuple):
+    """Metadata of a field that is an error under a condition unless it has its default value.
+
+    The conditions are those of `grid.config.checks.NO_EFFECT`; `harmless` values pass, too.
+    """
+
+    unless: str
+    harmless: tuple[Any, ...] = ()
 
 
 class Microseconds:
@@ -87,10 +102,10 @@ class Section(BaseModel):
 
 
 class PluginSection(Section):
-    """Something that plugs in, with its settings (see `grid parts`)."""
+    """A plugin with its settings (see `grid parts`)."""
 
     name: PluginName = Field(
-        description="Its name, or where it stands: `path/to/file.py:Name` or `module:Name`."
+        description="Its name, or its place: `path/to/file.py:Name` or `module:Name`."
     )
     settings: dict[str, Any] = Field(
         default_factory=dict, description="Its settings by name, as `grid parts KIND NAME` shows."
@@ -100,7 +115,7 @@ class PluginSection(Section):
 def name_and_settings(
     section: PluginSection | str,
 ) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    """What a scenario says of something that plugs in, as the grid has it."""
+    """A plugin of a scenario as its name and its settings."""
     if isinstance(section, str):
         return section, ()
     return section.name, tuple(sorted(section.settings.items()))

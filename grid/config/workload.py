@@ -32,7 +32,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
     try:
         return _grid(scenario, *_drawn(scenario, file, traces), file), traces.left_out
     except InputError as error:
-        places = scenario.places
+        places = scenario.lines
         raise InputError(
             [places.of(one) if one.file == file else one for one in error.errors]
         ) from None

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from grid.config.sections import OwnSeed, Section
+from grid.config.sections import OwnSeed, PluginOf, Section, TakesEffect
 from grid.model.fields import (
     Architecture,
     Count,
@@ -112,7 +112,9 @@ class JobSection(Section):
     power: Annotated[float, Field(ge=0, le=1000, strict=True)] = Field(
         default=1.0, description="Factor of the watts that a busy CPU of its machine draws."
     )
-    requirements: tuple[RequirementSection, ...] = Field(
+    requirements: Annotated[
+        tuple[RequirementSection, ...], TakesEffect("jobs enter the cluster")
+    ] = Field(
         default=(), description="What the user asks of the resource, for the selection to weigh."
     )
 
@@ -217,7 +219,9 @@ class AnnotateSection(Section):
     """
 
     seed: OwnSeed = None
-    requirements: tuple[AnnotatedRequirementSection, ...] = Field(
+    requirements: Annotated[
+        tuple[AnnotatedRequirementSection, ...], TakesEffect("jobs enter the cluster")
+    ] = Field(
         default=(),
         description="Requirements with their utilities, in place of those that jobs "
         "have. Each is drawn by itself.",
@@ -292,7 +296,7 @@ class WorkloadSection(Section):
         description="A job for which the SWF log names a preceding job comes when that one has "
         "ended, in whichever VO, and the log's think time is over; others come at the log's time.",
     )
-    generator: PluginName | None = Field(
+    generator: Annotated[PluginName | None, PluginOf("job_generators")] = Field(
         default=None, description="Name of the generator that makes the jobs."
     )
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
@@ -310,23 +314,26 @@ class WorkloadSection(Section):
 
     @model_validator(mode="after")
     def _one_source(self) -> WorkloadSection:
-        if sum(source is not None for source in (self.trace, self.generator, self.jobs)) != 1:
+        sources = {"trace": self.trace, "generator": self.generator, "jobs": self.jobs}
+        given = [name for name, source in sources.items() if source is not None]
+        if len(given) != 1:
             raise ValueError("exactly one of `trace`, `generator` and `jobs`")
-        for name in ("settings", "seed"):
-            if getattr(self, name) not in ({}, None) and self.generator is None:
-                raise ValueError(f"`{name}` only with `generator`")
-        for name in ("route", "filter", "shift_s", "interarrival_factor", "waits_for_predecessors"):
-            given = getattr(self, name)
-            if given is not None and given is not False and self.trace is None:
-                raise ValueError(f"`{name}` only with `trace`")
+        fields = type(self).model_fields
+        for source, keys in _KEYS_OF_SOURCES.items():
+            for key in keys if source not in given else ():
+                if getattr(self, key) != fields[key].get_default(call_default_factory=True):
+                    raise ValueError(f"`{key}` only with `{source}`")
         if self.filter is not None and self.filter.sites is not None and self.route is None:
             raise ValueError("a `route` for the `sites` of the `filter`")
-        if self.repeat > 1 and self.trace is None:
-            raise ValueError("`repeat` only with `trace`")
-        if (self.cpus != "requested" or self.memory is not None) and self.trace is None:
-            raise ValueError("`cpus` and `memory` only with `trace`")
-        if not self.cut_at_estimate and self.trace is None:
-            raise ValueError("`cut_at_estimate` only with `trace`")
         if self.waits_for_predecessors and self.entry_point == "cluster":
             raise ValueError("`waits_for_predecessors` only with `entry_point: scheduler`")
         return self
+
+
+_KEYS_OF_SOURCES = {
+    "generator": ("settings", "seed"),
+    "trace": (
+        "route", "filter", "shift_s", "interarrival_factor", "waits_for_predecessors", "repeat",
+        "cpus", "memory", "cut_at_estimate",
+    ),
+}  # fmt: skip

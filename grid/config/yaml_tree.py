@@ -1,17 +1,20 @@
-"""YAML text as a tree that knows the line of every value, and refuses what is no plain data.
+"""YAML text, or Python values, as a tree of nodes that have file and line.
 
 Scalars follow YAML 1.2's core schema, not the 1.1 that the library resolves: `1e3` is a number,
-`1:30`, `no` and `1_000` are text. `010` is refused, because 1.1 reads 8 there and 1.2 reads 10.
+`1:30`, `no` and `1_000` are text. `010` is refused, since 1.1 reads 8 there and 1.2 reads 10.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
+import numpy as np
 import yaml  # type: ignore[import-untyped]
 
 from grid.model.errors import ErrorLine, InputError, Path, dotted, shorten
@@ -19,8 +22,13 @@ from grid.model.errors import ErrorLine, InputError, Path, dotted, shorten
 MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_NUMBER_LENGTH = 40
+MAX_TEXT = 4 * 1024 * 1024
+MAX_BITS = 14_000
+"""Of an integer that Python converts to text."""
 WRITTEN_OUT, LARGEST = 10**15, int(sys.float_info.max)
-"""Up to the first, whole numbers stand in messages with all their digits; the largest of floats."""
+"""Integers up to the first are shown with all their digits; the second is the largest float."""
+MERGE = "<<"
+PLAIN = "text, a number, true or false, None, a list or a mapping"
 
 Scalar = str | int | float | bool | None
 
@@ -28,7 +36,7 @@ _INTEGER = re.compile(r"[-+]?[0-9]+|0x[0-9a-fA-F]+|0o[0-7]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9]")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-# One directive costs the library a look at all before it; nobody needs one in a scenario.
+# The library scans all directives quadratically.
 _TAG_DIRECTIVE = re.compile("(?:^|[\r\n\x85\u2028\u2029])\ufeff*%TAG")
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -39,10 +47,10 @@ _WORDS: dict[str, bool | None] = {
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A value and where it stands: for the value of a key, the line of the key.
+    """A value with its source and line; the value of a key has the line of the key.
 
-    `source` is a file, or the option that gave the value and has no lines. `text` is what was
-    written for a scalar.
+    `source` is a file, or the option that gave the value and has no lines. `text` is the text of a
+    scalar.
     """
 
     value: Scalar | list[Node] | dict[str, Node]
@@ -59,30 +67,23 @@ class Node:
         return self.value
 
     def found(self) -> str:
-        """The value as a message shows it."""
+        """The value as errors show it."""
         if isinstance(self.value, dict):
             return "a mapping" if self.value else "an empty mapping"
         if isinstance(self.value, list):
             return "a list" if self.value else "an empty list"
-        if self.value is None:
-            return "nothing"
-        if isinstance(self.value, bool):
-            return "true" if self.value else "false"
+        if self.value is None or isinstance(self.value, bool):
+            return {None: "nothing", True: "true", False: "false"}[self.value]
         if isinstance(self.value, int) and abs(self.value) > WRITTEN_OUT:
-            # What was written as 1e300 is a whole number.
+            # 1e300 is an integer.
             as_float = float(min(max(self.value, -LARGEST), LARGEST))
             return shorten(as_float if as_float == self.value else self.value)
         return shorten(self.value)
 
     def error(self, path: Path, expected: str, found: str | None = None) -> ErrorLine:
-        """The mistake that this value stands at `path`, where something else was expected."""
-        return ErrorLine(
-            self.source,
-            self.line,
-            dotted(path),
-            self.found() if found is None else found,
-            expected,
-        )
+        """The error that this value is at `path` where another was expected."""
+        shown = self.found() if found is None else found
+        return ErrorLine(self.source, self.line, dotted(path), shown, expected)
 
 
 def at(root: Node, path: Path) -> Node | None:
@@ -114,7 +115,7 @@ def child(node: Node, step: str | int) -> Node | None:
 
 
 def resolve(text: str) -> Scalar:
-    """The value of a plain scalar. Raises ValueError, saying what was expected instead."""
+    """The value of a plain scalar. Raises ValueError with what was expected instead."""
     if text in _WORDS:
         return _WORDS[text]
     if _NOT_FINITE.fullmatch(text):
@@ -129,23 +130,16 @@ def resolve(text: str) -> Scalar:
     if is_integer:
         return int(text, 0)
     number = float(text)
-    if number in (float("inf"), float("-inf")):
+    if math.isinf(number):
         raise ValueError("a smaller number")
-    # `1e3` counts machines as well as 1000 does.
+    # `1e3` is valid wherever an integer is.
     return int(number) if "." not in text and number.is_integer() else number
 
 
-def _shown(text: str) -> str:
-    """A scalar that is no value, as a message shows it; what is not finite as Python writes it."""
-    if _NOT_FINITE.fullmatch(text):
-        return repr(float(text.replace(".", "")))
-    return shorten(text)
-
-
 def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list[ErrorLine]]:
-    """The only document in `text`, and what is wrong with it but does not stop the reading.
+    """The only document in `text`, and the errors that do not stop the reading.
 
-    Raises InputError where reading cannot go on: broken YAML, too deep, too large. Without
+    Raises InputError for broken YAML and for documents that are too deep or too large. Without
     `lines`, nodes have none, for text that is no file.
     """
     reader = _Reader(text, source, lines)
@@ -159,8 +153,8 @@ def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list
 class _Reader:
     """Builds nodes from the library's events.
 
-    Events come from an iterator without recursion, while the library's own loaders recurse, and
-    the one in C crashes where brackets nest 30,000 deep.
+    Events come from an iterator without recursion. The library's own loaders recurse, and the one
+    in C crashes on brackets that nest 30,000 deep.
     """
 
     text: str
@@ -210,7 +204,10 @@ class _Reader:
             try:
                 node.value = resolve(event.value)
             except ValueError as error:
-                self._note(event, path, _shown(event.value), str(error))
+                text = event.value
+                not_finite = _NOT_FINITE.fullmatch(text)
+                found = repr(float(text.replace(".", ""))) if not_finite else shorten(text)
+                self._note(event, path, found, str(error))
         return node
 
     def _sequence(self, event: Any, path: Path) -> Node:
@@ -222,6 +219,7 @@ class _Reader:
 
     def _mapping(self, event: Any, path: Path) -> Node:
         entries: dict[str, Node] = {}
+        merged: list[Node] = []
         node = Node(entries, self.source, self._line(event))
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
@@ -230,6 +228,9 @@ class _Reader:
             inner = (*path, key)
             self._count(event, inner, len(inner))
             entry = self._node(next(self.events), inner)
+            if key == MERGE and event.implicit[0]:
+                merged += self._merged(event, inner, entry)
+                continue
             entry.line = self._line(event)
             if key in entries:
                 first = entries[key].line
@@ -237,13 +238,25 @@ class _Reader:
                 self._note(event, inner, "the key again", f"each key once{where}")
             else:
                 entries[key] = entry
+        for other in merged:
+            assert isinstance(other.value, dict)
+            for key, entry in other.value.items():
+                entries.setdefault(key, entry)
         return node
+
+    def _merged(self, event: Any, path: Path, entry: Node) -> list[Node]:
+        """The mappings of a merge key, of which the first ones take precedence."""
+        mappings = entry.value if isinstance(entry.value, list) else [entry]
+        if all(isinstance(one.value, dict) for one in mappings):
+            return mappings
+        self._note(event, path, entry.found(), "a mapping, or a list of mappings, to merge")
+        return []
 
     def _alias(self, event: Any, path: Path) -> Node:
         target = self.anchors.get(event.anchor)
         if target is None:
-            found = f"the alias *{event.anchor}"
-            self._stop(event, path, shorten(found), "an alias of an anchor above it")
+            found = shorten(f"the alias *{event.anchor}")
+            self._stop(event, path, found, "an alias of an anchor above it")
         return self._copied(target, event, path, len(path))
 
     def _copied(self, node: Node, event: Any, path: Path, depth: int) -> Node:
@@ -258,7 +271,6 @@ class _Reader:
         return Node(value, node.source, node.line, node.text)
 
     def _count(self, event: Any, path: Path, depth: int) -> None:
-        """Count one more node, which `event` brought."""
         self.nodes += 1
         if self.nodes > MAX_NODES:
             self._stop(event, path, "too many values", f"at most {MAX_NODES}, aliases expanded")
@@ -269,77 +281,178 @@ class _Reader:
         return int(event.start_mark.line) + 1 if self.lines else None
 
     def _note(self, event: Any, path: Path, found: str, expected: str) -> None:
-        problem = ErrorLine(self.source, self._line(event), dotted(path), found, expected)
-        self.errors.append(problem)
+        line = self._line(event)
+        self.errors.append(ErrorLine(self.source, line, dotted(path), found, expected))
 
     def _stop(self, event: Any, path: Path, found: str, expected: str) -> NoReturn:
         self._note(event, path, found, expected)
         raise InputError(self.errors)
 
     def broken(self, error: yaml.YAMLError) -> ErrorLine:
-        """What the library says of text that is no YAML."""
+        """The error for text that is no YAML."""
         if not isinstance(error, yaml.MarkedYAMLError):
-            return self._not_text(error)
+            position, line = getattr(error, "position", None), None
+            if isinstance(position, int) and self.lines:
+                line = self.text.encode()[:position].count(b"\n") + 1
+            return ErrorLine(self.source, line, "", "a control character", "text")
         problem, context = str(error.problem), str(error.context)
         mark = error.problem_mark or error.context_mark
         found, expected = f"broken YAML ({problem})", "YAML"
-        # What was opened and never closed is to be mended where it opens, not where the file ends.
+        # An unclosed quote or bracket is reported where it opens, not at the end of the file.
         if "quoted scalar" in context and "end of stream" in problem:
             mark = error.context_mark
             found, expected = "a quote that is never closed", "its end"
         elif "flow" in context and problem.startswith("did not find expected"):
             mark = error.context_mark
-            found, expected = f"a broken list or mapping in brackets ({problem})", "YAML"
+            found = f"a broken list or mapping in brackets ({problem})"
             if mark is not None and re.search(r"[^\"']\$\{", self._text_of(mark.line)):
-                expected = 'YAML: in brackets, a parameter stands in quotes, as "${ttl}"'
-        elif mark is not None and self._has_tab(mark.line):
+                expected = 'YAML: in brackets, a parameter has quotes, as "${ttl}"'
+        elif mark is not None and re.match(r" *\t", self._text_of(mark.line)):
             found, expected = "a tab at the start of a line", "spaces"
         line = mark.line + 1 if mark is not None and self.lines else None
         return ErrorLine(self.source, line, "", found, expected)
 
-    def _has_tab(self, index: int) -> bool:
-        """Is there a tab before the first character of this line?"""
-        text = self._text_of(index)
-        return "\t" in text[: len(text) - len(text.lstrip())]
-
     def _text_of(self, index: int) -> str:
-        """The line; empty where a mark is behind the last one."""
+        """The line; empty if a mark is behind the last one."""
         return "".join(self.text.split("\n")[index : index + 1])
 
-    def _not_text(self, error: yaml.YAMLError) -> ErrorLine:
-        character = getattr(error, "character", None)
-        position = getattr(error, "position", None)
-        line = None
-        if isinstance(position, int) and self.lines:
-            line = self.text.encode()[:position].count(b"\n") + 1
-        found = "a control character"
-        if isinstance(character, int):
-            found += f" (number {character})"
-        return ErrorLine(self.source, line, "", found, "text")
+
+# Python values
+
+
+def tree_of_value(value: Any, source: str) -> tuple[Node, list[ErrorLine]]:
+    """The tree of a Python value, and the errors that do not stop the reading.
+
+    Valid are mappings with text for keys, lists, tuples, arrays, text, numbers, bools, None and
+    paths. Raises InputError for values that are nested too deep, in themselves, or too many.
+    `source` is what errors are reported against; there are no lines.
+    """
+    builder = _Builder(source)
+    return builder.node(value, ()), builder.errors
+
+
+class _Builder:
+    def __init__(self, source: str) -> None:
+        self.errors: list[ErrorLine] = []
+        self._source = source
+        self._nodes = 0
+        self._open: list[int] = []
+        """Identities of the lists and mappings around the current value."""
+
+    def node(self, value: Any, path: Path) -> Node:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            self._stop(path, "too many values", f"at most {MAX_NODES}")
+        if len(path) > MAX_DEPTH:
+            self._stop(path, "values nested too deep", f"at most {MAX_DEPTH} levels")
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        if not isinstance(value, Mapping | list | tuple):
+            return self._scalar(value, path)
+        if id(value) in self._open:
+            self._stop(path, "a list or mapping that contains itself", PLAIN)
+        self._open.append(id(value))
+        inner: Any
+        if isinstance(value, Mapping):
+            inner = self._mapping(value, path)
+        else:
+            inner = [self.node(item, (*path, index)) for index, item in enumerate(value)]
+        self._open.pop()
+        return Node(inner, self._source, None)
+
+    def _mapping(self, value: Mapping[Any, Any], path: Path) -> dict[str, Node]:
+        entries: dict[str, Node] = {}
+        for key, inner in value.items():
+            is_short = isinstance(key, int) and abs(key) < 2**63 and not isinstance(key, bool)
+            if not isinstance(key, str) and not is_short:
+                self._note(path, f"the key {_shown(key)}", "text for a key")
+                continue
+            # The key 5 is text in a file.
+            text = str.__str__(key) if isinstance(key, str) else int.__repr__(key)
+            if text in entries:
+                self._note((*path, text), "the key again", "each key once")
+            entries[text] = self.node(inner, (*path, text))
+        return entries
+
+    def _scalar(self, value: Any, path: Path) -> Node:
+        try:
+            plain = _plain(value)
+        except ValueError as error:
+            plain, expected = error.args
+            self._note(path, plain, expected)
+        text = "" if plain is None else str(plain)
+        return Node(plain, self._source, None, text.lower() if isinstance(plain, bool) else text)
+
+    def _note(self, path: Path, found: str, expected: str) -> None:
+        self.errors.append(ErrorLine(self._source, None, dotted(path), found, expected))
+
+    def _stop(self, path: Path, found: str, expected: str) -> NoReturn:
+        self._note(path, found, expected)
+        raise InputError(self.errors)
+
+
+def _plain(value: Any) -> Scalar:
+    """`value` as a plain type of Python. Raises ValueError(found, expected)."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        text = str.__str__(value)
+        if len(text) > MAX_TEXT:
+            raise ValueError(f"a text of {len(text)} characters", f"at most {MAX_TEXT}")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError(shorten(text), "text that UTF-8 can encode") from None
+        return text
+    if isinstance(value, int):
+        number = int(value)
+        is_short = number.bit_length() < MAX_BITS
+        if is_short and len(str(number)) <= MAX_NUMBER_LENGTH:
+            return number
+        found = shorten(str(number)) if is_short else f"a number of {number.bit_length()} bits"
+        raise ValueError(found, f"a number of at most {MAX_NUMBER_LENGTH} characters")
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(repr(float(value)), "a finite number")
+        return float(value)
+    raise ValueError(_shown(value), PLAIN)
+
+
+def _shown(value: object) -> str:
+    """A value that is not plain as errors show it: its own `repr` may fail."""
+    if value is None or isinstance(value, bool | float):
+        return shorten(value)
+    if isinstance(value, int) and value.bit_length() < MAX_BITS:
+        return shorten(value)
+    return f"an object of type {type(value).__name__}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScenarioLines:
-    """The tree of the scenario, in the process that read it. Elsewhere nothing is known."""
+    """The tree of a scenario, in the process that read it; None in others."""
 
     root: Node | None = None
 
     def __eq__(self, other: object) -> bool:
-        """Scenarios are equal wherever they stand."""
+        """Equality of scenarios does not depend on their lines."""
         return isinstance(other, ScenarioLines)
 
     def __hash__(self) -> int:
         return 0
 
     def __reduce__(self) -> Any:
-        """A tree is large, and a sweep sends each of its scenarios to another process."""
+        """Without the tree, which is large; a sweep sends each of its scenarios."""
         return ScenarioLines, ()
 
-    def of(self, problem: ErrorLine) -> ErrorLine:
-        """The mistake with the file and line, or the option, that its field is from."""
+    def of(self, error: ErrorLine) -> ErrorLine:
+        """The error with the file and line, or the option, of its field."""
         if self.root is None:
-            return problem
-        steps = problem.field.split(".")
+            return error
+        steps = error.field.split(".")
         path = tuple(int(step) if step.isdecimal() else step for step in steps)
         node = nearest(self.root, path)
-        return problem if node is self.root else replace(problem, file=node.source, line=node.line)
+        return error if node is self.root else replace(error, file=node.source, line=node.line)

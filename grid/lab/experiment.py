@@ -15,16 +15,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from grid.config.load import load_scenario, source_of
+from grid.config.load import load_scenario, source_of, validate
 from grid.config.parameters import Overrides, each_of, written_override
-from grid.config.python_tree import tree_of_value
 from grid.config.schema import Scenario
 from grid.config.sections import Section, name_and_settings
 from grid.config.shipped import find
 from grid.config.text_file import read_text
 from grid.config.traces import hash_of_log
-from grid.config.validate import validate
-from grid.config.yaml_tree import Node, at, child, read_tree, resolve
+from grid.config.yaml_tree import Node, at, child, read_tree, resolve, tree_of_value
 from grid.model.errors import ErrorLine, InputError, input_error, shorten
 from grid.model.errors import Path as Steps
 from grid.model.fields import Name, Seed

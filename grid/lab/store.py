@@ -15,9 +15,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from grid.config.load import MAX_BYTES as MAX_SCENARIO_BYTES
-from grid.config.load import section_yaml
+from grid.config.load import section_yaml, validate
 from grid.config.text_file import read_mapping, read_text
-from grid.config.validate import validate
 from grid.config.yaml_tree import read_tree
 from grid.lab.experiment import MAX_BYTES as MAX_EXPERIMENT_BYTES
 from grid.lab.experiment import Case, ExperimentSection, scenario_of

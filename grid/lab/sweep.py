@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grid.config.plugin_checks import unnamed_objects
+from grid.config.plugins import unnamed_objects
 from grid.config.schema import Scenario
 from grid.lab.experiment import (
     FROM_PYTHON,
@@ -223,7 +223,7 @@ def _describe(
     refused: list[tuple[Point, InputError]],
 ) -> None:
     """Write sweep.json and the sources of the sweep."""
-    from grid.config.plugin_kinds import metric_bounds, metric_meanings
+    from grid.config.plugins import metric_bounds, metric_meanings
     from grid.config.traces import hashes_of_logs
     from grid.runtime.manifest import versions
 

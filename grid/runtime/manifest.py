@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from grid import __version__
-from grid.config.plugin_kinds import metric_meanings
+from grid.config.plugins import metric_meanings
 from grid.config.schema import OverheadsSection, Scenario
 from grid.config.traces import hashes_of_logs
 from grid.model.errors import dotted

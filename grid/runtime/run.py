@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from grid.config.build import Grid
-from grid.config.plugin_kinds import metrics_of
+from grid.config.plugins import metrics_of
 from grid.config.schema import Scenario
 from grid.config.warm_up import warm_up
 from grid.config.workload import realize

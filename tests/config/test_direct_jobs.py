@@ -9,9 +9,8 @@ import yaml
 
 import grid
 from grid.config.faults import FaultsSection
-from grid.config.grid_sections import NetworkSection, ProtocolSection
 from grid.config.load import load_scenario, resolved_yaml
-from grid.config.schema import VoSection
+from grid.config.schema import NetworkSection, ProtocolSection, VoSection
 from grid.lab.experiment import expand, load_experiment
 from grid.model.errors import InputError
 from grid.runtime.run import Run

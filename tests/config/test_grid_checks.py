@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
+from grid.config.checks import MAX_VOS
 from grid.config.faults import FaultsSection
-from grid.config.grid_checks import MAX_VOS
-from grid.config.grid_sections import GridSettings
+from grid.config.schema import GridSettings
 from grid.model.errors import InputError
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, LIMITS, JobTable

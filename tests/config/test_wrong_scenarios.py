@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grid.config.load import MAX_MISTAKES, load_scenario
+from grid.config.load import MAX_ERRORS, load_scenario
 from grid.model.errors import InputError
 from tests.config.wrong_direct_jobs import ALL_WRONG, DIRECT, NEIGHBOUR
 from tests.config.wrong_scenarios import RIGHT, Wrong, edited
@@ -70,7 +70,7 @@ def test_all_mistakes_at_once_in_order_of_lines(tmp_path: Path) -> None:
 def test_no_more_mistakes_than_anybody_reads(tmp_path: Path) -> None:
     jobs = "".join(f"        - {{run_s: {index}.5.5}}\n" for index in range(50))
     path = written(tmp_path, edited("        - number: 1", f"{jobs}        - number: 1"))
-    assert len(problems(path)) == MAX_MISTAKES
+    assert len(problems(path)) == MAX_ERRORS
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pytest
 from grid.cluster.engines import FEATURES
 from grid.config.build import Grid
 from grid.config.faults import FaultsSection, MachineOutageSection
-from grid.config.grid_sections import GridSettings
+from grid.config.schema import GridSettings
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import InputError
 from grid.model.job import Job

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
-from grid.config.grid_sections import GridSettings
+from grid.config.schema import GridSettings
 from grid.model.errors import ErrorLine, InputError
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization

@@ -190,6 +190,14 @@ class Plugins:
         checked = with_checks(plugin.origin, made, kind.calls(made))
         return checked if kind.adapt is None else kind.adapt(checked)
 
+    def absolute(self) -> dict[str, str]:
+        """The references to files with absolute paths, by reference."""
+        return {
+            name: f"{source.path}:{name.rpartition(':')[2]}"
+            for name, source in self.sources.items()
+            if not source.installed
+        }
+
     def shown(self, name: str) -> str:
         """A reference as messages and tables show it."""
         source = self.sources.get(name)

@@ -1,0 +1,263 @@
+"""The plugins that a scenario names: their kinds, the fields that name them, and their checks.
+
+A check imports the files that a scenario names and makes each plugin once, since there is no other
+way to know whether it can be made. That runs code of the user, also on `grid check`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path as FilePath
+from typing import Any, NamedTuple, get_args
+
+from pydantic.fields import FieldInfo
+
+from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
+from grid.config.schema import Scenario
+from grid.config.sections import PluginOf, PluginSection, Section, name_and_settings
+from grid.model.errors import ErrorLine, InvalidPlugin, Path, Problem, expected_name, shorten
+from grid.model.plugins.registry import Kind, Plugins, modules_plugged_in
+from grid.model.plugins.source import Source, is_reference, resolve_reference
+from grid.policies.convergent.weights import HEURISTICS
+from grid.policies.registry import POLICIES
+from grid.protocol.registry import (
+    ADMISSION,
+    CLUSTER_CHOICES,
+    DISCOUNTS,
+    FORWARDING,
+    INFORMATION,
+    SELECTIONS,
+)
+from grid.results.definitions import FILES, METRICS
+from grid.results.metric_plugins import (
+    CLUSTER_METRICS,
+    JOB_METRICS,
+    VO_METRICS,
+    declared_bounds,
+)
+from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        POLICIES, SELECTIONS, FORWARDING, ADMISSION, INFORMATION, DISCOUNTS, CLUSTER_CHOICES,
+        PROCESSOR_CHOICES, JOB_GENERATORS, MACHINE_GENERATORS, JOB_METRICS, VO_METRICS,
+        CLUSTER_METRICS, HEURISTICS,
+    )
+}  # fmt: skip
+
+TAKEN: Mapping[str, Iterable[str]] = {
+    JOB_METRICS.name: FILES["jobs"].columns,
+    VO_METRICS.name: METRICS,
+    CLUSTER_METRICS.name: FILES["series"].columns,
+}
+"""By kind, names of built-in columns and metrics, which plugins cannot have."""
+
+
+class PluginUse(NamedTuple):
+    """A plugin that a scenario names, with the paths of its name and of its settings."""
+
+    kind: Kind
+    name: str
+    settings: Mapping[str, Any]
+    name_path: Path
+    settings_path: Path
+
+
+def plugin_uses(section: Section, path: Path = ()) -> Iterator[PluginUse]:
+    """All plugins that a section and its inner sections name, by fields with `PluginOf`."""
+    for key, field in type(section).model_fields.items():
+        value = getattr(section, key)
+        kind = plugin_kind(field)
+        if value is None or (kind is None and not _may_name_plugins(type(section), key)):
+            continue
+        entries = list(enumerate(value)) if isinstance(value, tuple) else [(None, value)]
+        for place, one in entries:
+            where: Path = (*path, key) if place is None else (*path, key, place)
+            if kind is not None and isinstance(one, PluginSection):
+                yield PluginUse(
+                    kind, one.name, one.settings, (*where, "name"), (*where, "settings")
+                )
+            elif kind is not None:
+                settings = getattr(section, "settings", {})
+                yield PluginUse(kind, one, settings, where, (*path, "settings"))
+            elif isinstance(one, Section):
+                yield from plugin_uses(one, where)
+
+
+def plugin_kind(field: FieldInfo) -> Kind | None:
+    """The kind of plugins that a field of a section names."""
+    return next((KINDS[one.kind] for one in field.metadata if isinstance(one, PluginOf)), None)
+
+
+@cache
+def _may_name_plugins(section: type[Section], key: str) -> bool:
+    return any(
+        plugin_kind(field) is not None or _may_name_plugins(inner, name)
+        for inner in sections_in(section.model_fields[key].annotation)
+        for name, field in inner.model_fields.items()
+    )
+
+
+def sections_in(annotation: Any) -> list[type[Section]]:
+    """The sections that a type may be, or that a tuple of it may have."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return [annotation]
+    return [section for inner in get_args(annotation) for section in sections_in(inner)]
+
+
+def _heuristics(use: PluginUse) -> Iterator[PluginUse]:
+    """The heuristics that the weights of a policy name."""
+    weights = use.settings.get("weights")
+    for name in weights if use.kind is POLICIES and isinstance(weights, Mapping) else ():
+        path = (*use.settings_path, "weights", name)
+        yield PluginUse(HEURISTICS, str(name), {}, path, path)
+
+
+def find_plugins(
+    scenario: Scenario, folders: Sequence[FilePath], given: Plugins
+) -> tuple[Plugins, list[Problem]]:
+    """The sources of all files that the scenario names, which are looked up in the `folders`.
+
+    Sources of `given` are not read again. Returns problems for files that are not found.
+    """
+    sources: dict[str, Source] = dict(given.sources)
+    packages: dict[str, str] = dict(given.packages)
+    problems: list[Problem] = []
+    for named in plugin_uses(scenario):
+        for use in (named, *_heuristics(named)):
+            if use.name not in sources and is_reference(use.name):
+                try:
+                    sources[use.name] = resolve_reference(use.name, folders)[1]
+                except (OSError, ValueError) as error:
+                    problems.append((use.name_path, "", f"{use.kind.one}: {error}"))
+            packages |= modules_plugged_in(use.kind, use.name)
+    return Plugins(sources, given.objects, packages), problems
+
+
+def plugin_problems(uses: Iterable[PluginUse], plugins: Plugins) -> Iterator[Problem]:
+    """Plugins that cannot be made with their settings; each is tried once."""
+    tried: dict[str, InvalidPlugin | None] = {}
+    names: dict[str, dict[str, str]] = {
+        kind: dict.fromkeys(names, "every run") for kind, names in TAKEN.items()
+    }
+    for use in uses:
+        if use.kind.name in names:
+            name = use.name.rpartition(":")[2]
+            owner = names[use.kind.name].setdefault(name, f"{use.name_path}")
+            if owner != f"{use.name_path}":
+                whose = owner if owner == "every run" else "this scenario"
+                expected = f"another name for {use.kind.one}, for {whose} has a {name}"
+                yield use.name_path, repr(use.name), expected
+        tag = f"{use.kind.name} {use.name} {use.settings!r}"
+        if tag not in tried:
+            tried[tag] = _invalid(use, plugins)
+        error = tried[tag]
+        if error is not None and error.path:
+            yield (*use.settings_path, *error.path), error.found, error.expected
+        elif error is not None:
+            found = error.found if repr(use.name) in error.found else f"{use.name!r}, {error.found}"
+            yield use.name_path, found, error.expected
+
+
+def _invalid(use: PluginUse, plugins: Plugins) -> InvalidPlugin | None:
+    try:
+        plugins.make(use.kind, use.name, use.settings)
+    except InvalidPlugin as error:
+        return error
+    except (TypeError, ValueError) as error:
+        return InvalidPlugin(shorten(use.settings), f"pairs of names and values ({error})")
+    return None
+
+
+def object_errors(objects: Mapping[str, Mapping[str, Any]], source: str) -> list[ErrorLine]:
+    """Errors in the objects that a run was given, by kind and name."""
+    errors = []
+    plugins = Plugins({}, objects)
+    for kind_name, of in objects.items():
+        if kind_name not in KINDS:
+            expected = expected_name(kind_name, KINDS, "a kind of plugins")
+            if not isinstance(of, Mapping):
+                expected = "an argument of this function or a kind of plugins, such as policies; "
+                expected += "settings of a scenario go into `set`"
+            errors.append(ErrorLine(source, None, kind_name, repr(kind_name), expected))
+        elif not isinstance(of, Mapping) or not all(isinstance(name, str) for name in of):
+            found = f"{type(of).__name__} {shorten(of)}"
+            expected = f"a mapping of names to {KINDS[kind_name].title} objects"
+            errors.append(ErrorLine(source, None, kind_name, found, expected))
+        else:
+            for name in of:
+                try:
+                    plugins.find(KINDS[kind_name], name)
+                except InvalidPlugin as error:
+                    where = f"{kind_name}.{name}"
+                    errors.append(ErrorLine(source, None, where, error.found, error.expected))
+    return errors
+
+
+def unnamed_objects(
+    objects: Mapping[str, Mapping[str, Any]], scenarios: Iterable[Scenario], source: str
+) -> list[ErrorLine]:
+    """An error for each kind of objects of which no scenario names any: they have no effect."""
+    if not objects:
+        return []
+    uses = [use for one in scenarios for use in plugin_uses(one)]
+    named = {inner.name for use in uses for inner in (use, *_heuristics(use))}
+    found = "{}, of which the scenario names none"
+    expected = "a name that the scenario has, or no objects of this kind"
+    return [
+        ErrorLine(source, None, kind, found.format(", ".join(map(repr, of))), expected)
+        for kind, of in objects.items()
+        if of and named.isdisjoint(of)
+    ]
+
+
+# Metrics
+
+
+def metrics_of(scenario: Scenario) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """The metrics of jobs, VOs and clusters that a scenario names, by their names in results."""
+    job, vo, cluster = (
+        {
+            called: scenario.plugins.make(kind, name, settings)
+            for called, name, settings in _metrics(sections)
+        }
+        for kind, sections in _metric_sections(scenario)
+    )
+    return job, vo, cluster
+
+
+def metric_meanings(scenario: Scenario) -> dict[str, str]:
+    """The first paragraph of the docstrings of the same metrics, if they have one."""
+    found = {
+        called: scenario.plugins.find(kind, name).meaning
+        for kind, sections in _metric_sections(scenario)
+        for called, name, _ in _metrics(sections)
+    }
+    return {called: meaning for called, meaning in sorted(found.items()) if meaning}
+
+
+def metric_bounds(scenario: Scenario) -> dict[str, tuple[float | None, float | None]]:
+    """The least and the largest value of metrics of VOs that declare them."""
+    found = {
+        called: declared_bounds(scenario.plugins.find(VO_METRICS, name).target)
+        for called, name, _ in _metrics(scenario.metrics.vo)
+    }
+    return {called: bounds for called, bounds in found.items() if bounds != (None, None)}
+
+
+def _metric_sections(scenario: Scenario) -> Iterator[tuple[Kind, Any]]:
+    metrics = scenario.metrics
+    yield from zip(
+        (JOB_METRICS, VO_METRICS, CLUSTER_METRICS),
+        (metrics.job, metrics.vo, metrics.cluster),
+        strict=True,
+    )
+
+
+def _metrics(sections: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """The name of each in results, the name of its plugin, and its settings."""
+    for section in sections:
+        name, settings = name_and_settings(section)
+        yield name.rpartition(":")[2], name, dict(settings)
