@@ -23,6 +23,7 @@ from grid.config.schema import (
     MachineSection,
     Scenario,
     VoSection,
+    VosFromTraceSection,
 )
 from grid.config.sections import Section, TakesEffect, name_and_settings
 from grid.config.workload_sections import RequirementSection, WorkloadSection
@@ -83,6 +84,8 @@ def scenario_problems(scenario: Scenario) -> list[Problem]:
     problems += _vo_problems(vos, names)
     if scenario.vos is not None:
         problems += link_problems(scenario.network.links, names)
+    if scenario.vos_from_trace is not None:
+        problems += _estimate_problems(scenario.vos_from_trace, ("vos_from_trace",))
     overlay = name_and_settings(scenario.protocol.information)
     problems += edge_problems(*overlay, len(names))
     problems += _workload_problems(scenario)
@@ -143,9 +146,15 @@ def _vo_problems(vos: Sequence[VoSection], names: Sequence[str]) -> Iterator[Pro
         yield from _repeated(of_vo, (*path, "clusters"), "cluster of this VO")
         for c, cluster in enumerate(vo.clusters):
             yield from _license_problems(cluster, (*path, "clusters", c))
-            if cluster.estimates == "exact" and cluster.estimate_factor != 1:
-                where = (*path, "clusters", c, "estimate_factor")
-                yield where, str(cluster.estimate_factor), "1, with `estimates: exact`"
+            yield from _estimate_problems(cluster, (*path, "clusters", c))
+
+
+def _estimate_problems(
+    section: ClusterSection | VosFromTraceSection, path: Path
+) -> Iterator[Problem]:
+    if section.estimates == "exact" and section.estimate_factor != 1:
+        found = str(section.estimate_factor)
+        yield (*path, "estimate_factor"), found, "1, with `estimates: exact`"
 
 
 def _repeated(names: Sequence[str], path: Path, what: str) -> Iterator[Problem]:

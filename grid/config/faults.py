@@ -155,10 +155,8 @@ class FaultsSection(Section):
         description="Machines that fail and are repaired at random times, the same under all other "
         "settings of the scenario. A pool is one machine, and fails as a whole.",
     )
-    partitions: Annotated[
-        tuple[PartitionSection, ...], TakesEffect("no entity sends messages")
-    ] = Field(
-        default=(), description="VOs that cannot reach each other, and when."
+    partitions: Annotated[tuple[PartitionSection, ...], TakesEffect("no entity sends messages")] = (
+        Field(default=(), description="VOs that cannot reach each other, and when.")
     )
     heal_us = Microseconds("heal_s")
 

@@ -258,7 +258,8 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
         if isinstance(step, str):
             fields = [s.model_fields[step] for s in sections if step in s.model_fields]
             sections = [inner for field in fields for inner in sections_in(field.annotation)]
-    known = list(dict.fromkeys(key for section in sections for key in section.model_fields))
+    keys = dict.fromkeys(str(key) for section in sections for key in section.model_fields)
+    known = list(keys)
     if len(path) == 1 and model is Scenario:
         known.append(SECTION)
     key = str(path[-1])
@@ -300,9 +301,7 @@ def resolved_yaml(scenario: Scenario) -> str:
 def section_yaml(section: Any, renamed: Mapping[str, str] | None = None) -> str:
     """A section, or a mapping of some, as YAML with defaults filled in and some texts `renamed`."""
     plain = _plain(section, renamed or {})
-    text: str = yaml.dump(
-        plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000
-    )
+    text: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000)
     return text
 
 

@@ -80,8 +80,9 @@ def plugin_uses(section: Section, path: Path = ()) -> Iterator[PluginUse]:
                     kind, one.name, one.settings, (*where, "name"), (*where, "settings")
                 )
             elif kind is not None:
-                settings = getattr(section, "settings", {})
-                yield PluginUse(kind, one, settings, where, (*path, "settings"))
+                settings = getattr(section, "settings", {}) if key == "generator" else {}
+                owner = path if key == "generator" else where
+                yield PluginUse(kind, one, settings, where, (*owner, "settings"))
             elif isinstance(one, Section):
                 yield from plugin_uses(one, where)
 
@@ -163,7 +164,11 @@ def plugin_problems(uses: Iterable[PluginUse], plugins: Plugins) -> Iterator[Pro
 
 def _invalid(use: PluginUse, plugins: Plugins) -> InvalidPlugin | None:
     try:
-        plugins.make(use.kind, use.name, use.settings)
+        plugin = plugins.find(use.kind, use.name)
+        if plugin.is_own and (use.kind.given or not use.settings):
+            plugin.declared.values(use.settings)  # making it may import much
+        else:
+            plugins.make(use.kind, use.name, use.settings)
     except InvalidPlugin as error:
         return error
     except (TypeError, ValueError) as error:

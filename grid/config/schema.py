@@ -82,8 +82,8 @@ VoPriority = Annotated[
     OF_SCHEDULER,
     Field(
         description="Whose jobs start first: those of the VO's own users (local) or those of "
-        "other VOs (remote). The others queue at the Resource Manager until CPUs are free. Default: none, "
-        "all jobs queue in the cluster."
+        "other VOs (remote). The others queue at the Resource Manager until CPUs are free. "
+        "Default: none, all jobs queue in the cluster."
     ),
 ]
 
@@ -363,9 +363,9 @@ class ProtocolSection(Section):
     )
     discount: Annotated[PluginSection | PluginName, PluginOf("discounts")] = Field(
         default="no_correction",
-        description="How stale status of other VOs is corrected. `no_correction`: not at all. `drained`: "
-        "minus the work that must have been completed since. `by_age`: the older, the less it "
-        "counts.",
+        description="How stale status of other VOs is corrected. `no_correction`: not at all. "
+        "`drained`: minus the work that must have been completed since. `by_age`: the older, the "
+        "less it counts.",
     )
     snapshot_detail: Literal["full", "summary"] = Field(
         default="full",

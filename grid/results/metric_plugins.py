@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,9 +18,10 @@ from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.job_results import JobResults
 from grid.model.plugins.calls import Call
 from grid.model.plugins.registry import Kind, WithSettings, function_kind
-from grid.results.machines import Directory
-from grid.results.metrics import Metrics
-from grid.results.series import edges_of
+
+if TYPE_CHECKING:  # these import numba, which a check of a scenario does not need
+    from grid.results.machines import Directory
+    from grid.results.metrics import Metrics
 
 Metric = Callable[..., Any]
 """A metric whose return values are validated."""
@@ -134,6 +135,8 @@ def more_columns(
     """The columns by name; those of clusters have the rows of `grid.results.series.series`."""
     if not job and not cluster:
         return MoreColumns()
+    from grid.results.series import edges_of
+
     results, edges = results.to_read(), edges_of(results)
     edges.flags.writeable = False
     clusters = range(len(directory.clusters))

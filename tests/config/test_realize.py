@@ -227,16 +227,16 @@ def test_where_a_scenario_stands_makes_it_no_other_one_and_stays_here(tmp_path: 
         )
         loaded.append(load_scenario(tmp_path / name))
     assert loaded[0] == loaded[1]
-    assert loaded[0].places.root is not None
+    assert loaded[0].lines.root is not None
     sent = pickle.loads(pickle.dumps(loaded[0]))
-    assert sent == loaded[0] and sent.places.root is None
+    assert sent == loaded[0] and sent.lines.root is None
 
 
 def test_what_stands_nowhere_in_a_scenario_has_no_line(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     path = tmp_path / "sites.yaml"
     path.write_text(SITES)
-    places = load_scenario(path).places
+    places = load_scenario(path).lines
     nowhere = ErrorLine(str(path), None, "vos.1.clusters.0.policy", "'a'", "'b'")
     assert places.of(nowhere) == nowhere
     below = ErrorLine("", None, "vos_from_trace.policy", "'a'", "'b'")

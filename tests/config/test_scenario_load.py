@@ -85,7 +85,7 @@ def test_scalars_that_nobody_means(text: str) -> None:
 def test_a_count_may_be_written_as_a_power(file: Path) -> None:
     scenario = load(file, edited("- cpus: 8", "- cpus: 1e3"))
     assert scenario.vos is not None
-    assert scenario.vos[1].clusters[0].processors == 1000
+    assert scenario.vos[1].clusters[0].cpus == 1000
 
 
 def test_a_byte_order_mark_is_no_part_of_the_text(file: Path) -> None:
@@ -99,7 +99,7 @@ def test_an_alias_is_a_copy(file: Path) -> None:
     assert scenario.vos is not None
     south, west = scenario.vos[1:]
     assert (south.clusters[0].policy, west.clusters[0].policy) == ("fcfs", "easy")
-    assert west.clusters[0].processors == 8
+    assert west.clusters[0].cpus == 8
 
 
 def test_a_parameter_alone_keeps_its_type_and_within_text_is_text(file: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whatever is wrong with a scenario is said in one line that names file, line and field."""
+"""Errors in scenarios: one line each, with file, line and field."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FOLLOWED = {
     "list for a parameter",
     "parameter of a parameter",
 }
-"""Mistakes that make others."""
+"""Errors that cause others."""
 
 
 def test_the_right_scenario_is_right(tmp_path: Path) -> None:
@@ -44,18 +44,16 @@ def test_the_right_scenario_is_right(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.name)
-def test_each_mistake_is_one_line(wrong: Wrong, tmp_path: Path) -> None:
+def test_each_error_is_one_line_with_file_line_and_field(wrong: Wrong, tmp_path: Path) -> None:
     path = wrong.write(tmp_path)
     lines = problems(path, *wrong.overrides)
     assert all("\n" not in line and line.isprintable() for line in lines)
-    told = [line for line in lines if wrong.says in line]
-    assert told, lines
-    assert told[0].startswith(wrong.shown(path)), lines
-    # A wrong value makes no further mistakes of what it stands in.
+    assert any(line.startswith(wrong.shown(path)) for line in lines), lines
+    # An invalid value causes no further errors.
     assert len(lines) == 1 or wrong.name in FOLLOWED, lines
 
 
-def test_all_mistakes_at_once_in_order_of_lines(tmp_path: Path) -> None:
+def test_all_errors_are_reported_in_order_of_lines(tmp_path: Path) -> None:
     text = edited("cpus: 4", "cpus: four").replace("ttl: 3", "tll: 3").replace("seed: 7", "seed: x")
     path = written(tmp_path, text)
     lines = problems(path, "network.local_latency_s=0")
@@ -67,7 +65,7 @@ def test_all_mistakes_at_once_in_order_of_lines(tmp_path: Path) -> None:
     ]
 
 
-def test_no_more_mistakes_than_anybody_reads(tmp_path: Path) -> None:
+def test_the_number_of_errors_is_limited(tmp_path: Path) -> None:
     jobs = "".join(f"        - {{run_s: {index}.5.5}}\n" for index in range(50))
     path = written(tmp_path, edited("        - number: 1", f"{jobs}        - number: 1"))
     assert len(problems(path)) == MAX_ERRORS
@@ -101,11 +99,35 @@ def test_wrong_parameters_hide_no_wrong_name(tmp_path: Path) -> None:
     content = RIGHT.replace("who: north}", "who: north, 1st: 2, unused: 3}")
     path = tmp_path / "wrong.yaml"
     path.write_text(content.replace("policy: fcfs", "policy: fcsf"))
-    lines = problems(path)
-    assert [line.split(": ")[1] for line in lines] == [
+    assert [line.split(": ")[1] for line in problems(path)] == [
         "parameters.1st",
         "parameters.unused",
         "vos.0.clusters.0.policy",
     ]
     path.write_text(content.replace("[solver]", "[silver]"))
     assert len(problems(path)) == 3
+
+
+MERGED = """\
+name: merged
+vos:
+  - &base
+    name: north
+    clusters: [{cpus: 4, mips: 0}]
+    workload: {jobs: [{run_s: 5}]}
+  - <<: *base
+    name: south
+  - <<: [{name: west, selection: nosuch}, *base]
+"""
+
+
+def test_merge_keys_keep_the_lines_of_their_anchors(tmp_path: Path) -> None:
+    path = written(tmp_path, MERGED)
+    assert [line.partition(" found")[0] for line in problems(path)] == [
+        f"{path}:5: vos.{vo}.clusters.0.mips:" for vo in range(3)
+    ]
+    right = written(tmp_path, MERGED.replace("mips: 0", "mips: 500").replace("nosuch", "random"))
+    vos = load_scenario(right).vos or ()
+    assert [(vo.name, vo.selection, vo.clusters[0].mips) for vo in vos] == [
+        ("north", "partial", 500), ("south", "partial", 500), ("west", "random", 500)
+    ]  # fmt: skip

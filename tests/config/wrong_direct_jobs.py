@@ -28,43 +28,80 @@ def direct(old: str, new: str, more: str = "") -> str:
 
 
 WRONG_FOR_DIRECT_JOBS = [
-    Wrong("a TTL where no job is forwarded",
-          direct("seed: 7", "protocol: {ttl: 9}"), 2, "protocol.ttl",
-          f"found 9, expected {NO_MESSAGE}"),
-    Wrong("no snapshots where there are none",
-          direct("seed: 7", "protocol:\n  snapshot_period_s: null"), 3,
-          "protocol.snapshot_period_s", f"found nothing, expected {NO_MESSAGE}"),
-    Wrong("a latency of no messages",
-          direct("seed: 7", "network: {latency_s: 9}"), 2, "network.latency_s", NO_MESSAGE),
-    Wrong("--set of a latency of no messages",
-          DIRECT, None, "network.latency_s", NO_MESSAGE, ("network.latency_s=9",)),
-    Wrong("no message to lose between VOs",
-          direct("seed: 7", "faults: {heal_s: 9, between_vos: {lost: 0.5}}"), 2,
-          "faults.between_vos.lost", NO_MESSAGE),
-    Wrong("no message to lose within VOs",
-          direct("seed: 7", "faults: {heal_s: 9, within_vos: {delayed: 0.5}}"), 2,
-          "faults.within_vos.delayed", NO_MESSAGE),
-    Wrong("a partition of a VO that sends no message",
-          direct("seed: 7", "faults: {heal_s: 9, partitions: [{one: [south], other: [north], "
-                 "at_s: 1, for_s: 1}]}", NEIGHBOUR), 2, "faults.partitions.0.other.0",
-          "'north', expected a VO that sends messages, for this one's jobs enter its cluster"),
-    *(
-        Wrong(f"{key} of direct jobs beside a VO whose jobs are routed",
-              direct("name: north", f"name: north\n    {key}: {value}", NEIGHBOUR), 5,
-              f"vos.0.{key}", f"found '{value}', expected {PAST_SCHEDULER} Scheduler")
-        for key, value in {"selection": "random", "forwarding": "reject", "admission": "none",
-                           "priority": "local"}.items()
+    Wrong(
+        "a TTL where no job is forwarded",
+        direct("seed: 7", "protocol: {ttl: 9}"),
+        2,
+        "protocol.ttl",
     ),
-    Wrong("direct jobs bound to machines",
-          direct("name: farm,", "name: farm, resource: machine,"), 5, "vos.0.clusters.0.resource",
-          "'machine', expected cluster, for the VO's jobs enter it directly, and no selection"),
-    Wrong("a requirement of a direct job",
-          direct("run_s: 60", "run_s: 60\n          requirements: [{kind: speed, "
-                 "options: [{value: 1}]}]"), 10, f"{JOB}.requirements", PAST_SCHEDULER),
-    Wrong("requirements that direct jobs get",
-          direct("entry_point: cluster", "entry_point: cluster\n      attributes: {requirements: "
-                 "[{kind: speed, options: [{value: 1}]}]}"), 8,
-          "vos.0.workload.attributes.requirements", PAST_SCHEDULER),
-]  # fmt: skip
+    Wrong(
+        "no snapshots where there are none",
+        direct("seed: 7", "protocol:\n  snapshot_period_s: null"),
+        3,
+        "protocol.snapshot_period_s",
+    ),
+    Wrong(
+        "a latency of no messages",
+        direct("seed: 7", "network: {latency_s: 9}"),
+        2,
+        "network.latency_s",
+    ),
+    Wrong(
+        "--set of a latency of no messages",
+        DIRECT,
+        None,
+        "network.latency_s",
+        ("network.latency_s=9",),
+    ),
+    Wrong(
+        "no message to lose between VOs",
+        direct("seed: 7", "faults: {heal_s: 9, between_vos: {lost: 0.5}}"),
+        2,
+        "faults.between_vos.lost",
+    ),
+    Wrong(
+        "no message to lose within VOs",
+        direct("seed: 7", "faults: {heal_s: 9, within_vos: {delayed: 0.5}}"),
+        2,
+        "faults.within_vos.delayed",
+    ),
+    *(
+        Wrong(
+            f"{key} of direct jobs beside a VO whose jobs are routed",
+            direct("name: north", f"name: north\n    {key}: {value}", NEIGHBOUR),
+            5,
+            f"vos.0.{key}",
+        )
+        for key, value in {
+            "selection": "random",
+            "forwarding": "reject",
+            "admission": "none",
+            "priority": "local",
+        }.items()
+    ),
+    Wrong(
+        "direct jobs bound to machines",
+        direct("name: farm,", "name: farm, resource: machine,"),
+        5,
+        "vos.0.clusters.0.resource",
+    ),
+    Wrong(
+        "a requirement of a direct job",
+        direct(
+            "run_s: 60", "run_s: 60\n          requirements: [{kind: speed, options: [{value: 1}]}]"
+        ),
+        10,
+        f"{JOB}.requirements",
+    ),
+    Wrong(
+        "requirements that direct jobs get",
+        direct(
+            "entry_point: cluster",
+            "entry_point: cluster\n      attributes: {requirements: [{kind: speed, options: [{value: 1}]}]}",  # noqa: E501
+        ),
+        8,
+        "vos.0.workload.attributes.requirements",
+    ),
+]
 
 ALL_WRONG = [*WRONG_SCENARIOS, *WRONG_FOR_DIRECT_JOBS]
