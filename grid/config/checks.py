@@ -48,8 +48,7 @@ from grid.protocol.admission import unknown_vos
 from grid.protocol.information.overlays import edges_beyond
 from grid.protocol.names import entities_of_vo
 from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
-from grid.workload.generators import MACHINE_GENERATORS
-from grid.workload.table_checks import table_problems
+from grid.workload.generators import MACHINE_GENERATORS, table_problems
 
 Tables = Sequence[JobTable | None]
 VoLimits = Mapping[str, Mapping[str, int]]
