@@ -197,7 +197,7 @@ def files_page() -> str:
         "somebody did something on its page, `interventions.json`. A sweep writes its tables "
         "of results, and a file for each run, from which it goes on after an interruption; "
         "besides `experiment.yaml`, `scenario.yaml` and the files of parts, as they were given, so "
-        "that [its folder runs again](../tutorials/study.md#5-say-how-it-was-made); and if runs "
+        "that [its folder runs again](../tutorials/study.md#5-publish-it); and if runs "
         "failed, `failed.json` with the settings, the seed and the error of each. Metrics "
         "of your own are columns after these. "
         "jobs.csv begins with Batsim's columns, so that Evalys opens it as it is.\n"
