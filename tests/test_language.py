@@ -40,7 +40,6 @@ PHRASES = (
 COUNTS: dict[str, int] = {
     "README.md": 4,
     "docs": 4,
-    "scenarios": 93,
     "tests' names": 231,
     "grid": 1,
     "grid/cli": 32,

@@ -112,7 +112,7 @@ class StudySection(Section):
     title: Label = Field(description="The page's title.")
     question: Prose = Field(description="What is asked, and who asked it.")
     set_up: Prose = Field(description="The grid, its jobs, and what varies.")
-    hangs_on: Prose = Field(description="What the answer depends on.")
+    limitations: Prose = Field(description="Limitations of the answer.")
     answers: Annotated[tuple[AnswerSection, ...], Field(min_length=1)] = Field(
         description="What is derived from the results."
     )

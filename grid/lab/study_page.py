@@ -69,7 +69,7 @@ def write_study_page(
     metrics = dict.fromkeys([*(one.metric for one in about.answers), *study.metrics])
     means = _means(study, tuple(metrics))
     parts += [
-        f"## What it depends on\n\n{_prose(about.hangs_on)}",
+        f"## Limitations\n\n{_prose(about.limitations)}",
         "## All values\n\n" + (f"{means}\n\n{SAME_NOTE}." if f" {SAME} |" in means else means),
         f"## Cost\n\n{_cost(study)}",
     ]

@@ -21,7 +21,7 @@ STUDY = {
     "title": "Are more CPUs better?",
     "question": "Does a job wait for less time?",
     "set_up": "Jobs of ten seconds.",
-    "hangs_on": "The jobs.",
+    "limitations": "The jobs.",
     "answers": [BEST | {"along": "ttl"}],
 }
 
