@@ -9,10 +9,10 @@ from typing import Any
 
 from key_words import MADE, markdown
 
-from grid.model.distances import Distances
 from grid.model.job import Job, JobOutcome
 from grid.model.job_results import JobPlacement, JobResults
 from grid.model.messages import Bid
+from grid.model.platform import Distances
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.policies.interface import FEATURES, ClusterView, JobColumns, MachineColumns, Plan, Policy
 from grid.protocol.admission import Request

@@ -30,8 +30,7 @@ def batsim_server(
     with endings():
         import yaml  # type: ignore[import-untyped]
 
-        from grid.model.errors import input_error
-        from grid.model.extras import need
+        from grid.model.errors import input_error, need
         from grid.policies.registry import make_policy
         from grid.runtime.batsim_server import Server, serve
 

@@ -10,8 +10,8 @@ import typer
 from grid.cli.endings import endings, wrong
 
 if TYPE_CHECKING:
-    from grid.model.event import Event
     from grid.model.job import JobKey
+    from grid.model.records import Event
     from grid.results.events import EventFile
 
 

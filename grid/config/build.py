@@ -31,10 +31,9 @@ from grid.config.sections import name_and_settings
 from grid.kernel.entity import Entity
 from grid.kernel.event import Rows
 from grid.kernel.network import Network
-from grid.model.distances import Distances
 from grid.model.errors import input_error, shorten
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
+from grid.model.platform import Cluster, Distances, MachineOutage, VirtualOrganization
 from grid.model.plugins.registry import Plugins
 from grid.model.resources import NOT_INCLUDED, clusters_of, resources_of, status_rows, summary_of
 from grid.model.time import Time

@@ -12,9 +12,8 @@ from pydantic import Field
 from grid.config.sections import Microseconds, Section, TakesEffect
 from grid.kernel.entity import random_stream
 from grid.kernel.faults import Faults, Partition, disjoint
-from grid.model.faults import LinkFaults, Outage
 from grid.model.fields import Name, PositiveSeconds, Seconds, Seed
-from grid.model.platform import MachineOutage
+from grid.model.platform import LinkFaults, MachineOutage, Outage
 from grid.model.time import Time, from_seconds
 
 FaultShare = Annotated[float, Field(ge=0, le=0.9, strict=True)]

@@ -12,8 +12,7 @@ from grid.config.schema import GridSettings
 from grid.config.sections import name_and_settings
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Ints
-from grid.model.distances import Distances
-from grid.model.platform import ALWAYS, VirtualOrganization
+from grid.model.platform import ALWAYS, Distances, VirtualOrganization
 from grid.model.plugins.registry import Plugins
 from grid.model.resources import ResourceColumns, classes_of, concatenate_resources, resources_of
 from grid.model.time import NEVER, Time

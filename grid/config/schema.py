@@ -43,7 +43,7 @@ from grid.model.fields import (
     Switch,
     Watts,
 )
-from grid.model.measured_jobs import MeasuredJobs
+from grid.model.job_results import MeasuredJobs
 from grid.model.plugins.registry import Plugins
 from grid.model.time import NEVER, Time, from_seconds
 

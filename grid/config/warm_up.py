@@ -22,7 +22,7 @@ from grid.kernel.board import LeastOfClass
 from grid.kernel.entity import random_stream
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
-from grid.model.migration_messages import NEVER_RAN
+from grid.model.messages import NEVER_RAN
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.resources import STATUS_COLUMNS, ResourceTable, SomeResources, resources_of
 from grid.model.time import SECOND_US

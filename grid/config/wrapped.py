@@ -13,8 +13,7 @@ from grid.config.faults import entity_outages
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
 from grid.kernel.entity import Entity
 from grid.kernel.reliable import Reliable, ResendRules
-from grid.model.faults import Outage
-from grid.model.platform import VirtualOrganization
+from grid.model.platform import Outage, VirtualOrganization
 from grid.model.resources import resources_of
 from grid.protocol.checkers import (
     Checked,

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from grid.kernel.entity import Context, Effects, Entity, Finishing
 from grid.kernel.event import Order, Resume, Stop
 from grid.model.errors import not_saved
-from grid.model.faults import Outage
+from grid.model.platform import Outage
 from grid.model.time import Time
 
 CRASH, RESTART = "crash", "restart"

@@ -10,7 +10,7 @@ import numpy as np
 
 from grid.kernel.event import BACKGROUND_TIMER, TIMER, Rows
 from grid.model.arrays import Ints
-from grid.model.event import word_of
+from grid.model.records import word_of
 from grid.model.time import NEVER, Time
 
 

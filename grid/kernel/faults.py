@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from grid.model.faults import NO_LINK_FAULTS, LinkFaults, Outage
+from grid.model.platform import NO_LINK_FAULTS, LinkFaults, Outage
 from grid.model.time import NEVER, Time
 
 _MASK = 2**64 - 1

@@ -8,7 +8,7 @@ import numpy as np
 
 from grid.kernel.faults import Faults
 from grid.model.arrays import Ints
-from grid.model.distances import transfer_us
+from grid.model.platform import transfer_us
 from grid.model.time import NEVER, Time
 
 UNREACHABLE: Time = NEVER - 1

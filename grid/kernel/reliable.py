@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from grid.kernel.entity import Context, Entity, Finishing
 from grid.kernel.event import Order, Rows
-from grid.model.distances import transfer_us
+from grid.model.platform import transfer_us
 from grid.model.time import NEVER, Time
 
 

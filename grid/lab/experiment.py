@@ -26,7 +26,7 @@ from grid.config.yaml_tree import Node, at, child, read_tree, resolve, tree_of_v
 from grid.model.errors import ErrorLine, InputError, input_error, shorten
 from grid.model.errors import Path as Steps
 from grid.model.fields import Name, Seed
-from grid.model.measured_jobs import ALL_JOBS
+from grid.model.job_results import ALL_JOBS
 from grid.results.definitions import METRICS
 
 MAX_RUNS = 100_000

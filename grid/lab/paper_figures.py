@@ -8,8 +8,7 @@ import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
-from grid.model.job_results import JobResults
-from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
+from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.results.machines import Directory, machine_cpus, ran

@@ -1,4 +1,4 @@
-"""The types of arrays that columns are: one for whole numbers, one for numbers, one for flags."""
+"""Types of arrays: integers, floats and bools."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ import numpy.typing as npt
 
 Ints = npt.NDArray[np.int64]
 SomeInts = npt.NDArray[np.signedinteger[Any]]
-"""Whole numbers that are held as small as they are."""
+"""Integers of any width."""
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -1,24 +1,27 @@
-"""What is wrong with somebody's input, said in one line."""
+"""Errors: of input, in one line each; of runs; of plugins; of missing extras."""
 
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import requires
 
 Path = tuple[str | int, ...]
 """The keys and positions that lead to a value."""
 Problem = tuple[Path, str, str]
-"""The path of a wrong value, what was found there, and what was expected."""
+"""The path of an invalid value, what was found there, and what was expected."""
 
 MAX_STEPS = 16
-"""Steps of a path that a message shows; no key of a scenario lies deeper."""
+"""Steps of a path that an error shows; no key of a scenario is deeper."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorLine:
-    """One thing that is wrong: where it stands, what was found there and what was expected."""
+    """An error in input: its place, what was found there and what was expected."""
 
     file: str
     line: int | None
@@ -26,10 +29,10 @@ class ErrorLine:
     found: str
     expected: str
     details: str = dataclasses.field(default="", compare=False)
-    """The traceback of a part that failed, for those who ask for it."""
+    """The traceback of a plugin that failed."""
 
     def __str__(self) -> str:
-        # A path may hold anything but NUL, line ends too.
+        # A path may have line ends.
         file = self.file if self.file.isprintable() else shorten(self.file)
         where = file if self.line is None else f"{file}:{self.line}"
         name = f" {self.field}:" if self.field else ""
@@ -37,7 +40,7 @@ class ErrorLine:
 
 
 class InputError(Exception):
-    """A scenario or trace that cannot be used. The CLI prints each mistake and exits with 2."""
+    """An invalid scenario, trace or option. The CLI prints each error and exits with 2."""
 
     def __init__(self, problems: list[ErrorLine]) -> None:
         super().__init__(problems)
@@ -48,14 +51,14 @@ class InputError(Exception):
 
 
 def input_error(field: str, found: str, expected: str, file: str = "") -> InputError:
-    """An error of a single mistake in no line: of a `file`, or of an argument called `field`."""
+    """A single error without a line: in a `file`, or in an argument called `field`."""
     if not file:
         file, field = field, ""
     return InputError([ErrorLine(file, None, field, found, expected)])
 
 
 def only_on_ray(**given: object) -> None:
-    """Raises InputError for the first that is given: runs in one process have no use for it."""
+    """Raises InputError for the first option that is given and that only runs on Ray have."""
     for name, value in given.items():
         if value is not None:
             found = f"{shorten(value)} for a run in one process"
@@ -63,7 +66,7 @@ def only_on_ray(**given: object) -> None:
 
 
 def expected_name(name: str, known: Iterable[str], what: str) -> str:
-    """What is expected instead of a `name` that is unknown: `what`, and the nearest of `known`."""
+    """What is expected instead of an unknown `name`: `what`, and the nearest of `known`."""
     names = list(known)
     if not names:
         return f"{what}, and there is none"
@@ -75,12 +78,12 @@ def expected_name(name: str, known: Iterable[str], what: str) -> str:
 
 
 def kind_of(value: object) -> str:
-    """What something is called that should be something else: its class, or None."""
+    """The class of an invalid value, or None."""
     return "None" if value is None else type(value).__name__
 
 
 def dotted(path: Path) -> str:
-    """A path as it is written in messages, and in `--set`; always one short line."""
+    """A path as errors and `--set` have it, in one short line."""
     steps = [step if isinstance(step, int) or _is_plain(step) else shorten(step) for step in path]
     return ".".join(map(str, steps[:MAX_STEPS])) + (".…" if len(steps) > MAX_STEPS else "")
 
@@ -90,7 +93,7 @@ def _is_plain(step: str) -> bool:
 
 
 def shorten(found: object, limit: int = 60) -> str:
-    """`found` as it may stand in a message: on one line, printable, and not too long."""
+    """`found` on one printable line of at most `limit` characters."""
     try:
         text = " ".join(repr(found).split())
     except Exception:
@@ -99,12 +102,12 @@ def shorten(found: object, limit: int = 60) -> str:
 
 
 class RunFailed(Exception):
-    """A run came to no result, through no fault of its scenario; the message is one line."""
+    """A run without a result, for a reason other than its input; the message is one line."""
 
 
 class PluginFailed(RunFailed):
-    """Something that another plugged in failed. `line` says what, where and how; `details` is the
-    traceback of its own frames, if there is one."""
+    """A plugin failed. `line` says which, where and how; `details` is the traceback of its own
+    frames, if there is one."""
 
     def __init__(self, line: str, details: str = "") -> None:
         super().__init__(line, details)
@@ -116,23 +119,20 @@ class PluginFailed(RunFailed):
 
 
 def not_saved(whose: str, error: Exception) -> PluginFailed:
-    """The state of `whose` cannot be written down, for what a part has in its attributes."""
+    """The error if a state cannot be saved because of an attribute of a plugin."""
     return PluginFailed(
-        f"the state of {whose} cannot be saved: {error}; a part that you plugged in may keep "
-        "numbers, texts, arrays, lists and objects of its own classes, and no locks, open files or "
-        "lambdas"
+        f"the state of {whose} cannot be saved: {error}; a plugin may keep numbers, texts, arrays, "
+        "lists and objects of its own classes, and no locks, open files or lambdas"
     )
 
 
 class InvalidPlugin(PluginFailed, ValueError):
-    """There is no such part, or it cannot be made with these settings.
+    """There is no such plugin, or it cannot be made with these settings.
 
-    `path` leads to the setting that is wrong, if one is.
+    `path` leads to the invalid setting, if there is one.
     """
 
-    def __init__(
-        self, found: str, expected: str, path: tuple[str | int, ...] = (), details: str = ""
-    ) -> None:
+    def __init__(self, found: str, expected: str, path: Path = (), details: str = "") -> None:
         name = ".".join(map(str, path))
         line = f"found {found}, expected {expected}"
         super().__init__(f"{name}: {line}" if name else line, details)
@@ -140,3 +140,25 @@ class InvalidPlugin(PluginFailed, ValueError):
         self.found = found
         self.expected = expected
         self.path = path
+
+
+class MissingExtra(RunFailed, ImportError):
+    """A module of an extra cannot be imported; the message has the command that installs it."""
+
+
+def missing(what: str, extra: str, module: str) -> MissingExtra:
+    """The error if `what` cannot be provided without a `module`."""
+    # Names of packages are valid in a clone and next to an installed wheel.
+    every = (one.replace("'", '"').partition(";") for one in requires("grid-emulator") or ())
+    of_extra = [one.strip() for one, _, when in every if when.strip() == f'extra == "{extra}"']
+    packages = " ".join(f'"{package}"' for package in of_extra)
+    how = f"{sys.executable} -m pip install {packages}"
+    return MissingExtra(f"{what} needs {module}, of the extra `{extra}`: {how}")
+
+
+def need(what: str, extra: str, module: str) -> None:
+    """Raises MissingExtra if the `module` cannot be imported."""
+    try:
+        import_module(module)
+    except ImportError:
+        raise missing(what, extra, module) from None

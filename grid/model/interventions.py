@@ -1,4 +1,4 @@
-"""What somebody does to a live run while it goes on."""
+"""Interventions of users in a live run."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ FIELDS: dict[str, tuple[str, ...]] = {
     PAUSE: (),
     GO_ON: (),
 }
-"""What can be done, and what each of it is done to."""
+"""The interventions, and the fields of each."""
 MOST_MACHINES = 1_000_000
-"""No cluster has more; a larger number is none of a machine."""
+"""No cluster has more machines."""
 LASTS = (TAKE_MACHINE_DOWN, TAKE_VO_DOWN, CUT_OFF)
-"""What lasts until it is healed."""
+"""Interventions that last until `heal`."""
 
 
 class Wish(NamedTuple):
-    """`what` is to be done, one of FIELDS, to what stands in the fields that belong to it.
+    """A requested intervention: `what`, one of FIELDS, with its fields.
 
     `kill` ends the process of an actor, that of an `entity`, which is started again. Machines and
     VOs that are taken down, and VOs that are cut off from each other, are so until `heal`. `pause`
@@ -42,7 +42,7 @@ class Wish(NamedTuple):
     entity: str = ""
 
     def in_words(self) -> str:
-        """As one says that it was done."""
+        """A sentence for a completed intervention."""
         return {
             KILL: f"the actor of {self.entity} was killed",
             TAKE_MACHINE_DOWN: f"machine {self.machine} of {self.vo}/{self.cluster} was taken down",
@@ -54,7 +54,7 @@ class Wish(NamedTuple):
         }[self.what]
 
     def as_asked(self) -> str:
-        """As one asks for it."""
+        """A sentence for a request."""
         return {
             KILL: f"kill the actor of {self.entity}",
             TAKE_MACHINE_DOWN: f"take machine {self.machine} of {self.vo}/{self.cluster} down",
@@ -67,14 +67,14 @@ class Wish(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """A wish on its way to the run; `refused` says why it is refused already, if it is."""
+    """A pending request; `refused` is the reason if it is refused already."""
 
     wish: Wish
     refused: str = ""
 
 
 class Intervention(NamedTuple):
-    """A wish that took effect: the `number`th of a run, from 1.
+    """An intervention that took effect: the `number`th of a run, from 1.
 
     `real_s` are seconds of the real clock since the run began, pauses included.
     """
@@ -85,7 +85,7 @@ class Intervention(NamedTuple):
     wish: Wish
 
     def row(self) -> dict[str, Any]:
-        """As it stands in the run's folder."""
+        """The row in the run's folder."""
         return {"number": self.number, **_row(self)}
 
     def in_words(self) -> str:
@@ -93,9 +93,9 @@ class Intervention(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """A wish that was refused at `time_us`, after `real_s` seconds of the real clock, and why.
+    """A request that was refused at `time_us`, after `real_s` seconds of the real clock.
 
-    Before it so many interventions were `done`.
+    `done` is the number of interventions before it.
     """
 
     done: int
@@ -105,7 +105,7 @@ class Refusal(NamedTuple):
     why: str
 
     def row(self) -> dict[str, Any]:
-        """As it stands in the run's folder."""
+        """The row in the run's folder."""
         return {**_row(self), "refused": self.why}
 
     def in_words(self) -> str:
@@ -113,23 +113,23 @@ class Refusal(NamedTuple):
 
 
 class Wishes(NamedTuple):
-    """What came of all wishes for a run: what was done, and what was refused, each in order."""
+    """All interventions and refusals of a run, each in order."""
 
     done: tuple[Intervention, ...] = ()
     refused: tuple[Refusal, ...] = ()
 
     def in_order(self) -> list[Intervention | Refusal]:
-        """All of them, as they were wished."""
+        """All of them in the order of the requests."""
         places = [(one.number, 0) for one in self.done] + [(one.done, 1) for one in self.refused]
-        wishes: list[Intervention | Refusal] = [*self.done, *self.refused]
-        return [wishes[place] for place in sorted(range(len(wishes)), key=places.__getitem__)]
+        each: list[Intervention | Refusal] = [*self.done, *self.refused]
+        return [each[place] for place in sorted(range(len(each)), key=places.__getitem__)]
 
 
 NO_WISHES = Wishes()
 
 
 def _row(one: Intervention | Refusal) -> dict[str, Any]:
-    """When it was, and what was wished."""
+    """Time, and the fields of the request."""
     times = {"time_s": one.time_us / SECOND_US, "real_s": round(one.real_s, 6)}
     fields = {name: getattr(one.wish, name) for name in FIELDS[one.wish.what]}
     return {**times, "what": one.wish.what, **fields}
@@ -141,7 +141,7 @@ def is_text(value: str) -> bool:
 
 
 def wish_of(row: Mapping[str, Any]) -> Wish:
-    """The wish that stands in a row, whatever else does. Raises ValueError."""
+    """The request in a row, which may have other columns. Raises ValueError."""
     what = row.get("what")
     if not isinstance(what, str) or what not in FIELDS:
         raise ValueError(f"what: expected one of {', '.join(FIELDS)}")
@@ -155,14 +155,14 @@ def wish_of(row: Mapping[str, Any]) -> Wish:
 
 
 def lasting(done: Sequence[Intervention]) -> list[Intervention]:
-    """What was taken down or cut off and not healed since."""
+    """Interventions that last and were not healed since."""
     whats = [one.wish.what for one in done]
     healed = len(whats) - whats[::-1].index(HEAL) if HEAL in whats else 0
     return [one for one in done[healed:] if one.wish.what in LASTS]
 
 
 def why_idle(done: Sequence[Intervention], wish: Wish) -> str:
-    """Why nothing would come of the wish after `done`; empty if something would."""
+    """Why the request would have no effect after `done`; empty if it would have one."""
     clock = [one.wish.what for one in done if one.wish.what in (PAUSE, GO_ON)]
     if wish.what == (PAUSE if clock[-1:] == [PAUSE] else GO_ON):
         return "the clock stands still already" if wish.what == PAUSE else "the clock goes already"
@@ -174,8 +174,8 @@ def why_idle(done: Sequence[Intervention], wish: Wish) -> str:
 
 
 class LiveFacts(NamedTuple):
-    """What can be done in a live run: its `entities`, each in an actor, and how many machines of
-    each cluster may be taken down (0: its policy takes no account of that).
+    """Targets of interventions: `entities`, each in an actor, and the number of machines of each
+    cluster that can be taken down (0: its policy does not support outages).
     """
 
     speedup: float

@@ -1,4 +1,4 @@
-"""A job, what it asks of a resource, and the states it goes through."""
+"""A job, its requirements and its states. `JobRequest` declares the columns that jobs have."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grid.model.time import NEVER, Time
 
 
 class RequirementKind(IntEnum):
-    """What a requirement is about, and when a resource fulfils an option `value` of it."""
+    """The kinds of requirements, and when a resource fulfils an option `value` of one."""
 
     OPERATING_SYSTEM = 0  # index into OPERATING_SYSTEMS, equal
     ARCHITECTURE = 1  # index into ARCHITECTURES, equal
@@ -28,9 +28,9 @@ class RequirementKind(IntEnum):
 
 
 def setters(kind: type, names: Sequence[str]) -> list[Callable[[Any, Any], None]]:
-    """What fills in those fields of an object of a class with slots that `object.__new__` made.
+    """Setters of fields of a class with slots, for objects that `object.__new__` made.
 
-    To call a frozen dataclass takes twice as long.
+    Calling a frozen dataclass takes twice as long.
     """
     return [getattr(kind, name).__set__ for name in names]
 
@@ -62,7 +62,7 @@ class Requirement:
 
 
 class JobState(IntEnum):
-    """Where a job is. The last three are final, and a job ends in exactly one of them."""
+    """States of a job. The last three are final, and a job ends in exactly one of them."""
 
     SUBMITTED = 0
     WAITING = 1
@@ -84,13 +84,13 @@ Flag = TypeVar("Flag")
 
 
 def column(least: float, most: float, default: Any = MISSING) -> Any:
-    """A column of values from `least` to `most`, and the one that it has where nothing is said."""
+    """A column of values from `least` to `most`, with a default."""
     return field(default=default, metadata={"limits": (least, most)})
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class JobSummary(Generic[Whole, Number]):
-    """What a user says of a job, as far as the results keep it."""
+    """The columns of a job that its user gives and results keep."""
 
     user: Whole = column(-1, 2**53, -1)
     """The number of the user in the VO; -1: not known."""
@@ -108,11 +108,10 @@ class JobSummary(Generic[Whole, Number]):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
-    """All that a user says of a job, and what policies may know of it.
+    """The columns of a job that its user gives, which policies may read.
 
-    This is the one declaration of the columns that a job has: a column more is a line more here,
-    and `Job`, `JobTable`, the `JobColumns` of policies and the checks of jobs have it. Logs may
-    have longer times than scenarios.
+    This is the only declaration of a job's columns: `Job`, `JobTable`, the `JobColumns` of policies
+    and the checks of jobs derive from it. Logs may have longer times than scenarios.
     """
 
     reference_mips: Number = column(1e-6, 1e12, REFERENCE_MIPS)
@@ -120,19 +119,19 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     licenses: Whole = column(0, 2**63 - 1, 0)
     """Bit mask over the licenses of the cluster that it runs on."""
     input_mb: Number = column(0, 1e12, 0.0)
-    """Megabytes that travel with it from VO to VO."""
+    """Megabytes that are transferred with it from VO to VO."""
     ram_mb: Number = column(0, 1e12, 0.0)
     """Megabytes of its machine's memory that it holds from start to end."""
     checkpointable: Flag = column(False, True, False)
-    """Whether it keeps what it has done when it goes on on another machine."""
+    """Whether it keeps its work when it continues on another machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job(JobRequest[int, float, bool]):
     """A job as its user submits it. `run_us` is on a CPU of `reference_mips`.
 
-    No policy is given it. Selections and rules of forwarding are given whole jobs, and nothing
-    hinders one from reading it: then it knows what no scheduler can.
+    Policies do not receive it. Selections and forwarding policies receive whole jobs and must not
+    read it.
     """
 
     number: int
@@ -169,7 +168,7 @@ def _dtypes_of(kind: Any) -> dict[str, type]:
 DEFAULTS: dict[str, Any] = {
     one.name: one.default for one in fields(JobRequest) if one.default is not MISSING
 }
-"""The columns of a job that need not be given."""
+"""Columns of a job that have a default."""
 
 
 _NOTHING: Any = 0.0
@@ -180,11 +179,10 @@ class JobOutcome(NamedTuple, Generic[Whole, Number]):
 
     `machine` is a position in the cluster, -1 for a job that never started; `state` is a final
     `JobState`. `start_us` is the first start, -1 if there was none, and `end_us` the last end.
-    `held_us` is how long the job held its CPUs, over all its runs (the mean over its CPUs where
-    its tasks end at different times), and `lost_us` the part of it whose work was lost to restarts
-    or which preemptions cost, or in which its machine booted: without any of these, end - start
-    and 0. `watts_busy` and `watts_idle` are those of the CPUs that it held, 0 while the machine
-    booted: means over the time.
+    `held_us` is how long the job held its CPUs in all its runs (the mean over its CPUs if its tasks
+    end at different times), and `lost_us` the part of it that was lost to restarts, preemption
+    overheads and boot times: without any of these, end - start and 0. `watts_busy` and `watts_idle`
+    are means over that time of the CPUs that it held, 0 while the machine booted.
     """
 
     machine: Whole
@@ -200,7 +198,7 @@ class JobOutcome(NamedTuple, Generic[Whole, Number]):
 
 
 def rejected(now: Time) -> JobOutcome[int, float]:
-    """A job that cannot be run here, as was found out at `now`."""
+    """The outcome of a job that was rejected at `now`."""
     return JobOutcome(-1, int(JobState.REJECTED), -1, now, 0, 0, 0, 0)
 
 

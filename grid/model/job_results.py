@@ -1,4 +1,4 @@
-"""What became of jobs: rows as entities record them, and the table of all jobs of a run."""
+"""Results of jobs: rows as entities record them, and the table of all jobs of a run."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ import numpy.typing as npt
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import Job, JobOutcome, JobSummary, Number, Whole, dtypes
 from grid.model.job_table import JobTable
-from grid.model.time import Time
+from grid.model.time import NEVER, Time, to_seconds
 
 NO_TIME: Time = -1
-"""Of a job that was never assigned, started or ended."""
-NOWHERE = -1
-"""Of a job that ran in no VO, cluster or machine."""
+"""Times of a job that was not assigned, started or ended."""
+NOT_PLACED = -1
+"""VO, cluster and machine of a job that did not run."""
 
 
 class JobPlacement(NamedTuple, Generic[Whole, Number]):
-    """Where a job was sent; or, as `JobPlacement[Ints, Floats]`, where many jobs were.
+    """Where a job ran; or, as `JobPlacement[Ints, Floats]`, where many jobs ran.
 
     `executed_vo` and `cluster` are positions in the grid's `Directory`, -1 for a job that
     never started. It was assigned to a resource there at `assigned_us` (-1: it never started),
@@ -39,7 +39,7 @@ class JobPlacement(NamedTuple, Generic[Whole, Number]):
 class JobRow(NamedTuple):
     """One job whose state is final, as the Local Scheduler of its own VO records it.
 
-    `vo` is the position of that VO. A job that never started has no time and no place.
+    `vo` is the position of that VO.
     """
 
     vo: int
@@ -49,9 +49,9 @@ class JobRow(NamedTuple):
 
 
 def never_started(vo: int, job: Job, state: int, hops: int) -> JobRow:
-    """The row of a job that ended without a start, after so many hops from VO to VO."""
-    placement = JobPlacement(NO_TIME, NOWHERE, NOWHERE, hops, 0.0)
-    return JobRow(vo, job, placement, JobOutcome(NOWHERE, state, NO_TIME, NO_TIME, 0, 0, 0, 0))
+    """The row of a job that ended without a start, after `hops` from VO to VO."""
+    placement = JobPlacement(NO_TIME, NOT_PLACED, NOT_PLACED, hops, 0.0)
+    return JobRow(vo, job, placement, JobOutcome(NOT_PLACED, state, NO_TIME, NO_TIME, 0, 0, 0, 0))
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -92,7 +92,7 @@ class JobResults(JobSummary[Ints, Floats]):
         return self.take(order)
 
     def to_read(self) -> JobResults:
-        """The same table for somebody who must not change it: nobody can write in its columns."""
+        """The same table with read-only columns."""
         columns = {name: column.view() for name, column in self.columns().items()}
         for column in columns.values():
             column.flags.writeable = False
@@ -128,13 +128,13 @@ def direct_results(
     ran = outcome.start_us >= 0
     placement = JobPlacement(
         assigned_us=np.where(ran, jobs.submit_us, NO_TIME),
-        executed_vo=np.where(ran, vo, NOWHERE),
-        cluster=np.where(ran, cluster, NOWHERE),
+        executed_vo=np.where(ran, vo, NOT_PLACED),
+        cluster=np.where(ran, cluster, NOT_PLACED),
         hops=np.zeros(len(jobs), np.int64),
         utility=ran.astype(np.float64),
     )
     outcome = outcome._replace(
-        machine=np.where(ran, outcome.machine, NOWHERE),
+        machine=np.where(ran, outcome.machine, NOT_PLACED),
         end_us=np.where(ran, outcome.end_us, NO_TIME),
     )
     summary: dict[str, Any] = {name: getattr(jobs, name) for name in dtypes(JobSummary)}
@@ -143,10 +143,9 @@ def direct_results(
 
 
 def in_order(chunks: list[JobResults]) -> JobResults:
-    """One table of all chunks, in the order (submit_us, vo, number): no partition changes it.
+    """One table of all chunks, in the order (submit_us, vo, number).
 
-    The chunks are taken over and `chunks` is left empty, so that a long table is never in memory
-    twice.
+    `chunks` is left empty, so that a long table is not in memory twice.
     """
     parts = [chunk.columns() for chunk in chunks]
     chunks.clear()
@@ -162,3 +161,35 @@ def in_order(chunks: list[JobResults]) -> JobResults:
 def _merged(parts: list[dict[str, npt.NDArray[Any]]], name: str) -> npt.NDArray[Any]:
     none: npt.NDArray[Any] = np.empty(0, RESULT_COLUMNS[name])
     return np.concatenate([none, *(part[name] for part in parts)])
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredJobs:
+    """The jobs that metrics cover: submitted from `from_us` on and before `until_us`.
+
+    A run begins and ends with an empty grid, so that means over all its jobs are not those of the
+    steady state.
+    """
+
+    from_us: Time = 0
+    until_us: Time = NEVER
+
+    @property
+    def are_all(self) -> bool:
+        """Whether all jobs are measured."""
+        return self.from_us == 0 and self.until_us == NEVER
+
+    @property
+    def interval_s(self) -> tuple[float, float | None]:
+        """The interval in seconds; None: to the end."""
+        until_s = None if self.until_us == NEVER else to_seconds(self.until_us)
+        return to_seconds(self.from_us), until_s
+
+    def of(self, jobs: JobResults) -> JobResults:
+        """The measured ones of `jobs`, in the same order."""
+        if self.are_all:
+            return jobs
+        return jobs.take((jobs.submit_us >= self.from_us) & (jobs.submit_us < self.until_us))
+
+
+ALL_JOBS = MeasuredJobs()

@@ -15,7 +15,7 @@ from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey, JobOutcome, dtypes
 from grid.model.job_results import JobPlacement
 from grid.model.resources import NOT_INCLUDED, STATUS_OF_TABLE, ResourceColumns, ResourceTable
-from grid.model.time import Time
+from grid.model.time import NEVER, Time
 
 Subject = Literal["jobs", "places", "information"]
 Custody = Literal["", "transfer", "end", "about"]
@@ -30,8 +30,8 @@ class MessageSpec:
     - `custody`: `transfer` hands a job from sender to receiver, `end` reports that a job of the
       sender has ended, `about` concerns a job that its sender has. Checkers enforce all three.
     - `decision`: the event that the sender records; empty if sending it is no decision.
-    - `values`: how many numbers its tables hold, for metrics of message sizes.
-    - `answer`: what it says, for the event column `state`.
+    - `values`: the number of values in its tables, for metrics of message sizes.
+    - `answer`: its value in the event column `state`.
     """
 
     subject: Subject | Literal[""] = ""
@@ -271,7 +271,7 @@ class RequestWork(NamedTuple):
     table: ResourceTable
 
     def table_values(self) -> int:
-        """How many numbers the table holds."""
+        """The number of values in the table."""
         return len(self.table.columns) * (len(dtypes(ResourceColumns)) + len(STATUS_OF_TABLE))
 
 
@@ -478,6 +478,81 @@ class LeaveVo(NamedTuple):
     vo: int
 
 
+# External migration of gangs between Local Dispatchers. Each message has the number of the attempt,
+# which the source counts up: a target that receives a number ends all lower ones of that source.
+
+
+class GangProgress(NamedTuple):
+    """The progress of a gang in the clusters where it ran before.
+
+    It was first started at `start_us` (NEVER: not yet), and `done` of its work is kept, in
+    microseconds on a CPU of one MIPS. The others are as in `grid.cluster.gang.state.Gangs`.
+    """
+
+    start_us: Time = NEVER
+    done: float = 0.0
+    interruptions: int = 0
+    restarts: int = 0
+    held_us: Time = 0
+    lost_us: Time = 0
+    watts_busy: float = 0.0
+    watts_idle: float = 0.0
+
+
+NEVER_RAN = GangProgress()
+
+
+@message()
+@dataclass(frozen=True, slots=True)
+class AskMigration:
+    """Source to target: request idle processors for a gang."""
+
+    number: int
+    processors: int
+
+
+@message()
+@dataclass(frozen=True, slots=True)
+class MigrationGranted:
+    """Target to source: the processors are reserved for a while."""
+
+    number: int
+
+
+@message()
+@dataclass(frozen=True, slots=True)
+class MigrationRefused:
+    """Target to source: there are too few idle processors."""
+
+    number: int
+
+
+@message(custody="transfer")
+@dataclass(frozen=True, slots=True)
+class MoveGang:
+    """Source to target: the gang, which is the target's on receipt. Repeated until confirmed."""
+
+    number: int
+    job: Job
+    progress: GangProgress = NEVER_RAN
+
+
+@message()
+@dataclass(frozen=True, slots=True)
+class GangMoved:
+    """Target to source: confirms the receipt."""
+
+    number: int
+
+
+@message()
+@dataclass(frozen=True, slots=True)
+class CancelMigration:
+    """Source to target: the attempt is over; nothing is reserved for it."""
+
+    number: int
+
+
 # Interventions in live runs
 
 
@@ -500,6 +575,6 @@ BETWEEN_VOS: dict[type, str] = {
 
 
 def table_values(sent: object) -> int:
-    """How many numbers the tables in a message hold."""
+    """The number of values in the tables of a message."""
     values = MESSAGES[type(sent)].values
     return 0 if values is None else values(sent)

@@ -1,7 +1,7 @@
-"""What a grid is made of: machines, clusters, virtual organizations.
+"""The platform of a grid: machines, clusters, virtual organizations, distances and outages.
 
-A *machine* is space-shared: a job holds a number of its CPUs from start to end. A pool of
-processors, as a batch log has it, is a cluster of one machine with that many CPUs.
+A *machine* is space-shared: a job holds a number of its CPUs from start to end. A pool of CPUs, as
+in a batch log, is a cluster of one machine with that many CPUs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple, get_args
 
+import numpy as np
+
+from grid.model.arrays import Ints
 from grid.model.fields import (
     Architecture,
     Copies,
@@ -27,21 +30,21 @@ from grid.model.fields import (
     PriorityRule,
     Watts,
 )
-from grid.model.time import NEVER, Time
+from grid.model.time import NEVER, SECOND_US, Time
 
 OPERATING_SYSTEMS: tuple[str, ...] = get_args(OperatingSystem)
 ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
 GANG_POLICIES = ("afcfs", "lgfs")
 REFERENCE_MIPS = 1000.0
-"""Speed on which estimates are given where neither job nor trace names another."""
+"""Speed of the CPU that run times refer to, by default."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchOff:
     """A machine is switched off when it has been idle for longer than `after_us`.
 
-    The next job that is started there holds its CPUs for `boot_us` before it begins. Each CPU of
-    the machine draws `watts_off` while it is off and `watts_boot` while it boots.
+    The next job that is started there holds its CPUs for `boot_us` before it begins. Each CPU draws
+    `watts_off` while the machine is off and `watts_boot` while it boots.
     """
 
     after_us: Cost
@@ -65,11 +68,11 @@ class Machine:
     licenses: tuple[str, ...] = ()
     """Names of the licenses whose software this machine can run."""
     watts_idle: Watts = 0.0
-    """What each CPU draws while no job holds it and the machine is up."""
+    """Power draw of each CPU while the machine is up and no job holds it."""
     watts_busy: Watts = 0.0
-    """What each CPU draws while a job holds it: this instead of `watts_idle`."""
+    """Power draw of each CPU while a job holds it, in place of `watts_idle`."""
     switch_off: SwitchOff | None = None
-    """When it is switched off; None: never."""
+    """None: it is never switched off."""
 
     @property
     def most_ram_mb(self) -> float:
@@ -78,7 +81,7 @@ class Machine:
 
     @property
     def has_watts(self) -> bool:
-        """Whether anything is known of what it draws."""
+        """Whether its power draw is given."""
         off = self.switch_off
         more = () if off is None else (off.watts_off, off.watts_boot)
         return any((self.watts_idle, self.watts_busy, *more))
@@ -103,11 +106,11 @@ class License:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionOverheads:
-    """For how long a job holds CPUs without getting on, each time that it is started again.
+    """How long a job holds CPUs without progress each time that it resumes.
 
-    Its state was written when it was suspended (`suspend_us`), and is now read on the same machine
-    (`resume_us`) or brought to another one (`move_us`). The job pays for all of it when it starts
-    again, since whoever took its CPUs had them at once.
+    Its state was written when it was suspended (`suspend_us`), and is then read on the same machine
+    (`resume_us`) or moved to another one (`move_us`). All of it is paid at the resumption, since
+    the CPUs were released at once.
     """
 
     suspend_us: Cost = 0
@@ -116,15 +119,14 @@ class PreemptionOverheads:
 
 
 class JobLimits(NamedTuple):
-    """The most that one job may hold: CPUs, memory, and which licenses, as a bit mask over those
-    of the cluster."""
+    """The most that one job may hold: CPUs, memory, and a bit mask over the cluster's licenses."""
 
     processors: int
     ram_mb: float
     licenses: int
 
     def allow(self, processors: int, ram_mb: float, licenses: int) -> bool:
-        """Whether a job that asks for so much keeps to them."""
+        """Whether a job with these requests conforms to them."""
         enough = processors <= self.processors and ram_mb <= self.ram_mb
         return enough and licenses & ~self.licenses == 0
 
@@ -133,8 +135,8 @@ class JobLimits(NamedTuple):
 class Cluster:
     """Machines under one Local Dispatcher and its local policy.
 
-    `by_machine` says what the selection chooses: with it a job is bound to the machine that was
-    selected for it; without it the local policy is free to take any machine of the cluster.
+    With `by_machine` a job is bound to the machine that the selection chose; without, the local
+    policy may choose any machine of the cluster.
     """
 
     name: Name
@@ -144,19 +146,19 @@ class Cluster:
     by_machine: bool = False
     licenses: tuple[License, ...] = ()
     overrun: OverrunRule = "kill"
-    """What becomes of a job that passes its estimate: `kill` or `extend`."""
+    """Treatment of a job that exceeds its estimate: `kill` or `extend`."""
     estimates: EstimateSource = "user"
-    """What policies know of run times: `user` (what users say), `exact` or `average`."""
+    """Run times that policies use: `user` (users' estimates), `exact` or `average`."""
     estimate_factor: Factor = 1.0
-    """Multiplies what users say."""
+    """Multiplies users' estimates."""
     one_job_a_machine: bool = False
-    """Whether a job has its machine to itself, whatever CPUs it leaves idle (C07)."""
+    """Whether a job holds its machine exclusively (C07)."""
     overheads: PreemptionOverheads = PreemptionOverheads()
     processor_choice: str | None = None
     """Under a gang policy, how the Local Dispatcher chooses queues; None: `ld`."""
     processor_choice_settings: PluginSettings = ()
     gang_policy: bool = False
-    """Whether the policy is a gang policy that another plugged in."""
+    """Whether the policy is a third-party gang policy."""
 
     @property
     def processors(self) -> int:
@@ -164,8 +166,7 @@ class Cluster:
 
     @property
     def gangs(self) -> bool:
-        """Whether each CPU is a processor with a queue of its own, and each task of a job on one
-        of its own, whatever machine it belongs to."""
+        """Whether each CPU has its own queue and runs one task of a job at a time."""
         return self.gang_policy or self.policy in GANG_POLICIES
 
     @property
@@ -191,7 +192,7 @@ class Cluster:
         )
 
     def job_limits(self) -> tuple[JobLimits, ...]:
-        """A job can run here if it keeps to some of these, which are those of machines."""
+        """A job can run here if it conforms to any of these, which are those of machines."""
         if self.gangs:
             return (JobLimits(self.processors, math.inf, 0),)
         each = {
@@ -202,7 +203,7 @@ class Cluster:
         for _, alike in groupby(ordered, key=lambda one: one.licenses):
             most_ram_mb = -1.0
             for one in alike:
-                # What has fewer CPUs counts if it has more memory than all before it.
+                # A machine with fewer CPUs counts if it has more memory than all before it.
                 if one.ram_mb > most_ram_mb:
                     limits.append(one)
                     most_ram_mb = one.ram_mb
@@ -211,7 +212,7 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """When a VO is in the grid, where VOs share their resources."""
+    """When a VO is in the grid and shares its resources."""
 
     joins_us: Time = 0
     leaves_us: Time = NEVER
@@ -226,10 +227,7 @@ ALWAYS = Membership()
 
 @dataclass(frozen=True, slots=True)
 class VirtualOrganization:
-    """A VO: its clusters, the selection of its Local Scheduler, the choice of its Grid Dispatcher.
-
-    A part that plugs in is given by its name and its settings.
-    """
+    """A VO: its clusters and the plugins of its entities, each by name and settings."""
 
     name: Name
     clusters: tuple[Cluster, ...] = field(default=())
@@ -238,10 +236,68 @@ class VirtualOrganization:
     cluster_choice: str = "least_load"
     cluster_choice_settings: PluginSettings = ()
     forwarding: str | None = None
-    """Its own rule of forwarding; None: that of the protocol."""
+    """Its own forwarding policy; None: that of the protocol."""
     forwarding_settings: PluginSettings = ()
     admission: str = "all"
     admission_settings: PluginSettings = ()
     priority: PriorityRule = "none"
-    """Whose jobs start first, where some have to wait: `local`, `remote` or `none`."""
+    """Whose jobs start first: `local`, `remote` or `none`."""
     membership: Membership = ALWAYS
+
+
+class Distances(NamedTuple):
+    """Latencies from VO number `vo` to the others, and the bandwidth between VOs.
+
+    `links` holds (VO, latency) of other latencies than `latency_us`. Bandwidth None: no limit.
+    """
+
+    vo: int
+    latency_us: Time
+    links: tuple[tuple[int, Time], ...] = ()
+    bandwidth_mbps: float | None = None
+
+    @property
+    def longest_us(self) -> Time:
+        """The longest latency to another VO."""
+        return max([self.latency_us, *(latency_us for _, latency_us in self.links)])
+
+    def hops_us(self, vos: Ints, megabytes: float) -> Ints:
+        """Transfer time of a job with that input to each of `vos`, 0 to its own. Same shape."""
+        hop_us = np.full(len(vos), self.latency_us, np.int64)
+        for vo, latency_us in self.links:
+            hop_us[vos == vo] = latency_us
+        hop_us += transfer_us(megabytes, self.bandwidth_mbps)
+        hop_us[vos == self.vo] = 0
+        return hop_us
+
+
+def transfer_us(megabytes: float, bandwidth_mbps: float | None) -> Time:
+    """Transmission time of `megabytes` between two VOs, without the latency."""
+    if bandwidth_mbps is None or megabytes <= 0.0:
+        return 0
+    return round(megabytes * 8.0 / bandwidth_mbps * SECOND_US)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkFaults:
+    """Shares of messages in [0, 1) that are lost, doubled or delayed, by `delay_us` at most."""
+
+    lost: float = 0.0
+    doubled: float = 0.0
+    delayed: float = 0.0
+    delay_us: Time = 0
+
+    @property
+    def any(self) -> bool:
+        return bool(self.lost or self.doubled or self.delayed)
+
+
+NO_LINK_FAULTS = LinkFaults()
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """From `start_us` until before `end_us`."""
+
+    start_us: Time
+    end_us: Time

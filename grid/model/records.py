@@ -1,19 +1,22 @@
-"""What entities record of a run beside the ends of its jobs."""
+"""Records of entities next to the results of jobs: metrics, histories, events, violations."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job import JobKey
+from grid.model.platform import Cluster, MachineOutage
 from grid.model.time import Time
 
 
 class ClusterFigure(NamedTuple):
-    """One figure of one cluster that the table of jobs cannot tell, recorded when a run is over.
+    """A metric of a cluster that does not follow from the table of jobs, recorded at the end.
 
-    `cluster` is a position in the grid's directory. What a figure means, and how those of several
-    clusters go together, is for `grid.results.metrics` to say.
+    `cluster` is a position in the grid's directory. `grid.results.metrics` defines each metric and
+    how values of several clusters are aggregated.
     """
 
     cluster: int
@@ -22,10 +25,7 @@ class ClusterFigure(NamedTuple):
 
 
 class VoFigure(NamedTuple):
-    """A sum that an entity of VO number `vo` kept, recorded when a run is over.
-
-    What it means, and how those of several entities go together, is for `grid.results.metrics`.
-    """
+    """A sum of an entity of VO number `vo`, recorded at the end; see `ClusterFigure`."""
 
     vo: int
     figure: str
@@ -35,8 +35,8 @@ class VoFigure(NamedTuple):
 class HeldTimes(NamedTuple):
     """When jobs held CPUs of machines that may be switched off. Shapes (times,).
 
-    From `start_us` until before `end_us` (NEVER: to this day) `machine` was held by jobs, or still
-    booted for one that had left it. It booted until `ready_us`, which is `start_us` if it was on.
+    From `start_us` until before `end_us` (NEVER: still) `machine` was held by jobs, or booted for
+    one that has left it. It booted until `ready_us`, which is `start_us` if it was on.
     """
 
     machine: Ints
@@ -46,8 +46,9 @@ class HeldTimes(NamedTuple):
 
 
 class Draw(NamedTuple):
-    """By how many `watts` more than idle CPUs would a cluster draws from each of `time_us` on, for
-    jobs: steps against what was before, in any order. Shapes (steps,).
+    """Changes of the power draw of a cluster for jobs, above that of idle CPUs. Shapes (steps,).
+
+    It changes by `watts` at `time_us`, in any order.
     """
 
     time_us: Ints
@@ -55,16 +56,16 @@ class Draw(NamedTuple):
 
 
 class Levels(NamedTuple):
-    """What a cluster was like from each of `time_us` on. Shapes (rows,).
+    """The state of a cluster from each of `time_us` on. Shapes (rows,).
 
-    `busy` of its processors were in use. Where gangs run, `smallest` is the size of the smallest
-    one that does not run (above the number of processors: there is none); where there are
-    licenses, `licenses` of their `copies` were held. Where processors of gangs go down, so many are
-    `down` from each of `down_us` on, whatever has been played; shapes (changes,). `held` has all
-    times of machines that may be switched off, whatever has been taken; None where none may be.
+    `busy` of its CPUs were in use. For gangs, `smallest` is the size of the smallest one that does
+    not run (above the number of CPUs without one); `licenses` of the `copies` were held. For gangs
+    on machines with outages, `down` CPUs are down from each of `down_us` on; shapes (changes,).
+    `held` has the times of machines that may be switched off, if any may be.
 
     `busy_us` is the CPU time for which jobs have held each machine, shape (machines,), and `draw`
-    what they have drawn, both whatever has been taken; None where the ends of jobs tell as much.
+    their power draw; None if both follow from the ends of jobs. `held`, `busy_us` and `draw` are of
+    the whole run, other columns of the rows since they were last read.
     """
 
     time_us: Ints
@@ -80,7 +81,7 @@ class Levels(NamedTuple):
 
 
 class ClusterHistory(NamedTuple):
-    """The levels of a cluster over time, recorded when a run is over.
+    """The levels of a cluster over time, recorded at the end.
 
     `cluster` is a position in the grid's directory; it has `processors`.
     """
@@ -91,10 +92,10 @@ class ClusterHistory(NamedTuple):
 
 
 class PlanTimes(NamedTuple):
-    """Real time that plans of one cluster took, in seconds. No part of a run's results.
+    """Durations of plans of a cluster on the real clock, in seconds. Not part of the results.
 
-    All were made while fewer than `below` jobs waited, and at least half as many. Where `below` is
-    negative, plans were not timed: they were made in compiled code, or in a live run.
+    All were made while fewer than `below` jobs waited, and at least half as many. A negative
+    `below` means that plans were not timed: in compiled code, or in a live run.
     """
 
     policy: str
@@ -105,10 +106,9 @@ class PlanTimes(NamedTuple):
 
 
 class JobsLeft(NamedTuple):
-    """Jobs that a cluster still had when nothing more happened: its `policy` never started them.
+    """Jobs that the `policy` of a cluster never started.
 
-    `cluster` is a position in the grid's directory; `first` is one of them, where its name is
-    known.
+    `cluster` is a position in the grid's directory; `first` is one of them, if its name is known.
     """
 
     cluster: int
@@ -124,4 +124,121 @@ class Violation(NamedTuple):
     time_us: Time
     rule: str
     is_left_over: bool = False
-    """The rule is that nothing is left to do in the end."""
+    """Whether the rule is that nothing is left at the end."""
+
+
+# Events
+
+MESSAGE, DECISION = "message", "decision"
+
+
+class Event(NamedTuple):
+    """One message that an entity handled, or one decision that it made.
+
+    The fields are the columns of events.parquet, which `grid.results.definitions` defines;
+    None for columns that do not apply.
+    """
+
+    time_us: Time
+    entity: str
+    kind: str
+    event: str
+    peer: str | None = None
+    vo: str | None = None
+    job: int | None = None
+    call: str | None = None
+    to_vo: str | None = None
+    resource: int | None = None
+    cluster: str | None = None
+    machine: int | None = None
+    processors: int | None = None
+    ram_mb: float | None = None
+    licenses: int | None = None
+    estimate_us: Time | None = None
+    ttl: int | None = None
+    hops: int | None = None
+    utility: float | None = None
+    waits: bool | None = None
+    free_cpus: float | None = None
+    age_us: Time | None = None
+    load: float | None = None
+    state: str | None = None
+    preemptions: int | None = None
+    restarts: int | None = None
+
+
+def word_of(message: type) -> str:
+    """The name of the events of a class of messages: `forward_job` for `ForwardJob`."""
+    word = _WORDS.get(message)
+    if word is None:
+        letters = (f"_{one.lower()}" if one.isupper() else one for one in message.__name__)
+        word = _WORDS[message] = "".join(letters).lstrip("_")
+    return word
+
+
+_WORDS: dict[type, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFacts:
+    """A cluster as readers of a run's events need it, as plain data.
+
+    Shapes (machines,). If it runs gangs, all CPUs are one machine. `machine_licenses` are
+    bit masks over `licenses`, which are (name, copies). `outages` are (machine, from,
+    until before). If it runs gangs, `cpus_of` has the CPUs of each machine.
+    """
+
+    vo: str
+    name: str
+    policy: str
+    cpus: tuple[int, ...]
+    ram_mb: tuple[float, ...] = ()
+    machine_licenses: tuple[int, ...] = ()
+    licenses: tuple[tuple[str, int], ...] = ()
+    outages: tuple[tuple[int, Time, Time], ...] = ()
+    gangs: bool = False
+    one_job_a_machine: bool = False
+    cpus_of: tuple[int, ...] = ()
+
+    @property
+    def entity(self) -> str:
+        """The name of its Local Dispatcher."""
+        return f"{self.vo}/cluster/{self.name}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of_dict(cls, given: Mapping[str, Any]) -> ClusterFacts:
+        """From the result of `as_dict`. Raises KeyError, TypeError or ValueError."""
+        made = dict(given)
+        for name in ("vo", "name", "policy"):
+            made[name] = str(made[name])
+        for name, kind in (("cpus", int), ("ram_mb", float), ("machine_licenses", int)):
+            made[name] = tuple(map(kind, made[name]))
+        made["cpus_of"] = tuple(map(int, made.get("cpus_of", ())))
+        made["licenses"] = tuple((str(name), int(copies)) for name, copies in made["licenses"])
+        made["outages"] = tuple((int(m), int(start), int(end)) for m, start, end in made["outages"])
+        return cls(**made)
+
+
+def facts_of(
+    vo: str, cluster: Cluster, policy: str, outages: tuple[MachineOutage, ...]
+) -> ClusterFacts:
+    """The facts of a cluster whose policy has that name."""
+    names = [one.name for one in cluster.licenses]
+    machines = () if cluster.gangs else cluster.machines
+    return ClusterFacts(
+        vo,
+        cluster.name,
+        policy,
+        (cluster.processors,) if cluster.gangs else tuple(one.cpus for one in machines),
+        tuple(one.ram_mb for one in machines),
+        tuple(sum(1 << names.index(name) for name in one.licenses) for one in machines),
+        tuple((one.name, one.copies) for one in cluster.licenses),
+        tuple((one.machine, one.start_us, one.end_us) for one in outages),
+        cluster.gangs,
+        cluster.one_job_a_machine,
+        tuple(one.cpus for one in cluster.machines) if cluster.gangs else (),
+    )

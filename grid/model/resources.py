@@ -1,4 +1,4 @@
-"""Resources as the selection sees them: columns over machines and pools of many VOs."""
+"""Resources as selections see them: columns over machines and pools of many VOs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Cluster, Virtu
 from grid.model.time import Time
 
 UNKNOWN = np.inf
-"""Assigned CPUs of a resource of which no status has come: it is never free."""
+"""Assigned CPUs of a resource without a received status: it is never free."""
 
 OUT_OF_REACH = np.nan
-"""Assigned CPUs of a resource that the job may not go to: it is never chosen."""
+"""Assigned CPUs of a resource that the job must not use: it is never chosen."""
 
 ASSIGNED_CPUS, BACKLOG_S, NUMBER, OBSERVED_AT_US = 0, 1, 2, 3
 STATUS_COLUMNS = 4
-"""Columns of a status row: CPUs assigned to jobs, seconds of CPU time that these still need (NaN
-where nobody asks for that), which resource it is, and when that was so."""
+"""Columns of a status row: CPUs assigned to jobs, seconds of CPU time that these still need (NaN if
+no plugin needs that), the number of the resource, and the time of the observation."""
 NOT_INCLUDED: Floats = np.empty(0)
-"""Columns of a table of resources that nobody has asked for."""
+"""A column of a table of resources that no plugin needs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceColumns:
-    """What does not change about resources, every column of shape (resources,).
+    """Constant properties of resources, every column of shape (resources,).
 
     A resource is what a selection chooses: a machine, or a whole cluster whose policy is free to
     take any of its machines (`machine` is -1 then, and its other columns are those of its first
@@ -81,7 +81,7 @@ class ResourceColumns:
         return ResourceColumns(*(column[rows] for column in _columns(self)))
 
     def to_read(self) -> ResourceColumns:
-        """The same for somebody who must not change them: nobody can write in these columns."""
+        """The same with read-only columns."""
         columns = ResourceColumns(*(column.view() for column in _columns(self)))
         for column in _columns(columns):
             column.flags.writeable = False
@@ -156,7 +156,7 @@ class ResourceTable:
         return age
 
     def lacking_cpus(self, processors: int) -> Floats:
-        """How many CPUs have to be given back before a job of so many can start; 0 or less: none.
+        """CPUs that must be released before a job of `processors` can start; 0 or less: none.
 
         Shape (resources,).
         """
@@ -164,10 +164,7 @@ class ResourceTable:
         return lacking
 
     def to_read(self) -> ResourceTable:
-        """The same for a part of another: nobody can write in what the grid shares.
-
-        The status of resources is a copy.
-        """
+        """The same with read-only columns and a copy of the status, for third-party plugins."""
         status: dict[str, Any] = {name: getattr(self, name).copy() for name in STATUS_OF_TABLE}
         return replace(self, columns=self.columns.to_read(), **status)
 

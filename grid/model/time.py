@@ -1,6 +1,6 @@
-"""Time is an integer count of microseconds; no float holds a time but in rows of status.
+"""Time is an integer number of microseconds; floats hold times in status rows only.
 
-These say when something was told, in floats that are exact below 2**53 microseconds: 285 years.
+There they are exact below 2**53 microseconds, which are 285 years.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from typing import Any
 
 from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context, Entity, Finishing
-from grid.model.event import word_of
 from grid.model.job import JobKey
 from grid.model.job_results import JobRow
 from grid.model.messages import (
@@ -32,6 +31,7 @@ from grid.model.messages import (
     LeaseExpired,
     Load,
     LocalStatus,
+    MoveGang,
     NotAdmitted,
     Refused,
     ReleaseReservation,
@@ -44,8 +44,7 @@ from grid.model.messages import (
     SubmitJob,
     WithdrawReply,
 )
-from grid.model.migration_messages import MoveGang
-from grid.model.records import Violation
+from grid.model.records import Violation, word_of
 from grid.model.resources import ResourceColumns
 from grid.model.time import Time
 

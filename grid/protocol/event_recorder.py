@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from grid.kernel.entity import Context, Entity, Finishing
-from grid.model.event import DECISION, MESSAGE, Event, word_of
 from grid.model.job import Job, JobOutcome, JobState
 from grid.model.job_results import JobPlacement, JobRow
 from grid.model.messages import (
@@ -26,6 +25,7 @@ from grid.model.messages import (
     RunJob,
     SubmissionFail,
 )
+from grid.model.records import DECISION, MESSAGE, Event, word_of
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
 from grid.protocol.resource_manager import ResourceManager

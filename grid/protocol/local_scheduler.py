@@ -20,7 +20,6 @@ from typing import Any
 
 from grid.kernel.entity import Context, MessageHandler
 from grid.kernel.progress import JobProgress
-from grid.model.distances import Distances
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
 from grid.model.messages import (
@@ -50,6 +49,7 @@ from grid.model.messages import (
     WithdrawReply,
     WorkReply,
 )
+from grid.model.platform import Distances
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
 from grid.protocol.counters import SchedulerCounters

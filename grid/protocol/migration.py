@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from grid.kernel.entity import Context
 from grid.model.job import Job
-from grid.model.migration_messages import (
+from grid.model.messages import (
     AskMigration,
     CancelMigration,
     GangMoved,

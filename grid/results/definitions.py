@@ -137,9 +137,8 @@ def row_texts(values: Sequence[float | None], missing: str = "-") -> list[str]:
 
 def message_names() -> dict[str, str]:
     """Meaning of each message in the column `event` of events.parquet: its docstring's summary."""
-    from grid.model import migration_messages  # noqa: F401  # declares messages
-    from grid.model.event import word_of
     from grid.model.messages import MESSAGES
+    from grid.model.records import word_of
 
     return {
         word_of(kind): (inspect.getdoc(kind) or "").partition("\n\n")[0].replace("\n", " ")

@@ -22,12 +22,11 @@ import pyarrow.dataset
 import pyarrow.parquet
 
 from grid.model.arrays import Ints
-from grid.model.cluster_facts import ClusterFacts
 from grid.model.errors import ErrorLine, InputError
-from grid.model.event import DECISION, Event
 from grid.model.job import JobKey, JobState
 from grid.model.job_results import JobResults
 from grid.model.job_table import JobTable
+from grid.model.records import DECISION, ClusterFacts, Event
 from grid.results.history import NOT_KEPT, ClusterLog, whereabouts, why_waiting
 from grid.results.machines import Directory, on_no_one_machine, ran
 from grid.results.run_folder import EVENTS_FILE, earlier_run
@@ -78,7 +77,7 @@ class EventSpool:
     """Stores events on disk during a run, and writes the file when it has ended.
 
     `names` are all entities in order, `direct` the jobs that enter clusters directly, by VO.
-    `platform` describes the clusters to readers of the file (`grid.model.cluster_facts`).
+    `platform` describes the clusters to readers of the file (`grid.model.records`).
     """
 
     def __init__(

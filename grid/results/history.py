@@ -1,6 +1,6 @@
 """History of one job, and why it waits: pure functions of the events of a run.
 
-Events are `grid.model.event.Event`, in the order of the run; those about other jobs are ignored.
+Events are `grid.model.records.Event`, in the order of the run; those about other jobs are ignored.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
 
-from grid.model.cluster_facts import ClusterFacts
-from grid.model.event import Event
 from grid.model.job import JobKey
+from grid.model.records import ClusterFacts, Event
 from grid.model.time import NEVER, SECOND_US, Time
 
 NOT_KEPT = (

@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
-from grid.model.job_results import JobResults
-from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
+from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
 from grid.model.messages import BETWEEN_VOS, MESSAGES
 from grid.model.records import ClusterFigure, ClusterHistory, VoFigure
 from grid.model.time import NEVER, SECOND_US

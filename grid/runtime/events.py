@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from grid.config.build import Grid
-from grid.model.cluster_facts import facts_of
+from grid.model.records import facts_of
 from grid.results.events import EventSpool
 
 

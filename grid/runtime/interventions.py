@@ -13,7 +13,6 @@ from dataclasses import replace
 from grid.cluster.outages import disjoint_outages
 from grid.kernel.event import Order, Resume, Stop
 from grid.kernel.faults import Faults, Partition
-from grid.model.faults import Outage
 from grid.model.interventions import (
     CUT_OFF,
     GO_ON,
@@ -24,7 +23,7 @@ from grid.model.interventions import (
     Intervention,
 )
 from grid.model.messages import Repair, TakeDown
-from grid.model.platform import MachineOutage
+from grid.model.platform import MachineOutage, Outage
 from grid.model.time import NEVER, Time
 from grid.results.machines import Directory
 

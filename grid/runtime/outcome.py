@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from grid.model.event import Event
 from grid.model.job_results import JobResults, JobRow, columns_of, in_order
 from grid.model.records import (
     ClusterFigure,
     ClusterHistory,
+    Event,
     JobsLeft,
     PlanTimes,
     Violation,

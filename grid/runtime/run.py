@@ -15,11 +15,9 @@ from grid.config.schema import Scenario
 from grid.config.warm_up import warm_up
 from grid.config.workload import realize
 from grid.model.compiled import compile_kernels
-from grid.model.errors import RunFailed, input_error, only_on_ray, shorten
-from grid.model.extras import need
+from grid.model.errors import RunFailed, input_error, need, only_on_ray, shorten
 from grid.model.interventions import NO_WISHES, Wishes
-from grid.model.job_results import JobResults
-from grid.model.measured_jobs import ALL_JOBS, MeasuredJobs
+from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
 from grid.model.records import ClusterHistory, JobsLeft
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check

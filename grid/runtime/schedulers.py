@@ -24,8 +24,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from grid.config.build import Grid
-from grid.model.errors import PluginFailed, input_error, shorten
-from grid.model.extras import need
+from grid.model.errors import PluginFailed, input_error, need, shorten
 from grid.policies.batsim.policy import Batsim, Message, Scheduler
 
 LOOK_MS = 100

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from grid.model.arrays import Bools, Ints
 from grid.model.errors import ErrorLine, InputError
-from grid.model.job_table import COLUMNS, LIMITS, JobTable, Predecessors, held_once
+from grid.model.job_table import COLUMNS, LIMITS, JobTable, Predecessors, compact
 from grid.model.time import NEVER
 from grid.workload.lines import MOST_ERRORS, UNKNOWN
 from grid.workload.logs import GwfField, Log, SwfField
@@ -207,7 +207,7 @@ def repeated(jobs: JobTable, times: int) -> JobTable:
 
 def _tiled(column: Ints, times: int, step: int = 0) -> Ints:
     """The column `times` times, each copy larger by `step` than the previous."""
-    once = held_once(column)
+    once = compact(column)
     if not step and once.strides == (0,):
         return np.broadcast_to(once[:1], (len(once) * times,))
     made = np.tile(column, times)

@@ -32,9 +32,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job import RequirementKind
-from grid.model.job_table import JobTable
+from grid.model.job_table import JobTable, RequirementColumns
 from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Machine, VirtualOrganization
-from grid.model.requirement_columns import RequirementColumns
 from grid.model.time import SECOND_US, from_seconds
 from grid.workload.generators import GeneratorSettings
 

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.job_table import JobTable, concatenate
-from grid.model.requirement_columns import AT_A_TIME, OfJob, RequirementColumns, joined
+from grid.model.job_table import AT_A_TIME, JobTable, OfJob, RequirementColumns, concatenate, joined
 from grid.workload.generators import table_problems
 from grid.workload.jobs import repeated
 

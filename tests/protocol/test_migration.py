@@ -24,11 +24,10 @@ from grid.kernel.faults import Faults, LinkFaults, Outage, disjoint
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable, ResendRules
-from grid.model.event import word_of
 from grid.model.job import Job, JobKey
-from grid.model.messages import ClusterChosen, JobEnded, RunJob
-from grid.model.migration_messages import AskMigration, MoveGang
+from grid.model.messages import AskMigration, ClusterChosen, JobEnded, MoveGang, RunJob
 from grid.model.platform import Cluster, JobLimits, Machine, MachineOutage
+from grid.model.records import word_of
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy
 from grid.protocol.local_dispatcher import LocalDispatcher

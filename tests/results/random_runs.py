@@ -8,8 +8,8 @@ from random import Random
 from typing import Any
 
 from grid.config.build import Grid
-from grid.model.event import Event
 from grid.model.job_results import JobResults, in_order
+from grid.model.records import Event
 from grid.results.events import EventFile, EventSpool
 from grid.runtime.events import spool_of
 from grid.runtime.sequential import run_sequential

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from grid.model.job import Job, JobOutcome, JobState
 from grid.model.job_results import (
     NO_TIME,
-    NOWHERE,
+    NOT_PLACED,
     JobPlacement,
     JobResults,
     JobRow,
@@ -54,7 +54,7 @@ def job(
     cluster in `TWO_VOS`.
     """
     ran = start is not None and end is not None
-    executed_vo, cluster, machine = at or ((vo, vo, 0) if ran else (NOWHERE,) * 3)
+    executed_vo, cluster, machine = at or ((vo, vo, 0) if ran else (NOT_PLACED,) * 3)
     if assigned is None and ran:
         assigned = submit
     said: dict[str, Any] = {

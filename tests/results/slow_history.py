@@ -15,9 +15,8 @@ from typing import Any
 
 import pyarrow.parquet
 
-from grid.model.cluster_facts import ClusterFacts
-from grid.model.event import DECISION, Event
 from grid.model.job import JobKey
+from grid.model.records import DECISION, ClusterFacts, Event
 from grid.results.events import EventFile
 from grid.results.history import ClusterLog, WhyWaiting, job_story, why_waiting
 

@@ -13,8 +13,7 @@ import grid
 from grid.cli.app import app
 from grid.config.load import load_scenario
 from grid.config.workload import realize
-from grid.model.cluster_facts import ClusterFacts
-from grid.model.event import DECISION, MESSAGE, Event
+from grid.model.records import DECISION, MESSAGE, ClusterFacts, Event
 from grid.model.time import SECOND_US
 from grid.results.definitions import FILES, message_names
 from grid.results.events import EventFile

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 import grid
 from grid.lab.record import record_of
 from grid.lab.report.run_page import write_run_page
-from grid.model.job_results import JobResults
-from grid.model.measured_jobs import MeasuredJobs
+from grid.model.job_results import JobResults, MeasuredJobs
 from grid.results.definitions import GROUPS
 from grid.results.machines import Directory
 from grid.results.metrics import metrics

@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from grid.config.load import load_scenario
-from grid.model.cluster_facts import ClusterFacts
-from grid.model.event import DECISION, MESSAGE, Event
+from grid.model.records import DECISION, MESSAGE, ClusterFacts, Event
 from grid.model.time import NEVER
 from grid.results.events import EventFile
 from grid.results.history import ClusterLog, why_waiting

@@ -24,8 +24,7 @@ from grid.kernel.crash_injector import CrashInjector
 from grid.kernel.entity import Context
 from grid.kernel.reliable import Input, Reliable
 from grid.model.job import JobState
-from grid.model.messages import AssignJob, ForwardJob, Refused
-from grid.model.migration_messages import MoveGang
+from grid.model.messages import AssignJob, ForwardJob, MoveGang, Refused
 from grid.model.time import from_seconds
 from grid.protocol.admission import AdmissionQueue
 from grid.protocol.checkers import Checked

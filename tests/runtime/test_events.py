@@ -16,8 +16,8 @@ from grid.cli.app import app
 from grid.config.build import Grid
 from grid.config.load import load_scenario
 from grid.model.errors import InputError
-from grid.model.event import MESSAGE
 from grid.model.job_results import in_order
+from grid.model.records import MESSAGE
 from grid.results.definitions import FILES, message_names
 from grid.results.events import EventFile
 from grid.runtime.events import spool_of

@@ -18,7 +18,7 @@ from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import NOT_MEASURED, ClusterShell, TimedPlans
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, JobOutcome, JobState, rejected
-from grid.model.migration_messages import NEVER_RAN, GangProgress
+from grid.model.messages import NEVER_RAN, GangProgress
 from grid.model.platform import Cluster
 from grid.model.records import Draw, Levels
 from grid.model.time import NEVER, Time

@@ -9,8 +9,7 @@ from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
-from grid.model.errors import input_error
-from grid.model.extras import need
+from grid.model.errors import input_error, need
 
 
 class Format(StrEnum):

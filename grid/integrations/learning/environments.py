@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.extras import missing
+from grid.model.errors import missing
 
 try:
     import gymnasium

@@ -13,7 +13,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
-from grid.model.extras import missing
+from grid.model.errors import missing
 
 try:
     from greenlet import getcurrent, greenlet

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import ray
 
-from grid.model.extras import missing
+from grid.model.errors import missing
 
 try:
     import gymnasium

@@ -60,7 +60,7 @@ class Source:
         return PREFIX + hashlib.sha256(both).hexdigest()[:16]
 
     def load(self) -> ModuleType:
-        """The module. Raises whatever its own code raises, and SyntaxError."""
+        """The module. Raises all errors of its code, and SyntaxError."""
         return import_module(self.module)
 
 

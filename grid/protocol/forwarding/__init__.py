@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.model.distances import Distances
 from grid.model.job import Job
 from grid.model.messages import Bid
+from grid.model.platform import Distances
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import Time
 from grid.protocol.selection import Choice, Selection, best_rows

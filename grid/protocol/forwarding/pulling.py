@@ -12,7 +12,6 @@ import numpy as np
 from pydantic import Field
 
 from grid.kernel.entity import Context
-from grid.model.distances import Distances
 from grid.model.job import Job, JobKey
 from grid.model.messages import (
     QueryResources,
@@ -21,6 +20,7 @@ from grid.model.messages import (
     WithdrawReply,
     WorkReply,
 )
+from grid.model.platform import Distances
 from grid.model.resources import ResourceTable
 from grid.model.time import Time, from_seconds
 from grid.protocol.forwarding import NO_DESTINATION, Destination, Question

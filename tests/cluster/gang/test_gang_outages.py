@@ -15,7 +15,7 @@ from grid.cluster.gang.core import GangExchange
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ld
 from grid.kernel.faults import Outage, disjoint
 from grid.model.job import Job
-from grid.model.migration_messages import NEVER_RAN, GangProgress
+from grid.model.messages import NEVER_RAN, GangProgress
 from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US

@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.model.distances import Distances
-from grid.model.platform import Machine
+from grid.model.platform import Distances, Machine
 from grid.model.resources import UNKNOWN, ResourceTable
 from grid.protocol.forwarding.pulling import Idle, Pull
 from tests.protocol.selection.test_utility import table
