@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from key_words import markdown
 
-from grid.policies.convergent import cs2_heuristics as cs2
-from grid.policies.convergent import cs2007_heuristics as c07
+from grid.policies.convergent import heuristics
 
 
 def heuristics_text() -> Iterator[str]:
@@ -19,13 +16,12 @@ def heuristics_text() -> Iterator[str]:
         "default; 0 leaves one out, and one of yours comes besides.\n"
     )
     yield "With `cs2`, `cs2_cs`, `cs2_td`, `cs2_cs_td`, and `flexible` with `priority: cs2`:\n"
-    yield _table(cs2.CS2_HEURISTICS, cs2.CS2_WEIGHTS, {})
+    yield _table(heuristics.CS2_HEURISTICS, heuristics.CS2_WEIGHTS, {})
     yield (
         "With `cs_i_p`, `cs_i_np`, `cs_ni_p`, `cs_ni_np`, and `flexible` with `priority: cs2007`:\n"
     )
-    of_c07 = c07.cs2007_heuristics(c07.DEADLINE_MINIMUM, c07.DEADLINE_K, ())
-    bonus = f"; {c07.NON_PREEMPTIVE_OVERHEAD:g} with `non_preemptive: bonus`"
-    yield _table(of_c07, c07.CS2007_WEIGHTS, {"overhead": bonus})
+    bonus = f"; {heuristics.NON_PREEMPTIVE_OVERHEAD:g} with `non_preemptive: bonus`"
+    yield _table(heuristics.CS2007_HEURISTICS, heuristics.CS2007_WEIGHTS, {"overhead": bonus})
     yield (
         "The first heuristic of both papers, minimal requirements, is where the matrix starts "
         "from: a job has no priority where it cannot run.\n"
@@ -33,11 +29,9 @@ def heuristics_text() -> Iterator[str]:
 
 
 def _table(
-    heuristics: Mapping[str, Any], weights: Mapping[str, float], more: Mapping[str, str]
+    described: Mapping[str, str], weights: Mapping[str, float], more: Mapping[str, str]
 ) -> str:
     lines = ["| name | weight by default | what it adds to the priority |", "| --- | --- | --- |"]
-    for name, heuristic in heuristics.items():
-        about = inspect.getdoc(getattr(heuristic, "func", heuristic)) or ""
-        first = markdown(" ".join(about.partition("\n\n")[0].split()))
-        lines.append(f"| `{name}` | {weights[name]:g}{more.get(name, '')} | {first} |")
+    for name, about in described.items():
+        lines.append(f"| `{name}` | {weights[name]:g}{more.get(name, '')} | {markdown(about)} |")
     return "\n".join(lines) + "\n"

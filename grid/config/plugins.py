@@ -19,7 +19,7 @@ from grid.config.sections import PluginOf, PluginSection, Section, name_and_sett
 from grid.model.errors import ErrorLine, InvalidPlugin, Path, Problem, expected_name, shorten
 from grid.model.plugins.registry import Kind, Plugins, modules_plugged_in
 from grid.model.plugins.source import Source, is_reference, resolve_reference
-from grid.policies.convergent.weights import HEURISTICS
+from grid.policies.convergent.heuristics import HEURISTICS
 from grid.policies.registry import POLICIES
 from grid.protocol.registry import (
     ADMISSION,

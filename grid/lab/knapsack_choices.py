@@ -18,9 +18,8 @@ from grid.config.schema import Scenario
 from grid.config.workload import realize
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import NEVER
-from grid.policies.convergent.branch_and_bound import exact_knapsack
 from grid.policies.convergent.cs2007 import Cs2007
-from grid.policies.convergent.knapsack import choose_jobs, greedy_knapsack
+from grid.policies.convergent.knapsack import choose_jobs, exact_knapsack, greedy_knapsack
 from grid.policies.registry import make_policy
 
 

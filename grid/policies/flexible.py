@@ -20,7 +20,11 @@ from grid.model.plugins.settings import MOST, PluginModel, Weight
 from grid.model.time import Time
 from grid.policies.columns import packed_view
 from grid.policies.compiled_form import CompiledForm, QueueKernel
-from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
+from grid.policies.convergent.heuristics import (
+    HeuristicPriority,
+    cs2_heuristics,
+    cs2007_heuristics,
+)
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import backfill_plan, backfilled
 
@@ -90,11 +94,7 @@ class FlexibleBackfilling:
         seen = packed_view(view)
         if not any_fits(seen):
             return Plan()
-        if isinstance(self._priority, HeuristicPriority):
-            priority = self._priority.where_it_matters(view, now)
-        else:
-            priority = self._priority(view, now)
-        return backfill_plan(*backfill_by_priority(seen, priority))
+        return backfill_plan(*backfill_by_priority(seen, self._priority(view, now)))
 
     def _remember_first(self, plan: Plan, view: ClusterView, order: Ints) -> None:
         """Keep the reservation of the job that is first in order, of those that have one."""
@@ -153,10 +153,10 @@ def flexible(settings: FlexibleSettings, parts: Plugins) -> FlexibleBackfilling:
         names = EgFactors.__dataclass_fields__
         priority = EgFactors(**{name: getattr(settings, name) for name in names})
     else:
-        from grid.policies.convergent.weights import weighed
-
-        own, default = heuristics_of(settings.priority, settings.f1)
-        heuristics = weighed(settings.weights, default, own, parts)
+        if settings.priority == "cs2":
+            heuristics = cs2_heuristics(settings.weights, parts)
+        else:
+            heuristics = cs2007_heuristics(settings.weights, parts, f1=settings.f1)
         priority = HeuristicPriority(heuristics, settings.row)
     keeps = settings.reservation == "kept"
     policy = FlexibleBackfilling(priority, keep_reservation=keeps)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -12,13 +11,8 @@ from grid.model.arrays import Ints
 from grid.model.plugins.registry import Plugins
 from grid.model.plugins.settings import PluginModel
 from grid.model.time import Time, from_seconds
-from grid.policies.convergent.cs2_heuristics import (
-    CS2_HEURISTICS,
-    CS2_WEIGHTS,
-    overhead_of_running_jobs,
-)
-from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix, MatrixBuilder, plan_of
-from grid.policies.convergent.weights import Weights, weighed
+from grid.policies.convergent.heuristics import Heuristics, Weights, cs2_heuristics
+from grid.policies.convergent.matrix import JobMachineMatrix, MatrixBuilder, plan_of
 from grid.policies.interface import ClusterView, Plan
 
 
@@ -26,19 +20,14 @@ class Cs2:
     """CS 2.0 with its priorities as they are, or with `classes` as integers from 1 to 1024.
 
     It plans at every event, or with a period at every multiple of it while there are jobs. With
-    `sorting` all pairs are sorted, as in the paper, which gives the same plan later; with
+    `sorting` all pairs are sorted, as in the paper, which gives the same plan more slowly; with
     `quicksort` (which is not stable) only the eligible ones.
     """
 
     ignores = ("memory",)
 
     def __init__(
-        self,
-        heuristics: Sequence[tuple[Heuristic, float]],
-        *,
-        classes: bool = False,
-        period_us: Time | None = None,
-        matching: str = "selection",
+        self, heuristics: Heuristics, *, classes: bool, period_us: Time | None, matching: str
     ) -> None:
         self._heuristics = heuristics
         self._match = _match_classes if classes else _match_priorities
@@ -47,52 +36,46 @@ class Cs2:
         self._builder = MatrixBuilder()
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        """The plan of all jobs, running ones included: what it leaves out is preempted."""
+        """The plan of all jobs, running ones included: it preempts those that it omits."""
         if len(view.queue) + len(view.running) == 0:
             return Plan()
         period = self._period_us
         plan = Plan(made=False)
         if period is None or now % period == 0:
-            matrix = self._builder.whole(view, self._heuristics)
+            matrix = self._builder.matrix(view, self._heuristics)
             plan = plan_of(matrix, self._match(matrix, self._matching))
         if period is not None:
             plan.wake_us = now - now % period + period
         return plan
 
 
-def _match_priorities(matrix: JobMachineMatrix, matching: str) -> Ints:
-    from grid.policies.convergent.greedy import match_greedily, match_in_order, quicksort
+def _match_priorities(matrix: JobMachineMatrix, method: str) -> Ints:
+    from grid.policies.convergent import matching
 
-    if matching == "quicksort":
-        machine_of: Ints = match_in_order(quicksort(matrix.priority), *_limits(matrix))
-    elif matching == "sorting":
+    if method == "selection":
+        found: Ints = matching.match_greedily(matrix.priority, -np.inf, *_limits(matrix))
+    elif method == "quicksort":
+        found = matching.match_in_order(matching.quicksort(matrix.priority), *_limits(matrix))
+    else:
         pairs = matrix.priority.ravel()
         order = np.argsort(-pairs, kind="stable")[: np.count_nonzero(pairs > -np.inf)]
-        machine_of = match_in_order(order, *_limits(matrix))
+        found = matching.match_in_order(order, *_limits(matrix))
+    return found
+
+
+def _match_classes(matrix: JobMachineMatrix, method: str) -> Ints:
+    from grid.policies.convergent import matching
+
+    classes = matching.classify(matrix.priority)
+    if method == "selection":
+        found: Ints = matching.match_greedily(classes, matching.NO_CLASS, *_limits(matrix))
     else:
-        machine_of = match_greedily(matrix.priority, -np.inf, *_limits(matrix))
-    return machine_of
-
-
-def _match_classes(matrix: JobMachineMatrix, matching: str) -> Ints:
-    from grid.policies.convergent.greedy import (
-        NO_CLASS,
-        classify,
-        counting_sort,
-        match_greedily,
-        match_in_order,
-    )
-
-    classes = classify(matrix.priority)
-    if matching != "selection":
-        machine_of: Ints = match_in_order(counting_sort(classes), *_limits(matrix))
-    else:
-        machine_of = match_greedily(classes, NO_CLASS, *_limits(matrix))
-    return machine_of
+        found = matching.match_in_order(matching.by_class(classes), *_limits(matrix))
+    return found
 
 
 def _limits(matrix: JobMachineMatrix) -> tuple[Ints, Ints, Ints, Ints]:
-    """What jobs ask for and what there is; the matching uses up the latter."""
+    """Requests and capacities; the matching uses up the latter."""
     return matrix.processors, matrix.licenses, matrix.capacity.copy(), matrix.copies.copy()
 
 
@@ -102,7 +85,7 @@ class Cs2Settings(PluginModel):
     weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
     matching: Literal["selection", "sorting", "quicksort"] = Field(
         default="selection",
-        description="sorting sorts all pairs, for the same plan later; quicksort the eligible ones",
+        description="sorting sorts all pairs, for the same plan; quicksort the eligible ones",
     )
     overhead: Literal["ran", "running"] = Field(
         default="ran",
@@ -118,34 +101,32 @@ class TimeDrivenSettings(Cs2Settings):
     )
 
 
-def cs2(settings: Cs2Settings, parts: Plugins) -> Cs2:
+def cs2(settings: Cs2Settings, plugins: Plugins) -> Cs2:
     """Convergent Scheduling 2.0: at every event, exact priorities."""
-    return _made(settings, parts)
+    return _made(settings, plugins)
 
 
-def cs2_cs(settings: Cs2Settings, parts: Plugins) -> Cs2:
+def cs2_cs(settings: Cs2Settings, plugins: Plugins) -> Cs2:
     """CS 2.0 at every event, 1024 classes of priority."""
-    return _made(settings, parts, classes=True)
+    return _made(settings, plugins, classes=True)
 
 
-def cs2_td(settings: TimeDrivenSettings, parts: Plugins) -> Cs2:
+def cs2_td(settings: TimeDrivenSettings, plugins: Plugins) -> Cs2:
     """CS 2.0 every ten seconds, exact priorities."""
-    return _made(settings, parts, period_s=settings.period_s)
+    return _made(settings, plugins, period_s=settings.period_s)
 
 
-def cs2_cs_td(settings: TimeDrivenSettings, parts: Plugins) -> Cs2:
+def cs2_cs_td(settings: TimeDrivenSettings, plugins: Plugins) -> Cs2:
     """CS 2.0 every ten seconds, 1024 classes of priority."""
-    return _made(settings, parts, classes=True, period_s=settings.period_s)
+    return _made(settings, plugins, classes=True, period_s=settings.period_s)
 
 
 def _made(
-    settings: Cs2Settings, parts: Plugins, *, classes: bool = False, period_s: float | None = None
+    settings: Cs2Settings, plugins: Plugins, *, classes: bool = False, period_s: float | None = None
 ) -> Cs2:
-    own = CS2_HEURISTICS
-    if settings.overhead == "running":
-        own = {**own, "overhead": overhead_of_running_jobs}
+    suspended = settings.overhead == "ran"
     return Cs2(
-        weighed(settings.weights, CS2_WEIGHTS, own, parts),
+        cs2_heuristics(settings.weights, plugins, suspended=suspended),
         classes=classes,
         period_us=None if period_s is None else from_seconds(period_s),
         matching=settings.matching,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
@@ -13,53 +12,49 @@ from grid.model.arrays import Bools, Floats, Ints
 from grid.model.plugins.registry import Plugins
 from grid.model.plugins.settings import MOST, PluginModel
 from grid.model.time import Time
-from grid.policies.convergent.cs2007_heuristics import (
+from grid.policies.convergent.heuristics import (
+    BANDWIDTH_MBPS,
     CS2007_WEIGHTS,
     DEADLINE_K,
     DEADLINE_MINIMUM,
     NON_PREEMPTIVE_OVERHEAD,
+    Heuristics,
+    Weights,
     cs2007_heuristics,
-    mean_priorities,
 )
-from grid.policies.convergent.matrix import Heuristic, JobMachineMatrix, MatrixBuilder, plan_of
-from grid.policies.convergent.weights import Weights, weighed
+from grid.policies.convergent.matrix import JobMachineMatrix, MatrixBuilder, plan_of
 from grid.policies.interface import ClusterView, Plan
-
-BANDWIDTH_MBPS = 1000.0
-"""Of every link, where a scenario gives none: the farm's network is fast and alike everywhere."""
-NODES = 500_000
-"""Budget of the exact knapsack, for each cluster of a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cs2007:
     """C07, with or without preemption.
 
-    Without, running jobs keep their machines and licenses, and the rest is planned around them.
-    The paper gets there by a large Delta (800) of the overhead heuristic, and plans all jobs. That
-    does not hold every job: more pairs come before larger sums, a knapsack looks at the mean of a
-    job's priorities, and anti-aging grows without limit.
+    Without, running jobs keep their machines and licenses, and the rest is planned around them. The
+    paper achieves this by a large Delta (800) of the overhead heuristic, and plans all jobs. That
+    does not hold every job: more pairs come before larger sums, a knapsack uses the mean of a job's
+    priorities, and anti-aging grows without limit.
 
     `matching` is `mis`, `mfs` (by scipy's assignment), `mfs_paths` (by the paper's longest paths)
-    or `imfs`, which takes at most `paths` paths a plan; `nodes` is the budget of the exact
+    or `imfs`, which takes one path a plan with `one_path`; `nodes` is the budget of the exact
     knapsack, 0 for the paper's greedy one.
     """
 
     ignores: ClassVar[tuple[str, ...]] = ("memory",)
-    heuristics: Sequence[tuple[Heuristic, float]]
+    heuristics: Heuristics
     preemptive: bool
     matching: str
-    paths: int
+    one_path: bool
     nodes: int
     builder: MatrixBuilder
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        """The plan of all jobs; with preemption, running ones that it leaves out are preempted."""
+        """The plan of all jobs; with preemption, it preempts the running ones that it omits."""
+        from grid.policies.convergent.kernels import row_values
+
         if len(view.queue) == 0 and not (self.preemptive and len(view.running)):
             return Plan()
-        matrix = self.builder.whole(view)
-        for heuristic, weight in self.heuristics:
-            heuristic(matrix, weight)
+        matrix = self.builder.matrix(view, self.heuristics)
         running = np.arange(len(matrix.slots)) < matrix.running
         machine_of = np.where(running, matrix.machine, -1)
         planned = matrix.eligible > 0
@@ -70,54 +65,48 @@ class Cs2007:
             open_machines[matrix.machine[: matrix.running]] = False
             copies = view.license_copies_free
         rows = np.flatnonzero(planned)
-        kept = self._choose(mean_priorities(matrix)[rows], matrix.licenses[rows], copies)
-        before = machine_of[rows[kept]]
+        values = row_values(matrix.priority, matrix.eligible, 0, True)
+        chosen = self._choose(values[rows], matrix.licenses[rows], copies)
+        before = machine_of[rows[chosen]]
         machine_of[rows] = -1
-        rows = rows[kept]
+        rows = rows[chosen]
         machine_of[rows] = self._match(matrix, rows, np.flatnonzero(open_machines), before)
         return plan_of(matrix, machine_of)
 
     def _choose(self, values: Floats, licenses: Ints, copies: Ints) -> Bools:
         """C07 4.2, the jobs that are not discarded."""
-        from grid.policies.convergent.branch_and_bound import exact_knapsack
-        from grid.policies.convergent.knapsack import choose_jobs, greedy_knapsack
+        from grid.policies.convergent.knapsack import choose_jobs, exact_knapsack, greedy_knapsack
 
         def exact(values: Floats, licenses: Ints, copies: Ints) -> Bools:
-            chosen: Bools = exact_knapsack(values, licenses, copies, self.nodes)[0]
-            return chosen
+            return exact_knapsack(values, licenses, copies, self.nodes)[0]
 
         return choose_jobs(values, licenses, copies, exact if self.nodes else greedy_knapsack)
 
     def _match(self, matrix: JobMachineMatrix, rows: Ints, machines: Ints, before: Ints) -> Ints:
         """C07 5: the machine of each of the jobs `rows`, which run on the machines `before`."""
-        from grid.policies.convergent.cs2007_kernels import part_of
-        from grid.policies.convergent.matching import (
-            flow_search,
-            incremental_flow_search,
-            iterative_search,
-            path_flow_search,
-        )
+        from grid.policies.convergent import matching
 
-        priority = part_of(matrix.priority, rows, machines, matrix.processors, matrix.capacity)
+        limits = matrix.processors, matrix.capacity
+        priority = matching.part_of(matrix.priority, rows, machines, *limits)
         if self.matching == "imfs":
             column = np.full(len(matrix.capacity) + 1, -1)
             column[machines] = np.arange(len(machines))
-            chosen = incremental_flow_search(priority, column[before], len(machines), self.paths)
-        elif self.matching == "mfs":
-            chosen = flow_search(priority)
-        elif self.matching == "mfs_paths":
-            chosen = path_flow_search(priority)
+            paths = 1 if self.one_path else matching.ALL
+            chosen = matching.incremental_flow_search(
+                priority, column[before], len(machines), paths
+            )
         else:
-            chosen = iterative_search(priority)
+            search = {
+                "mfs": matching.flow_search,
+                "mfs_paths": matching.path_flow_search,
+                "mis": matching.iterative_search,
+            }
+            chosen = search[self.matching](priority)
         machine_of: Ints = np.append(machines, -1)[chosen]
         return machine_of
 
 
 Positive = Annotated[float, Strict(), Field(ge=1e-9, le=1e12)]
-
-
-ALL = 1 << 62
-"""As `matching.ALL`, which is compiled code: a scenario can be checked without it."""
 
 
 class Cs2007Settings(PluginModel):
@@ -129,7 +118,9 @@ class Cs2007Settings(PluginModel):
     )
     deadline_k: Positive = Field(default=DEADLINE_K, description="k of f1")
     f1: Literal["words", "words_max", "formula"] = Field(
-        default="words", description="how f1 is read: see `cs2007_heuristics.deadline`"
+        default="words",
+        description="f1 of a machine on which a job is late: MAX, so that Eq. 1 gives MIN (words) "
+        "or MAX (words_max) if it is late on all; or MIN (formula)",
     )
     bandwidths_mbps: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
         default=(BANDWIDTH_MBPS,), description="of links between machines, megabits a second"
@@ -138,61 +129,67 @@ class Cs2007Settings(PluginModel):
         default="greedy", description="which jobs get licenses: the paper's way, or the best"
     )
     knapsack_nodes: Annotated[int, Strict(), Field(ge=1, le=10**9)] = Field(
-        default=NODES, description="budget of the exact knapsack, for each cluster of a plan"
+        default=500_000, description="budget of the exact knapsack, for each cluster of a plan"
     )
     matching: Literal["mis", "mfs", "mfs_paths", "imfs"] | None = Field(
-        default=None, description="instead of the one that the policy's name stands for"
+        default=None, description="instead of the one in the policy's name"
     )
     paths: Literal["all", "one"] = Field(
         default="all",
-        description="of imfs at each plan: all that gain something, or only the best one",
+        description="of imfs at each plan: all with a gain, or only the best one",
     )
 
 
 class NonPreemptiveSettings(Cs2007Settings):
-    """Its settings where it does not preempt."""
+    """Its settings without preemption."""
 
     non_preemptive: Literal["strict", "bonus"] = Field(
         default="bonus",
-        description="all jobs are planned, with the paper's Delta of 800 for running ones, or "
-        "running jobs keep their machines",
+        description="bonus plans all jobs, with the paper's Delta of 800 for running ones; with "
+        "strict, running jobs keep their machines",
     )
 
 
-def cs_i_p(settings: Cs2007Settings, parts: Plugins) -> Cs2007:
+def cs_i_p(settings: Cs2007Settings, plugins: Plugins) -> Cs2007:
     """Convergent Scheduling 2007: incremental matching, preemption."""
-    return _made(settings, parts, matching="imfs")
+    return _made(settings, plugins, matching="imfs")
 
 
-def cs_i_np(settings: NonPreemptiveSettings, parts: Plugins) -> Cs2007:
+def cs_i_np(settings: NonPreemptiveSettings, plugins: Plugins) -> Cs2007:
     """Convergent Scheduling 2007: incremental matching, no preemption."""
-    return _made(settings, parts, matching="imfs")
+    return _made(settings, plugins, matching="imfs")
 
 
-def cs_ni_p(settings: Cs2007Settings, parts: Plugins) -> Cs2007:
+def cs_ni_p(settings: Cs2007Settings, plugins: Plugins) -> Cs2007:
     """Convergent Scheduling 2007: matching from nothing each time, preemption."""
-    return _made(settings, parts, matching="mfs")
+    return _made(settings, plugins, matching="mfs")
 
 
-def cs_ni_np(settings: NonPreemptiveSettings, parts: Plugins) -> Cs2007:
+def cs_ni_np(settings: NonPreemptiveSettings, plugins: Plugins) -> Cs2007:
     """Convergent Scheduling 2007: matching from nothing each time, no preemption."""
-    return _made(settings, parts, matching="mfs")
+    return _made(settings, plugins, matching="mfs")
 
 
-def _made(settings: Cs2007Settings, parts: Plugins, *, matching: str) -> Cs2007:
-    preemptive, defaults = True, CS2007_WEIGHTS
+def _made(settings: Cs2007Settings, plugins: Plugins, *, matching: str) -> Cs2007:
+    preemptive, overhead = True, CS2007_WEIGHTS["overhead"]
     if isinstance(settings, NonPreemptiveSettings):
         preemptive = settings.non_preemptive == "bonus"
         if preemptive:
-            defaults = {**defaults, "overhead": NON_PREEMPTIVE_OVERHEAD}
-    own = cs2007_heuristics(
-        settings.deadline_minimum, settings.deadline_k, settings.bandwidths_mbps, settings.f1
+            overhead = NON_PREEMPTIVE_OVERHEAD
+    heuristics = cs2007_heuristics(
+        settings.weights,
+        plugins,
+        minimum=settings.deadline_minimum,
+        k=settings.deadline_k,
+        f1=settings.f1,
+        bandwidths_mbps=settings.bandwidths_mbps,
+        overhead=overhead,
     )
     return Cs2007(
-        weighed(settings.weights, defaults, own, parts),
+        heuristics,
         preemptive,
         settings.matching or matching,
-        ALL if settings.paths == "all" else 1,
+        settings.paths == "one",
         settings.knapsack_nodes if settings.knapsack == "exact" else 0,
         MatrixBuilder(),
     )

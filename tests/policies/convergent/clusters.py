@@ -182,7 +182,7 @@ def random_cluster(seed: int) -> tuple[Cluster, JobTable]:
         jobs=int(rng.integers(5, 26)),
         mean_interarrival_s=float(rng.uniform(1, 600)),
         checkpointable=0.3,
-        processors=(1, max(machine.cpus for machine in machines)),
+        cpus=(1, max(machine.cpus for machine in machines)),
     )
     vo = VirtualOrganization("v", (platform,))
     return platform, convergent_jobs(["v"], [vo], rng, settings)["v"]

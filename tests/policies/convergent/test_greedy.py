@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.policies.convergent.greedy import (
+from grid.policies.convergent.matching import (
     CLASSES,
     NO_CLASS,
+    by_class,
     classify,
-    counting_sort,
     match_greedily,
     match_in_order,
 )
@@ -77,16 +77,9 @@ def test_classes_are_matched_as_a_counting_sort_would() -> None:
         limits = (processors, licenses)
         chosen = match_greedily(classes, NO_CLASS, *limits, capacity.copy(), copies.copy())
         assert chosen.tolist() == expected
-        order = counting_sort(classes)
+        order = by_class(classes)
         sorted_first = match_in_order(order, *limits, capacity.copy(), copies.copy())
         assert sorted_first.tolist() == expected
-
-
-def test_counting_sort_is_a_stable_sort() -> None:
-    classes = np.random.default_rng(5).integers(0, CLASSES + 1, (60, 30)).astype(np.int16)
-    flat = classes.ravel()
-    order = np.argsort(-flat.astype(np.int64), kind="stable")
-    assert counting_sort(classes).tolist() == [p for p in order.tolist() if flat[p] != NO_CLASS]
 
 
 def test_classes_span_1_to_1024_and_keep_the_order() -> None:

@@ -6,24 +6,13 @@ import copy
 import pickle
 import subprocess
 import sys
-from collections.abc import Callable
 
-import numpy as np
 import pytest
 
-from grid.model.plugins.registry import Plugins
-from grid.policies.convergent.cs2_heuristics import CS2_WEIGHTS
-from grid.policies.convergent.cs2007_heuristics import (
-    CS2007_WEIGHTS,
-    DEADLINE_K,
-    DEADLINE_MINIMUM,
-)
-from grid.policies.convergent.priority import HeuristicPriority, heuristics_of
-from grid.policies.convergent.weights import weighed
+from grid.policies.convergent.heuristics import CS2_WEIGHTS
 from grid.policies.interface import Plan
 from grid.policies.registry import make_policy
 from tests.policies.convergent.clusters import random_view, view_of, waiting
-from tests.policies.convergent.slow_matrix import Matrix, cs2_matrix, cs2007_matrix
 
 CS2 = ("cs2", "cs2_cs", "cs2_td", "cs2_cs_td")
 CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
@@ -126,25 +115,6 @@ def test_a_copy_of_a_policy_makes_the_same_plans(name: str) -> None:
     plans = [one.plan(view, view.now) for one in (policy, *copies)]
     assert plans[0] == plans[1] == plans[2]
     assert len(pickle.dumps(policy)) < 2000
-
-
-@pytest.mark.parametrize(("name", "of_row"), [("mean", np.mean), ("largest", np.max)])
-def test_priorities_for_other_policies_are_rows_of_the_matrix(
-    name: str, of_row: Callable[[Matrix], float]
-) -> None:
-    view = random_view(4)
-    links = [1000.0] * len(view.free)
-    limits = DEADLINE_MINIMUM, DEADLINE_K
-    slow = {("cs2", "words"): cs2_matrix(view, CS2_WEIGHTS)} | {
-        ("cs2007", f1): cs2007_matrix(view, CS2007_WEIGHTS, *limits, links, f1)
-        for f1 in ("words", "formula")
-    }
-    for (paper, f1), matrix in slow.items():
-        own, weights = heuristics_of(paper, f1)
-        found = HeuristicPriority(weighed({}, weights, own, Plugins()), name)(view, view.now)
-        rows = [row[row > -np.inf] for row in matrix[len(view.running) :]]
-        expected = [float(of_row(row)) if len(row) else 0.0 for row in rows]
-        assert found == pytest.approx(expected)
 
 
 def test_making_a_policy_imports_no_compiled_code() -> None:
