@@ -53,7 +53,7 @@ def papers_page() -> str:
     )
     lines.append("## The papers that are reproduced, and the logs\n")
     lines += [f"- {citation(one)}" for one in cited["references"]]
-    lines.append("\nThe short names stand for these papers in the whole documentation.\n")
+    lines.append("\nThe short names denote these papers in the whole documentation.\n")
     lines += bibtex(cited)
     lines += verdicts()
     return "\n".join(lines)
