@@ -112,7 +112,7 @@ class Refusal(NamedTuple):
         return f"refused to {self.wish.as_asked()}: {self.why}"
 
 
-class Wishes(NamedTuple):
+class Interventions(NamedTuple):
     """All interventions and refusals of a run, each in order."""
 
     done: tuple[Intervention, ...] = ()
@@ -125,7 +125,7 @@ class Wishes(NamedTuple):
         return [each[place] for place in sorted(range(len(each)), key=places.__getitem__)]
 
 
-NO_WISHES = Wishes()
+NO_INTERVENTIONS = Interventions()
 
 
 def _row(one: Intervention | Refusal) -> dict[str, Any]:

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from grid.model.errors import input_error, shorten
-from grid.model.interventions import NO_WISHES, Intervention, Refusal, Wishes, is_text, wish_of
+from grid.model.interventions import (
+    NO_INTERVENTIONS,
+    Intervention,
+    Interventions,
+    Refusal,
+    is_text,
+    wish_of,
+)
 from grid.model.time import from_seconds
 
 INTERVENTIONS_FILE = "interventions.json"
@@ -16,7 +23,7 @@ LARGEST_FILE = 1 << 24
 MOST_SECONDS = 1e12
 
 
-def write_interventions(path: Path, wishes: Wishes) -> None:
+def write_interventions(path: Path, wishes: Interventions) -> None:
     """A row for each, one a line: number, time_s, real_s, what, and what it was done to; of what
     was refused `refused`, and no number.
     """
@@ -25,13 +32,13 @@ def write_interventions(path: Path, wishes: Wishes) -> None:
     path.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
 
 
-def read_interventions(folder: Path) -> Wishes:
+def read_interventions(folder: Path) -> Interventions:
     """What somebody did to the run in `folder`, or was refused; nothing where no such file is.
     Raises InputError.
     """
     path = folder / INTERVENTIONS_FILE
     if not path.is_file():
-        return NO_WISHES
+        return NO_INTERVENTIONS
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ValueError("a file that is too large")
@@ -46,7 +53,7 @@ def read_interventions(folder: Path) -> Wishes:
                 refused.append(one)
             else:
                 done.append(one)
-        return Wishes(tuple(done), tuple(refused))
+        return Interventions(tuple(done), tuple(refused))
     except (OSError, ValueError, RecursionError) as error:
         found = shorten(str(error))
         raise input_error("interventions", found, "what a live run wrote", str(path)) from None

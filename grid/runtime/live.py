@@ -16,7 +16,7 @@ from typing import Any
 from grid.config.build import Grid
 from grid.config.warm_up import warm_up
 from grid.model.compiled import compile_kernels
-from grid.model.interventions import NO_WISHES, Wishes, lasting
+from grid.model.interventions import NO_INTERVENTIONS, Interventions, lasting
 from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
 from grid.results.events import EventSpool
@@ -41,7 +41,7 @@ class LiveOutcome:
     restarts: int = 0
     unfinished: int = 0
     interrupted: bool = False
-    wishes: Wishes = NO_WISHES
+    wishes: Interventions = NO_INTERVENTIONS
 
     def report(self, pace: Pace, results: JobResults) -> dict[str, Any]:
         """What the run's manifest says of it; see `live_lines`."""

@@ -16,7 +16,7 @@ import ray
 from grid.config.build import Grid
 from grid.model.arrays import Ints
 from grid.model.errors import PluginFailed, RunFailed
-from grid.model.interventions import NO_WISHES, Wishes
+from grid.model.interventions import NO_INTERVENTIONS, Interventions
 from grid.runtime.cluster import refuse_unsendable
 from grid.runtime.host import Status
 from grid.runtime.live_actor import LiveActor
@@ -91,11 +91,11 @@ class Actors:
         self.kills = 0
 
     @property
-    def wishes(self) -> Wishes:
+    def wishes(self) -> Interventions:
         """What has come of the watcher's wishes so far."""
         if self._watch is None:
-            return NO_WISHES
-        return Wishes(self._watch.done, self._watch.refused)
+            return NO_INTERVENTIONS
+        return Interventions(self._watch.done, self._watch.refused)
 
     def __len__(self) -> int:
         return len(self._actors)

@@ -16,7 +16,7 @@ from grid.config.warm_up import warm_up
 from grid.config.workload import realize
 from grid.model.compiled import compile_kernels
 from grid.model.errors import RunFailed, input_error, need, only_on_ray, shorten
-from grid.model.interventions import NO_WISHES, Wishes
+from grid.model.interventions import NO_INTERVENTIONS, Interventions
 from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
 from grid.model.records import ClusterHistory, JobsLeft
 from grid.model.time import NEVER, to_seconds
@@ -85,7 +85,7 @@ class Run:
     histories: tuple[ClusterHistory, ...] = ()
     more: MoreColumns = field(default_factory=MoreColumns)
     events: EventSpool | None = None
-    wishes: Wishes = NO_WISHES
+    wishes: Interventions = NO_INTERVENTIONS
     measured: MeasuredJobs = ALL_JOBS
 
     def __repr__(self) -> str:
@@ -294,7 +294,7 @@ def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
 def _checked(played: _Played, how: RunOptions) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
     outcome, lived, directory = played.outcome, played.live, played.directory
-    wishes = lived.wishes if lived is not None else NO_WISHES
+    wishes = lived.wishes if lived is not None else NO_INTERVENTIONS
     if wishes.done:
         directory = with_outages(directory, wishes.done)
     how.stage("checking the results")

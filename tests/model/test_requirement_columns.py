@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.job_table import AT_A_TIME, JobTable, OfJob, RequirementColumns, concatenate, joined
+from grid.model.job_table import BATCH, JobTable, OfJob, RequirementColumns, concatenate, joined
 from grid.workload.generators import table_problems
 from grid.workload.jobs import repeated
 
@@ -95,7 +95,7 @@ def test_tables_with_them_are_taken_and_put_together_alike(
 
 def test_all_are_gone_through_piece_by_piece() -> None:
     jobs = [(Requirement(RequirementKind.SPEED, (Option(float(n), 0.5),)),) for n in range(2500)]
-    assert len(jobs) > 2 * AT_A_TIME
+    assert len(jobs) > 2 * BATCH
     assert list(columns_of(jobs)) == jobs
 
 
