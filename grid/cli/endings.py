@@ -19,7 +19,14 @@ from typing import NoReturn
 
 import typer
 
-from grid.model.errors import ErrorLine, InputError, InvalidPlugin, PluginFailed, RunFailed
+from grid.model.errors import (
+    ErrorLine,
+    InputError,
+    InvalidPlugin,
+    OutOfMemory,
+    PluginFailed,
+    RunFailed,
+)
 
 
 class ExitCode(IntEnum):
@@ -168,6 +175,8 @@ def endings(
     except RunFailed as error:
         details = [error.details] if traceback and isinstance(error, PluginFailed) else []
         failed([str(error), *filter(None, details)])
+    except MemoryError:
+        failed([str(OutOfMemory("no run was going on"))])
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _nobody_reads():
             # Such as `| head`: the command ends without a word, as others do.

@@ -110,7 +110,7 @@ class LogicalProcess:
                     entity.start(context)
                     self._carry_out(position, now, context.effects)
         except Exception as error:
-            error.add_note(f"in {self._network.names[position]}")
+            _name_entity(error, self._network.names[position])
             raise
 
     def take_over(self, others: Sequence[LogicalProcess]) -> None:
@@ -253,7 +253,7 @@ class LogicalProcess:
                 if note is not None:
                     note(self._network.sites[receiver])
         except Exception as error:
-            error.add_note(f"in {names[receiver]}")
+            _name_entity(error, names[receiver])
             raise
         self.messages += messages
         self._handled = (last[0], last[1])
@@ -391,3 +391,9 @@ class LogicalProcess:
         if len(distances) != 1 or sites.count(site) != 1:
             return None
         return sites.index(site), next(iter(distances))
+
+
+def _name_entity(error: Exception, name: str) -> None:
+    # Without memory nothing may be allocated: the runtime frees some first.
+    if not isinstance(error, MemoryError):
+        error.add_note(f"in {name}")

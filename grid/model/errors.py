@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import requires
+from resource import RUSAGE_SELF, getrusage
 
 Path = tuple[str | int, ...]
 """The keys and positions that lead to a value."""
@@ -103,6 +104,15 @@ def shorten(found: object, limit: int = 60) -> str:
 
 class RunFailed(Exception):
     """A run without a result, for a reason other than its input; the message is one line."""
+
+
+class OutOfMemory(RunFailed):
+    """The memory of a process was exhausted; `where` says how far the run was."""
+
+    def __init__(self, where: str) -> None:
+        # In kilobytes on Linux.
+        used_mb = getrusage(RUSAGE_SELF).ru_maxrss // 1024
+        super().__init__(f"memory exhausted: {used_mb:,} MB used, {where}")
 
 
 class PluginFailed(RunFailed):

@@ -16,8 +16,8 @@ import numpy as np
 from grid.model.arrays import Floats
 from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.job_results import JobResults
-from grid.model.plugins.calls import Call
-from grid.model.plugins.registry import Kind, WithSettings, function_kind
+from grid.model.plugins.calls import Call, WithSettings
+from grid.model.plugins.registry import Kind, function_kind
 
 if TYPE_CHECKING:  # these import numba, which a check of a scenario does not need
     from grid.results.machines import Directory

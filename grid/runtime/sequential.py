@@ -13,7 +13,7 @@ from grid.config.wrapped import entities_of
 from grid.kernel.process import LogicalProcess
 from grid.kernel.progress import StallDetector, progress_of
 from grid.model.compiled import interpreted_seconds
-from grid.model.errors import RunFailed
+from grid.model.errors import OutOfMemory, RunFailed
 from grid.model.time import NEVER, Time, to_seconds
 from grid.runtime.cycles import rarely_looked_for
 from grid.runtime.looking import SequentialLooks, Watcher
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 EVENTS_AT_A_TIME = 20_000
 WATCHED_EVENTS = 2000
+RESERVE_BYTES = 2**24
+"""Memory that is freed when the rest is exhausted, to report that."""
 EVENTS_OF_DIRECT_JOBS = 16
 """Where jobs enter clusters directly, one event may bring the results of 20,000 jobs."""
 
@@ -62,25 +64,31 @@ def run_sequential(
         at_a_time = min(at_a_time, EVENTS_OF_DIRECT_JOBS)
     counts = limit_from_us == 0
     stalls, stalled = StallDetector(stall_span_us(grid)), None
-    with schedulers.held(), rarely_looked_for():
-        process.start()
-        while handled := process.advance(NEVER, at_a_time):
-            if stalls.is_due(process.now):
-                stalled = stalls.check(process.now, [progress_of(process)])
-                if stalled is not None:
-                    break
-            events += handled * counts
-            counts = process.now >= limit_from_us
-            if events > limit:
-                at = f"at {to_seconds(process.now):.3f} s of virtual time"
-                raise NeverEnds(f"goes on after {events} events, {at}")
-            store.add(process.records)
-            if spool is not None and store.events_held:
-                spool.add(0, store.take_events())
-            if progress is not None:
-                progress(process.now, store.jobs, jobs)
-            looks.now_and_then()
-        process.finish()
+    reserve = bytearray(RESERVE_BYTES)
+    try:
+        with schedulers.held(), rarely_looked_for():
+            process.start()
+            while handled := process.advance(NEVER, at_a_time):
+                if stalls.is_due(process.now):
+                    stalled = stalls.check(process.now, [progress_of(process)])
+                    if stalled is not None:
+                        break
+                events += handled * counts
+                counts = process.now >= limit_from_us
+                if events > limit:
+                    at = f"at {to_seconds(process.now):.3f} s of virtual time"
+                    raise NeverEnds(f"goes on after {events} events, {at}")
+                store.add(process.records)
+                if spool is not None and store.events_held:
+                    spool.add(0, store.take_events())
+                if progress is not None:
+                    progress(process.now, store.jobs, jobs)
+                looks.now_and_then()
+            process.finish()
+    except MemoryError:
+        del reserve
+        at = f"at {to_seconds(process.now):.3f} s of virtual time"
+        raise OutOfMemory(f"{store.jobs:,} of {jobs:,} jobs ended, {at}") from None
     store.add(process.records)
     if spool is not None:
         spool.add(0, store.take_events())

@@ -281,7 +281,7 @@ def gang_taken_back_when_no_confirmation_comes(
     if self._sent is None:
         right(self, ctx, timer)
         return
-    self._cluster.take_in_late(*self._sent, ctx.now)
+    self._cluster.receive_late(*self._sent, ctx.now)
     self._sent = None
     self._end(ctx)
 

@@ -213,3 +213,14 @@ def expected_attribute(made: Any, name: str, is_valid: bool, expected: str) -> N
     """Raises InvalidPlugin unless the attribute is valid."""
     if not is_valid:
         raise InvalidPlugin(f"{name} = {shorten(getattr(made, name, None))}", expected)
+
+
+@dataclass(frozen=True)
+class WithSettings:
+    """A function with its settings; unlike `partial`, a journal can hold one."""
+
+    function: Callable[..., Any]
+    settings: dict[str, Any]
+
+    def __call__(self, *given: Any) -> Any:
+        return self.function(*given, **self.settings)

@@ -24,6 +24,7 @@ from grid.model.plugins.calls import (
     Call,
     Check,
     Origin,
+    WithSettings,
     frames_in,
     in_one_line,
     origin_of,
@@ -104,17 +105,6 @@ class Plugin:
     def meaning(self) -> str:
         """The first paragraph of its docstring, in one line."""
         return " ".join((inspect.getdoc(self.target) or "").partition("\n\n")[0].split())
-
-
-@dataclass(frozen=True)
-class WithSettings:
-    """A function with its settings; unlike `partial`, a journal can hold one."""
-
-    function: Callable[..., Any]
-    settings: dict[str, Any]
-
-    def __call__(self, *given: Any) -> Any:
-        return self.function(*given, **self.settings)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.processor_choices import ProcessorChoice, ald, ld
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine
-from grid.model.plugins.registry import WithSettings
+from grid.model.plugins.calls import WithSettings
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy
 from tests.cluster.clusters import table
