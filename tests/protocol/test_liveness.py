@@ -9,7 +9,9 @@ import pytest
 import grid
 from grid.config.load import load_scenario
 from grid.config.workload import realize
+from grid.model.errors import OutOfMemory
 from grid.protocol.forwarding import Answer, Ask, Destination, Question
+from grid.protocol.local_scheduler import LocalScheduler
 from grid.runtime.run import Stalled
 from grid.runtime.sequential import run_sequential
 from tests.protocol.random_timings import EVENTS_A_JOB, POLICIES, outcome
@@ -93,3 +95,14 @@ def test_a_policy_that_asks_forever_is_stopped_with_partial_results() -> None:
 def test_a_job_that_is_refused_forever_queues() -> None:
     run = grid.run(scenario_of("mine"), forwarding={"mine": always_refused})
     assert len(run.results) == 6
+
+
+def test_a_run_without_memory_ends_and_reports_its_progress(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def exhausts(*_: Any) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(LocalScheduler, "on_job_ended", exhausts)
+    with pytest.raises(OutOfMemory, match="memory exhausted: .* 0 of 6 jobs ended"):
+        grid.run(scenario_of("queue"))

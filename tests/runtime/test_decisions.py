@@ -60,7 +60,7 @@ def test_the_number_of_actors_cannot_be_seen() -> None:
 
 
 def test_a_journal_can_hold_what_is_in_hand() -> None:
-    """In the middle of calls, leases, lines and wishes, states are the same from plain text."""
+    """In the middle of calls, leases, queues and requests, decoding restores the states."""
     grid = every_rule()
     process = LogicalProcess(
         entities_of(grid, grid.names), grid.network, grid.seed, grid.first_rows()
@@ -73,9 +73,9 @@ def test_a_journal_can_hold_what_is_in_hand() -> None:
             text = encode(entity)
             assert encode(decode(text)) == text
             seen |= {
-                name for name in ("Conversation", "_Inquiry", "RequestReservation") if name in text
+                name for name in ("_Negotiation", "_OpenCall", "RequestReservation") if name in text
             }
-    assert seen == {"Conversation", "_Inquiry", "RequestReservation"}
+    assert seen == {"_Negotiation", "_OpenCall", "RequestReservation"}
 
 
 @pytest.mark.parametrize("when_refused", ["next", "origin", "reject"])
