@@ -9,7 +9,7 @@ from typing import Any
 
 from grid.config.load import load_scenario
 from grid.results.definitions import label_of
-from grid.runtime.pace import Pace
+from grid.runtime.clock import Pace
 from grid.runtime.run import Live, Run, execute
 
 ROWS = ("user_success_ratio", "user_utility", "submission_time_mean", "execution_time_mean")

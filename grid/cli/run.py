@@ -25,7 +25,7 @@ from grid.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from grid.runtime.looking import Watcher
+    from grid.runtime.observers import Watcher
     from grid.runtime.progress import Display
     from grid.runtime.run import Live, Run
 
@@ -254,7 +254,7 @@ def _run_one(
 
 def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
     from grid.results.run_folder import JOURNALS
-    from grid.runtime.pace import Pace
+    from grid.runtime.clock import Pace
     from grid.runtime.run import Live
 
     return Live(Pace(speedup, kill, time_limit), folder.resolve() / JOURNALS)
@@ -262,7 +262,7 @@ def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
 
 def _watcher(display: Display, page: Watcher | None, is_live: bool) -> Watcher | None:
     """The page, and the table under the bar of a terminal, as far as they are wanted."""
-    from grid.runtime.vo_table import VoTable, Watchers
+    from grid.runtime.observers import VoTable, Watchers
 
     if not display.has_terminal or is_live:
         return page
@@ -287,7 +287,7 @@ def _say(finished: Run, folder: Path) -> None:
         typer.echo(f"{key} had no effect: {reason}")
     live = manifest.get("live")
     if live is not None:
-        from grid.runtime.pace import live_lines
+        from grid.runtime.clock import live_lines
 
         for line in live_lines(live):
             typer.echo(line)

@@ -225,7 +225,7 @@ def _describe(
     """Write sweep.json and the sources of the sweep."""
     from grid.config.plugins import metric_bounds, metric_meanings
     from grid.config.traces import hashes_of_logs
-    from grid.runtime.manifest import versions
+    from grid.runtime.run import versions
 
     write_sources(store.folder, experiment, file, cases)
     axes = {
@@ -367,7 +367,7 @@ def _on_ray(work: Sequence[Work], address: str | None, cpus: int | None) -> Iter
     left = {one[0]: one for one in work}
     for _ in range(1 + RETRIES):
         try:
-            with ray_cluster(address, cpus, watch=False):
+            with ray_cluster(address, cpus):
                 for step in _tasks(list(left.values()), cpus):
                     if step.number is not None:
                         del left[step.number]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
+import socket
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import ray
@@ -16,44 +22,45 @@ from ray.job_config import JobConfig
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-from grid.model.errors import RunFailed
+from grid.model.errors import RunFailed, input_error
 from grid.model.plugins.calls import in_one_line
 from grid.model.plugins.registry import Plugins
-from grid.runtime.address import knock, not_let_in
 from grid.runtime.cpus import usable_cpus
-from grid.runtime.lean_ray import lean_ray
-from grid.runtime.ray_watch import (
-    RayFailed,
-    end,
-    keep_own_handler,
-    own_groups,
-    put_off,
-    watched,
-)
 
-_raylet: Any = ray._raylet
+_private: Any = ray._private
 
 SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
     "RAY_DEDUP_LOGS": "0",
-    # Ray lets everything else go first; what runs against the clock cannot.
+    # Live runs follow the real clock; Ray gives its workers a low priority.
     "RAY_worker_niceness": "0",
 }
 LOOPBACK = "127.0.0.1"
+WHICH_RAY_FINDS = "auto"
+"""Not an address, but the cluster that Ray knows of on this machine."""
+CONNECT_SECONDS = 5.0
+HTTP2_SETTINGS = b"\x04"
+HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + HTTP2_SETTINGS + bytes(5)
+"""The first bytes of a gRPC client: the preface of HTTP/2 and an empty frame of settings."""
 PLACING_SECONDS = 60.0
+SIGNAL_DELAY_SECONDS = 10.0
 SLIVER = 0.001
-"""CPUs of a bundle: a bundle must ask for something, and actors share what CPUs there are."""
+"""CPUs of a bundle, which must require some; actors share the CPUs of their node."""
 ACTOR_BYTES = 100_000_000
-"""What an actor takes of memory at least, with Python and what it loads, before its own state."""
+"""Memory of an actor with Python and its imports, before its own state."""
+
+
+class RayFailed(RunFailed):
+    """Ray, or the machine under it, failed in the middle of a run."""
 
 
 class NoRoom(RunFailed):
-    """The cluster has no place for the actors of a run."""
+    """The cluster has no room for the actors of a run."""
 
 
 class RayDidNotStart(RunFailed):
-    """Ray has none of its own processes up in time, or they have died at once."""
+    """Ray's own processes did not start in time, or ended at once."""
 
 
 TO_DO = {
@@ -64,7 +71,7 @@ TO_DO = {
     "LocalRayletDiedError": "Ray has ended on this machine: it had no memory or was killed; run it "
     "again, or use --in-process",
     "NodeDiedError": "a node was lost: run it again",
-    "ActorDiedError": "an actor was lost, maybe for want of memory: run it again, or with "
+    "ActorDiedError": "an actor was lost, maybe for lack of memory: run it again, or with "
     "--placement 1 or --in-process",
     "AuthenticationError": "the cluster has another token than this machine: set "
     "RAY_AUTH_MODE=token and the same RAY_AUTH_TOKEN_PATH as on its nodes",
@@ -86,9 +93,9 @@ def _first_line(error: Exception) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), "no reason")
 
 
-def refuse_unsendable(parts: Plugins) -> None:
-    """Raises RunFailed, in one line, where an object that is plugged in cannot be sent."""
-    for kind, objects in parts.objects.items():
+def refuse_unsendable(plugins: Plugins) -> None:
+    """Raises RunFailed, in one line, if an object that is plugged in cannot be pickled."""
+    for kind, objects in plugins.objects.items():
         for name, one in objects.items():
             try:
                 ray.cloudpickle.dumps(one)
@@ -101,72 +108,88 @@ def refuse_unsendable(parts: Plugins) -> None:
 
 
 @contextmanager
-def ray_cluster(
-    address: str | None, cpus: int | None = None, *, watch: bool = True
-) -> Iterator[str]:
+def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
     """The Ray cluster that is connected, else that of `connected`. Raises RayFailed."""
     try:
         if ray.is_initialized():
             yield ray.util.get_node_ip_address()
         else:
-            with connected(address, cpus, watch=watch) as place:
-                yield place
+            with connected(address, cpus) as here:
+                yield here
     except ray.exceptions.RayTaskError as error:
         if isinstance(error, ray.exceptions.TaskCancelledError):
-            raise RayFailed("something interrupted a Ray actor: run it again") from None
-        # A mistake in what runs on Ray, not in Ray.
+            raise RayFailed("a Ray actor was interrupted: run it again") from None
+        # An error in what runs on Ray, not in Ray.
         raise
     except ray.exceptions.RayError as error:
         raise RayFailed(advice(error)) from None
 
 
 @contextmanager
-def connected(address: str | None, cpus: int | None = None, *, watch: bool = True) -> Iterator[str]:
+def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
     """Connect to the Ray cluster at `address` or `RAY_ADDRESS`, else start one on this machine.
 
-    Gives the address of this machine in that cluster. A cluster that was running goes on; one that
-    was started here, with `cpus` CPUs (default: all that it may use), ends with the block, and
-    nothing of it listens beyond this machine. Dashboard and usage reports are off. With `watch`,
-    the block ends soon after Ray does; who begins anew then does without. Raises InputError where
-    nothing is at the address that we can use, and RayDidNotStart.
+    Yields the address of this machine in that cluster. A cluster that is started here, with `cpus`
+    CPUs (default: all that this process may use), ends with the block and listens on the loopback
+    address only. Dashboard and usage reports are off. Raises InputError and RayDidNotStart.
     """
     option = "--address" if address else "RAY_ADDRESS"
     address = address or os.environ.get("RAY_ADDRESS")
     if address == "local":
-        # Ray's word for none that runs.
+        # Ray's word for a new cluster.
         address = None
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    # Each death of an actor is news to Ray, and printed among our results, whatever
-    # `log_to_driver` says. We tell of those that matter ourselves.
-    ray._private.worker.print_to_stdstream = _do_nothing
-    if callable(signal.getsignal(signal.SIGTERM)):
-        # What this process does when it is told to end stays; Ray's way leaves a stack trace.
-        ray._private.utils.set_sigterm_handler = _do_nothing
-    # Its handler of crashes prints a stack for SIGTERM, too.
-    ray_constants.RAY_DISABLE_FAILURE_SIGNAL_HANDLER = True
-    with own_groups() as groups:
-        try:
-            # Broken off in the middle, Ray leaves processes, and a part of it that crashes at exit.
-            with put_off(signal.SIGINT, signal.SIGTERM):
-                if address:
-                    _join(address, option)
-                else:
-                    _start(cpus or usable_cpus())
-            keep_own_handler(signal.SIGTERM)
-            with watched() if watch else nullcontext():
-                yield ray.util.get_node_ip_address() if address else LOOPBACK
-        finally:
-            with put_off(signal.SIGINT, signal.SIGTERM):
-                _shut_down()
-                end(groups)
+    # Ray prints each death of an actor, whatever `log_to_driver` says.
+    _private.worker.print_to_stdstream = lambda *_, **__: None
+    try:
+        with _signals_delayed():
+            if address:
+                _join(address, option)
+            else:
+                _start(cpus or usable_cpus())
+        yield ray.util.get_node_ip_address() if address else LOOPBACK
+    finally:
+        with _signals_delayed():
+            ray.shutdown()
+
+
+@contextmanager
+def _signals_delayed() -> Iterator[None]:
+    """Handle SIGINT and SIGTERM at the end of the block, with the handlers from before it.
+
+    Interrupted in the middle, Ray leaves processes; and it replaces the handler of SIGTERM. Python
+    handles signals in the main thread only.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    ours = {number: handler for number, handler in before.items() if callable(handler)}
+    latest = time.monotonic() + SIGNAL_DELAY_SECONDS
+    came: list[int] = []
+
+    def note(number: int, frame: FrameType | None) -> None:
+        if time.monotonic() > latest:
+            ours[signal.Signals(number)](number, frame)
+        came.append(number)
+
+    for number in ours:
+        signal.signal(number, note)
+    try:
+        yield
+    finally:
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+        if came:
+            signal.raise_signal(came[0])
 
 
 class _PathOfWorkers(list[str]):
-    """The folders that go before all others on the path of Ray's workers.
+    """Folders that come first on the module path of Ray's workers.
 
-    Ray adds the current folder, where a file of the user's may have the name of a module of ours,
-    of a library or of Python. It is added only where this process looks for modules there, too.
+    Ray adds the current folder, in which a file may have the name of a module of Python or of ours.
+    It is added only if this process has it on its path, too.
     """
 
     def extend(self, folders: Iterable[str]) -> None:
@@ -181,79 +204,134 @@ def _options() -> dict[str, Any]:
 
 
 def _join(address: str, option: str) -> None:
-    knock(address, option)
+    check_address(address, option)
     try:
-        with _at_home(address.startswith((LOOPBACK, "localhost"))):
+        with _on_loopback(address.startswith((LOOPBACK, "localhost"))):
             ray.init(address=address, **_options())
     except Exception as error:  # Ray raises almost anything, RuntimeError among it.
-        raise not_let_in(address, option, error) from None
+        expected = "a running Ray cluster"
+        if isinstance(error, ray.exceptions.AuthenticationError):
+            expected = "one with our token (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH)"
+        found = f"no Ray cluster that accepts us at {address} ({_first_line(error)[:200]})"
+        raise input_error(option, found, expected) from None
+
+
+def check_address(address: str, option: str = "--address") -> None:
+    """Raises InputError, which names `option`, if no Ray cluster answers at HOST:PORT.
+
+    Ray itself tries for minutes.
+    """
+    if address == WHICH_RAY_FINDS:
+        return
+    host, _, port = address.rpartition(":")
+    is_port = port.isascii() and port.isdecimal() and 0 < int(port) < 1 << 16
+    if not re.fullmatch(r"[^/\s:]+|\[[0-9A-Fa-f:]+\]", host) or not is_port:
+        expected = f"HOST:PORT of a running Ray cluster, or {WHICH_RAY_FINDS}"
+        raise input_error(option, f"{address!r}", expected)
+    try:
+        with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as connection:
+            if "RAY_USE_TLS" in os.environ or _speaks_grpc(connection):
+                return
+            found = f"something that is no Ray cluster at {address}"
+    except OSError:
+        found = f"nothing that answers at {address}"
+    raise input_error(option, found, "a running Ray cluster")
+
+
+def _speaks_grpc(connection: socket.socket) -> bool:
+    """Whether the peer greets as a gRPC server does: with a frame of settings."""
+    connection.sendall(HTTP2_GREETING)
+    answer = b""
+    try:
+        while len(answer) < 4 and (more := connection.recv(9)):
+            answer += more
+    except TimeoutError:
+        return False
+    return answer[3:4] == HTTP2_SETTINGS
 
 
 def _start(cpus: int) -> None:
-    options = {**_options(), "include_dashboard": False, "num_cpus": cpus}
     try:
-        with _at_home(True), lean_ray():
-            ray.init(address="local", _node_ip_address=LOOPBACK, **options)
+        with _on_loopback(True), lean_ray():
+            ray.init(
+                address="local",
+                _node_ip_address=LOOPBACK,
+                include_dashboard=False,
+                num_cpus=cpus,
+                **_options(),
+            )
     except Exception as error:  # Ray raises nothing more special.
-        why = _first_line(error)
-        raise RayDidNotStart(f"Ray did not start on this machine ({why}); {_hint()}") from None
-
-
-def _shut_down() -> None:
-    """Disconnect from Ray, and end what was started of it here.
-
-    Disconnected, Ray gives SIGTERM back to the system, whose way is to end this process at once,
-    and then waits for its processes for a second or two, in which we are to hear it.
-    """
-    node: Any = ray._private.worker._global_node
-    if node is not None:
-        end_processes = node.kill_all_processes
-
-        def and_hear(**options: Any) -> None:
-            keep_own_handler(signal.SIGTERM)
-            end_processes(**options)
-
-        node.kill_all_processes = and_hear
-    ray.shutdown()
-
-
-def _hint() -> str:
-    """What may help where Ray does not start."""
-    folder = os.environ.get("RAY_TMPDIR", "/tmp")
-    return (
-        f"it needs 1 GB of memory, room in /dev/shm and {folder}, and free ports: end other "
-        "programs, or run with --in-process, which needs no Ray"
-    )
-
-
-def _do_nothing(*_: Any, **__: Any) -> None:
-    pass
+        folder = os.environ.get("RAY_TMPDIR", "/tmp")
+        raise RayDidNotStart(
+            f"Ray did not start on this machine ({_first_line(error)}); it needs 1 GB of memory, "
+            f"room in /dev/shm and {folder}, and free ports: end other programs, or run with "
+            "--in-process, which needs no Ray"
+        ) from None
 
 
 @contextmanager
-def _at_home(home: bool) -> Iterator[None]:
+def _on_loopback(is_alone: bool) -> Iterator[None]:
     """While Ray connects: whether this node and all others are on the loopback address.
 
-    Ray takes a node that may have company to its outer address, even if it is told the loopback
-    one, and then listens to everybody. One that is known to be alone stays at home.
+    Ray moves a node that may get company to its outer address, where it listens to everybody.
     """
-    company = ray_constants.ENABLE_RAY_CLUSTER
-    ray_constants.ENABLE_RAY_CLUSTER = company and not home
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = before and not is_alone
     try:
         yield
     finally:
-        ray_constants.ENABLE_RAY_CLUSTER = company
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+NODE_POLL_SECONDS = 0.02
+NODE_SECONDS = 5.0
+
+
+@contextmanager
+def lean_ray() -> Iterator[None]:
+    """Ray that starts meanwhile consists of the control process, the raylet and its agents.
+
+    Without the autoscaler's monitor, the log monitor and the API server, and without waiting a
+    second between two looks at its node, start and end take 1.3 s instead of 4.3 s. Ray has no
+    options for that. A Ray without these functions starts in its own way.
+    """
+    parameter, node, services = _private.parameter, _private.node.Node, _private.services
+    exchanged: tuple[tuple[Any, str, Any], ...] = ()
+    with suppress(AttributeError):
+        exchanged = (
+            (parameter, "RayParams", partial(parameter.RayParams, **NOT_STARTED)),
+            (node, "start_api_server", lambda *_, **__: None),
+            (services, "get_node", partial(_get_node_soon, services.get_node)),
+        )
+    with ExitStack() as restored:
+        for owner, name, lean in exchanged:
+            restored.callback(setattr, owner, name, getattr(owner, name))
+            setattr(owner, name, lean)
+        yield
+
+
+NOT_STARTED = {"no_monitor": True, "include_log_monitor": False}
+
+
+def _get_node_soon(get_node: Any, gcs_address: str, node_id: str) -> Any:
+    """`get_node`, once the node is registered."""
+    state = _private.state.GlobalState()
+    state._initialize_global_state(_private.services._get_gcs_client_options(gcs_address))
+    latest = time.monotonic() + NODE_SECONDS
+    while time.monotonic() < latest and all(
+        node["NodeID"] != node_id or not node["Alive"] for node in state.node_table()
+    ):
+        time.sleep(NODE_POLL_SECONDS)
+    return get_node(gcs_address, node_id)
 
 
 @contextmanager
 def places(count: int, actors: int | None = None) -> Iterator[list[dict[str, Any]]]:
     """Options for actors at `count` places that are spread over the nodes of the cluster.
 
-    `actors` says how many there will be (default: one at each place).
-
-    Over several nodes they belong to a placement group, which moves its actors to other nodes when
-    one is lost. Raises NoRoom where the cluster has too little memory for so many actors, or does
-    not find room for the group in time.
+    `actors` is how many there will be (default: one at each place). Over several nodes they belong
+    to a placement group, which moves its actors when a node is lost. Raises NoRoom if the cluster
+    has too little memory for the actors, or no room for the group in time.
     """
     _refuse_too_many(actors or count)
     nodes = [node for node in ray.nodes() if node["Alive"]]
@@ -272,7 +350,6 @@ def places(count: int, actors: int | None = None) -> Iterator[list[dict[str, Any
 def _refuse_too_many(actors: int) -> None:
     """Raise NoRoom for actors that would fill all memory, which ends other programs, too."""
     resources = ray.cluster_resources()
-    # Of what Ray keeps for its own objects we use little.
     has_gb = (resources.get("memory", 0) + resources.get("object_store_memory", 0)) / 1e9
     needs_gb = actors * ACTOR_BYTES / 1e9
     if needs_gb > has_gb:

@@ -11,7 +11,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -25,10 +25,10 @@ from grid.model.errors import PluginFailed
 from grid.model.plugins.registry import plugged_in
 from grid.model.time import NEVER, Time
 from grid.results.look import ProcessLook
-from grid.runtime.codec import encode
+from grid.runtime.clock import EARLY_SECONDS, Pauses, live_rules
+from grid.runtime.codec import OWN, encode
 from grid.runtime.interventions import (
-    Interventions,
-    Pauses,
+    Done,
     is_about_stops,
     is_stopped,
     orders,
@@ -36,11 +36,8 @@ from grid.runtime.interventions import (
     with_cuts,
 )
 from grid.runtime.journal import Entry, Journal, Superseded, entry_of, journal_path
-from grid.runtime.known_names import OWN
-from grid.runtime.live_clock import EARLY_SECONDS, live_rules
-from grid.runtime.looking import look_at
+from grid.runtime.observers import Status, look_at
 from grid.runtime.outcome import RecordStore
-from grid.runtime.pace import Lateness
 
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40
@@ -48,32 +45,13 @@ SEQUENCE_BITS = 40
 
 
 class HostClock(Protocol):
-    """See `grid.runtime.live_clock.Clock`."""
+    """See `grid.runtime.clock.Clock`."""
 
     pauses: Pauses
 
     def now(self) -> Time: ...
 
     def seconds_until(self, due: Time) -> float: ...
-
-
-@dataclass(slots=True)
-class Status:
-    """How a host is. `jobs` ended there; `cpu_seconds` are of its process since it began."""
-
-    pid: int
-    node: str = ""
-    begun: bool = False
-    jobs: int = 0
-    snapshots: int = 0
-    cpu_seconds: float = 0.0
-    now: Time = 0
-    messages: Lateness = field(default_factory=Lateness)
-    timers: Lateness = field(default_factory=Lateness)
-    error: str = ""
-    part_failed: PluginFailed | None = None
-    look: ProcessLook | None = None
-    """How its process stands, for those who watch the run."""
 
 
 class JournalStorage:
@@ -151,7 +129,7 @@ class Host:
         hooks = RuntimeHooks(may_break=watched)
         entities = fault_tolerant(grid, members, rules, self._storages.__getitem__, hooks, events)
         self._faults = grid.network.faults
-        self._done: Interventions = ()
+        self._done: Done = ()
         self._ordered = 0
         self._places = {name: place_of(grid, name) for name in members}
         self._process = LogicalProcess(
@@ -189,7 +167,7 @@ class Host:
         self._dirty.set()
         self._set_alarm()
 
-    def intervene(self, done: Interventions) -> None:
+    def intervene(self, done: Done) -> None:
         """All that is done to the run, in order; each time with all that was there before."""
         if len(done) == len(self._done):
             return

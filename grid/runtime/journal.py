@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from grid.model.errors import InputError, input_error
-from grid.runtime.codec import decode, encode
-from grid.runtime.known_names import OWN
+from grid.runtime.codec import OWN, decode, encode
 
 _TABLES = """
 create table if not exists owner (number integer not null);

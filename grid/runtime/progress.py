@@ -18,7 +18,7 @@ from grid.model.time import Time, to_seconds
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from grid.runtime.vo_table import VoTable
+    from grid.runtime.observers import VoTable
 
 FIRST_SECONDS = 1.5
 """What ends before that says nothing on the way."""
@@ -176,7 +176,7 @@ def _table(display: Display) -> RenderableType:
     from rich.markup import escape
     from rich.table import Table
 
-    from grid.runtime.vo_table import HEADERS
+    from grid.runtime.observers import HEADERS
 
     rows = display.table.rows if display.table is not None else []
     if not rows:

@@ -6,32 +6,39 @@ import gc
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.metadata import version
 from pathlib import Path
+from platform import python_version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from grid import __version__
 from grid.config.build import Grid
-from grid.config.plugins import metrics_of
-from grid.config.schema import Scenario
+from grid.config.plugins import metric_meanings, metrics_of
+from grid.config.schema import OverheadsSection, Scenario
+from grid.config.traces import hashes_of_logs
 from grid.config.warm_up import warm_up
 from grid.config.workload import realize
 from grid.model.compiled import compile_kernels
-from grid.model.errors import RunFailed, input_error, need, only_on_ray, shorten
+from grid.model.errors import RunFailed, dotted, input_error, need, only_on_ray, shorten
 from grid.model.interventions import NO_INTERVENTIONS, Interventions
+from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
-from grid.model.records import ClusterHistory, JobsLeft
+from grid.model.records import ClusterHistory, JobsLeft, facts_of
 from grid.model.time import NEVER, to_seconds
-from grid.results.checkers import check
+from grid.results.checkers import check, digest
 from grid.results.machines import Directory, machine_cpus
 from grid.results.metric_plugins import MoreColumns, add_vo_metrics, more_columns
 from grid.results.metrics import Metrics, metrics
-from grid.runtime.cycles import rarely_looked_for
+from grid.runtime.clock import Pace
 from grid.runtime.interventions import with_outages
-from grid.runtime.looking import Watcher, beginning_of
-from grid.runtime.manifest import made_from, manifest_of, without_effect
+from grid.runtime.measurement import collecting_rarely
+from grid.runtime.observers import Watcher, beginning_of
 from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
-from grid.runtime.pace import Pace
 from grid.runtime.schedulers import check_schedulers
 from grid.runtime.sequential import run_sequential
+from grid.sources import sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -186,7 +193,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     how = RunOptions(**settings)
     cpu = time.process_time()
     how.stage("reading the workload")
-    with rarely_looked_for():
+    with collecting_rarely():
         grid, left_out = realize(scenario, file)
     # Logs may be gone when the run is over.
     made = made_from(scenario)
@@ -255,8 +262,6 @@ def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
     check_schedulers(grid, live=how.live is not None)
     spool: EventSpool | None = None
     if how.events:
-        from grid.runtime.events import spool_of
-
         spool = spool_of(grid)
     if how.watcher is not None:
         pace = None if how.live is None else how.live.pace
@@ -361,6 +366,87 @@ def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[s
             f"policy {policy} never started {jobs} jobs{which} that wait in cluster {entry.name} "
             f"of {directory.vos[entry.vo]}, where nothing more happens"
         )
+
+
+LIBRARIES = ("numba", "numpy", "ray", "scipy")
+
+
+def versions() -> dict[str, Any]:
+    """That of the emulator, and those of what it stands on."""
+    others = {"python": python_version()} | {name: version(name) for name in LIBRARIES}
+    return {"version": __version__, "sources": sources(), "versions": others}
+
+
+def made_from(scenario: Scenario) -> dict[str, Any]:
+    """Hashes of the parts and logs of a scenario, and what its metrics mean. Raises InputError."""
+    return {
+        "parts": scenario.plugins.hashes(),
+        "logs": hashes_of_logs(scenario),
+        "meanings": metric_meanings(scenario),
+    }
+
+
+def manifest_of(name: str, seed: int, results: JobResults, outcome: RunOutcome) -> dict[str, Any]:
+    """How the run called `name` ended and what it cost, with the digest of its results."""
+    counts = np.bincount(results.outcome.state, minlength=len(JobState)).tolist()
+    jobs = {state.name.lower(): counts[state.value] for state in FINAL_STATES} | {"skipped": {}}
+    return {
+        **versions(),
+        "scenario": name,
+        "seed": seed,
+        "digest": digest(results),
+        "jobs": jobs,
+        "messages": outcome.messages,
+        "snapshots": outcome.snapshots,
+        "rounds": outcome.rounds,
+        "dealt_anew": outcome.dealt_anew,
+        "actors": outcome.actors,
+        "start_seconds": round(outcome.start_seconds, 6),
+        "wall_seconds": round(outcome.wall_seconds, 6),
+        "plan_seconds": outcome.plan_seconds(),
+        "plans_not_measured": outcome.plans_not_measured(),
+        "schedulers": {
+            one.place: {
+                "scheduler": one.scheduler,
+                "messages": one.messages,
+                "total": round(one.total_s, 6),
+                "max": round(one.longest_s, 6),
+            }
+            for one in sorted(outcome.schedulers)
+        },
+    }
+
+
+def without_effect(scenario: Scenario, results: JobResults, directory: Directory) -> dict[str, str]:
+    """Settings that came to nothing in the run, though nothing forbids them: each key, and why.
+
+    Whether a policy preempts hangs on its settings, and those that users plug in do not say it; and
+    a sweep gives all of its policies the same costs. So only the run can tell.
+    """
+    outcome = results.outcome
+    stopped = results.placement.cluster[outcome.preemptions + outcome.restarts > 0]
+    entries = [directory.clusters[position] for position in set(stopped.tolist())]
+    paid = {(directory.vos[entry.vo], entry.name) for entry in entries}
+    return {
+        dotted(("vos", v, "clusters", c, "preemption")): "no job was preempted or started again"
+        for v, vo in enumerate(scenario.vos or ())
+        for c, cluster in enumerate(vo.clusters)
+        if cluster.preemption != OverheadsSection()
+        and not any((name, cluster.name) in paid for name in vo.names)
+    }
+
+
+def spool_of(grid: Grid) -> EventSpool:
+    """An empty one, for a run of `grid`."""
+    from grid.results.events import EventSpool
+
+    outages = iter(entry.outages for entry in grid.directory.clusters)
+    platform = [
+        facts_of(vo.name, cluster, grid.plugins.shown(cluster.policy), next(outages)).as_dict()
+        for vo in grid.vos
+        for cluster in vo.clusters
+    ]
+    return EventSpool(grid.names, grid.direct, platform)
 
 
 def save(run: Run, folder: Path) -> None:

@@ -15,10 +15,10 @@ from grid.kernel.progress import StallDetector, progress_of
 from grid.model.compiled import interpreted_seconds
 from grid.model.errors import OutOfMemory, RunFailed
 from grid.model.time import NEVER, Time, to_seconds
-from grid.runtime.cycles import rarely_looked_for
-from grid.runtime.looking import SequentialLooks, Watcher
+from grid.results.look import Look
+from grid.runtime.measurement import collecting_rarely, plan_time
+from grid.runtime.observers import Watcher, look_at
 from grid.runtime.outcome import Progress, RecordStore, RunOutcome
-from grid.runtime.plan_time import plan_time
 from grid.runtime.schedulers import Schedulers
 
 if TYPE_CHECKING:
@@ -57,7 +57,16 @@ def run_sequential(
     entities = entities_of(grid, grid.names, hooks, events=spool is not None)
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     store = RecordStore(spools=True)
-    looks = SequentialLooks(watcher, process, store)
+    if watcher is not None:
+        process.count_kinds()
+        store.keep_news()
+
+    def look(*, is_over: bool = False) -> None:
+        if watcher is not None and (is_over or watcher.is_due()):
+            state = look_at(process, store, time.process_time() - cpu)
+            real_s = time.perf_counter() - wall
+            watcher.look(Look(process.now, real_s, 0, (state,), is_over=is_over))
+
     jobs = sum(grid.jobs_by_vo())
     events, at_a_time = 0, min(EVENTS_AT_A_TIME if watcher is None else WATCHED_EVENTS, limit)
     if any(table is not None for table in grid.direct):
@@ -66,7 +75,7 @@ def run_sequential(
     stalls, stalled = StallDetector(stall_span_us(grid)), None
     reserve = bytearray(RESERVE_BYTES)
     try:
-        with schedulers.held(), rarely_looked_for():
+        with schedulers.held(), collecting_rarely():
             process.start()
             while handled := process.advance(NEVER, at_a_time):
                 if stalls.is_due(process.now):
@@ -83,7 +92,7 @@ def run_sequential(
                     spool.add(0, store.take_events())
                 if progress is not None:
                     progress(process.now, store.jobs, jobs)
-                looks.now_and_then()
+                look()
             process.finish()
     except MemoryError:
         del reserve
@@ -92,7 +101,7 @@ def run_sequential(
     store.add(process.records)
     if spool is not None:
         spool.add(0, store.take_events())
-    looks.now_and_then(is_over=True)
+    look(is_over=True)
     return replace(
         store.outcome(),
         schedulers=schedulers.times(),

@@ -1,19 +1,17 @@
-"""How the Ray actors of a windowed run play their rounds together.
+"""The Ray actors of a windowed run, and how they exchange their reports after each window.
 
-`RayCalls` is the reference: one actor call a round and actor, and the driver passes on what they
-say. With `Sockets` the actors tell each other directly, over authenticated connections; Ray
-creates, places and watches them, and the driver hears of them only in the pauses.
+With `Sockets` the actors exchange them directly, over authenticated connections; Ray creates,
+places and monitors the actors, and the driver is involved only in pauses. `RayCalls` is the
+reference: one actor call a round and actor, and the driver passes everything on.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import socket
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
 import ray
@@ -25,10 +23,18 @@ from grid.model.arrays import Ints
 from grid.model.compiled import compile_kernels
 from grid.model.plugins.calls import short_path
 from grid.results.look import ProcessLook
-from grid.runtime.cycles import look_rarely
-from grid.runtime.door import THIS_MACHINE, Address, Door, NobodyCame, connect
-from grid.runtime.links import MemoryLink, PeerLost, SocketLink, can_share_memory
-from grid.runtime.ring import Parcel, Ring
+from grid.runtime.connections import (
+    THIS_MACHINE,
+    AcceptTimeout,
+    Address,
+    Link,
+    Listener,
+    Parcel,
+    PeerLost,
+    Ring,
+    connect,
+)
+from grid.runtime.measurement import collect_rarely
 from grid.runtime.safe_times import (
     ProcessReport,
     RoundReports,
@@ -45,17 +51,15 @@ LOST = (
     ray.exceptions.NodeDiedError,
     PeerLost,
 )
-"""What is raised where an actor is gone, or others miss it."""
-
+"""Raised if an actor has ended."""
 POLL_SECONDS = 2.0
-
 _PLACE = re.compile(r'File "(.+)", line (\d+)')
 
 
 def why_not_made(lost: BaseException) -> str:
-    """Why an actor could not be made, such as a part that cannot be loaded there: one line.
+    """Why an actor could not be made, such as a plugin that cannot be loaded there, in one line.
 
-    Empty where it was lost for another reason, after which another actor may do.
+    Empty if it was lost for another reason: then another actor may be made.
     """
     return last_line(lost) if getattr(lost, "actor_init_failed", False) else ""
 
@@ -69,19 +73,13 @@ def last_line(error: BaseException) -> str:
 
 @ray.remote(max_restarts=0, max_task_retries=0)
 class WindowActor:
-    """A Ray actor that holds one window of a run, from its beginning or from a saved state.
+    """A Ray actor with one window of a run, from its beginning or from a saved state.
 
     `how` has the settings of `Window`, and `compile_first`.
     """
 
-    def __init__(
-        self,
-        grid: Grid,
-        number: int,
-        how: Mapping[str, Any],
-    ) -> None:
-        # To look as often as before in each pause would be to look at all objects in each pause.
-        look_rarely()
+    def __init__(self, grid: Grid, number: int, how: Mapping[str, Any]) -> None:
+        collect_rarely()
         self._grid = grid
         self._how = dict(how)
         if self._how.pop("compile_first", False):
@@ -93,42 +91,39 @@ class WindowActor:
         self._ring: Ring
 
     def begin(self, state: bytes | None, process_of: Sequence[int], lookahead: Ints) -> str:
-        """Go back to `state`, or start; returns the Ray node that this is on."""
+        """Restore `state`, or start; returns the Ray node of this actor."""
         self._grants, self._count = SafeTimes(lookahead), len(lookahead)
         self._window = Window(self._grid, self._number, process_of, state, **self._how)
         self._how["cpu_began_s"] = self._window.cpu_began_s
         return str(ray.get_runtime_context().get_node_id())
 
     def listen(self, key: bytes, is_one_node: bool) -> list[Address]:
-        """Where those are to connect to who tell this actor their news, in the order of steps."""
+        """The addresses of listeners for the actors that send to this one, in order of steps."""
         host = THIS_MACHINE if is_one_node else ray.util.get_node_ip_address()
-        self._doors = [Door(host, key) for step in steps(self._count) for _ in step]
-        return [door.address for door in self._doors]
+        self._listeners = [Listener(host, key) for step in steps(self._count) for _ in step]
+        return [listener.address for listener in self._listeners]
 
-    def meet(self, addresses: Sequence[Address], key: bytes, is_one_node: bool) -> bool:
-        """Connect to those whom this actor tells its news, and let the others in; if they come."""
-        kind = MemoryLink if is_one_node and can_share_memory(self._count) else SocketLink
+    def connect(self, addresses: Sequence[Address], key: bytes) -> bool:
+        """Connect to the actors that this one sends to, and accept the others; if they come."""
         with ThreadPoolExecutor(len(addresses) or 1) as pool:
-            coming = [pool.submit(door.wait) for door in self._doors]
+            accepted = [pool.submit(listener.accept) for listener in self._listeners]
             try:
-                going = [connect(address, key) for address in addresses]
-                came = [one.result() for one in coming]
-                links = [kind(*map(_socket, pair)) for pair in zip(going, came, strict=True)]
-            except (ConnectionError, NobodyCame):
+                to = [connect(address, key) for address in addresses]
+                source = [one.result() for one in accepted]
+            except (ConnectionError, AcceptTimeout):
                 return False
-        self._ring = Ring(self._number, self._count, links)
+        self._ring = Ring(self._number, self._count, list(map(Link, to, source)))
         return True
 
     def play(self, rounds: int, seconds: float) -> Played | None:
-        """As `grid.runtime.window.play` has it; None if one of the others is gone."""
+        """As `grid.runtime.window.play`; None if another actor has ended."""
         try:
             self._window.resume()
             return play(self._window, self._number, self._grants, self._ring, rounds, seconds)
-        except PeerLost:
+        except BaseException as error:
             self._ring.close()
-            return None
-        except BaseException:
-            self._ring.close()
+            if isinstance(error, PeerLost):
+                return None
             raise
 
     def report(self) -> tuple[ProcessReport, list[Parcel]]:
@@ -141,7 +136,7 @@ class WindowActor:
     def go_on(
         self, told: RoundReports, batches: Sequence[bytes]
     ) -> tuple[ProcessReport, list[Parcel]]:
-        """A round: take in what all told and sent, go on, and report."""
+        """A round: receive what all processes sent, advance, and report."""
         self._window.accept(told, batches)
         self._window.go_on(self._grants, told)
         return self._window.report()
@@ -159,16 +154,10 @@ class WindowActor:
         return self._window.outcome()
 
 
-def _socket(connection: Connection) -> socket.socket:
-    """The same connection, without the framing of its library."""
-    with connection:
-        return socket.socket(fileno=os.dup(connection.fileno()))
-
-
 def answers(actors: Sequence[Any], calls: list[Any]) -> list[Any]:
-    """What all `actors` answer to the `calls`. Raises what one of them raised, or one of `LOST`.
+    """The results of the `calls` of all `actors`. Raises what one of them raised, or one of `LOST`.
 
-    Then all have done with their calls: one that waits for another that is gone is ended.
+    Then all calls have ended: an actor that waits for another that is lost is killed.
     """
     try:
         while True:
@@ -185,7 +174,7 @@ def answers(actors: Sequence[Any], calls: list[Any]) -> list[Any]:
 
 
 class Transport(Protocol):
-    """Has the actors play."""
+    """Has the actors play rounds."""
 
     def play(self, rounds: int, seconds: float) -> Played:
         """As `grid.runtime.window.play`, in all actors. Raises one of `LOST`."""
@@ -193,7 +182,7 @@ class Transport(Protocol):
 
 
 class RayCalls:
-    """The driver passes on what the actors say."""
+    """The driver passes on what the actors send."""
 
     def __init__(self, actors: Sequence[Any], nodes: Sequence[str]) -> None:
         self._actors = actors
@@ -204,7 +193,7 @@ class RayCalls:
         reports = answers(actors, [actor.report.remote() for actor in actors])
         played = 0
         while True:
-            told = together([news for news, _ in reports])
+            told = together([report for report, _ in reports])
             batches: list[list[bytes]] = [[] for _ in actors]
             for _, parcels in reports:
                 for target, batch in parcels:
@@ -224,15 +213,14 @@ class Sockets:
     def __init__(self, actors: Sequence[Any], nodes: Sequence[str]) -> None:
         self._actors = actors
         key, count = os.urandom(32), len(actors)
-        one_node = len(set(nodes)) == 1
-        listen = [actor.listen.remote(key, one_node) for actor in actors]
-        addresses = answers(actors, listen)
-        told = [far for step in steps(count) for far in step]
-        meet = []
+        is_one_node = len(set(nodes)) == 1
+        addresses = answers(actors, [actor.listen.remote(key, is_one_node) for actor in actors])
+        distances = [far for step in steps(count) for far in step]
+        calls = []
         for number, actor in enumerate(actors):
-            to = [addresses[(number + far) % count][door] for door, far in enumerate(told)]
-            meet.append(actor.meet.remote(to, key, one_node))
-        if not all(answers(actors, meet)):
+            to = [addresses[(number + far) % count][at] for at, far in enumerate(distances)]
+            calls.append(actor.connect.remote(to, key))
+        if not all(answers(actors, calls)):
             raise PeerLost
 
     def play(self, rounds: int, seconds: float) -> Played:

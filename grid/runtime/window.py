@@ -25,11 +25,18 @@ from grid.model.job_results import JobResults
 from grid.model.time import Time
 from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
-from grid.runtime.batches import packed, plain_posts, posts_of, unpacked
-from grid.runtime.looking import look_at
+from grid.runtime.connections import Parcel, packed, plain_posts, posts_of, unpacked
+from grid.runtime.measurement import (
+    BUSY,
+    MESSAGES,
+    POSTS,
+    WAITING,
+    Stopwatch,
+    advance_timed,
+    plan_time,
+)
+from grid.runtime.observers import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
-from grid.runtime.plan_time import plan_time
-from grid.runtime.ring import Parcel
 from grid.runtime.safe_times import (
     Overlap,
     ProcessReport,
@@ -41,7 +48,6 @@ from grid.runtime.safe_times import (
     is_pause,
 )
 from grid.runtime.schedulers import Schedulers
-from grid.runtime.timings import BUSY, MESSAGES, POSTS, WAITING, Stopwatch, advance_timed
 
 
 @dataclass(slots=True)
@@ -60,17 +66,14 @@ class Saved:
 
 
 class Others(Protocol):
-    """The other processes of a run, to whom this one talks."""
+    """The other processes of a run."""
 
-    def tell(self, news: ProcessReport, parcels: list[Parcel]) -> None:
-        """Tell them what this one has to say and send, without waiting for them."""
+    def send(self, report: ProcessReport, parcels: list[Parcel]) -> None:
+        """Send them this process's report and messages, without waiting."""
         ...
 
-    def hear(self) -> tuple[RoundReports, list[bytes]]:
-        """What all have told, this one too, since one last heard; and what they send to this one.
-
-        To be called once after each `tell`.
-        """
+    def receive(self) -> tuple[RoundReports, list[bytes]]:
+        """The reports of all processes, this one too, and messages to this one; once per `send`."""
         ...
 
 
@@ -144,9 +147,9 @@ def play(
         news, parcels = player.report()
         if number == 0 and course.rounds and time.perf_counter() > end:
             news = news._replace(wants_pause=True)
-        others.tell(news, parcels)
+        others.send(news, parcels)
         course.go_on()
-        told, batches = others.hear()
+        told, batches = others.receive()
         player.accept(told, batches)
         if is_over(told) or (course.rounds and (course.rounds >= rounds or is_pause(told))):
             return Played(course.rounds, told)

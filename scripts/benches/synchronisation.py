@@ -8,10 +8,12 @@ in which everybody hears of everybody.
 from __future__ import annotations
 
 import multiprocessing
+import os
 import socket
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.connection import Connection
 
 import numpy as np
 import ray
@@ -20,8 +22,7 @@ from grid.kernel.entity import Context
 from grid.kernel.network import Network, steps
 from grid.kernel.process import LogicalProcess
 from grid.model.time import Time
-from grid.runtime.links import MemoryLink, SocketLink, can_share_memory
-from grid.runtime.ring import Parcel, Ring
+from grid.runtime.connections import Link, Parcel, Ring
 from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes
 from grid.runtime.window import play
 
@@ -70,8 +71,8 @@ def ours(number: int, count: int, pairs: list[tuple[socket.socket, socket.socket
     names = [f"entity{entity:02d}" for entity in range(count)]
     network = Network(names, range(count), LATENCY_US, 1000)
     grants = SafeTimes(network.lookahead([[entity] for entity in range(count)]))
-    kind = MemoryLink if can_share_memory(count) else SocketLink
-    ring = Ring(number, count, [kind(*pair) for pair in pairs])
+    links = [Link(*(Connection(os.dup(one.fileno())) for one in pair)) for pair in pairs]
+    ring = Ring(number, count, links)
     play(Idle(number, network), number, grants, ring, ROUNDS, np.inf)
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
 from pathlib import Path
 
 import pytest
@@ -12,12 +10,11 @@ import typer
 from hypothesis import given, settings
 
 from grid.runtime.codec import decode, encode
-from grid.runtime.door import Door, connect
 from tests.fuzz import judge
 from tests.fuzz.fuzzing import fuzz
 from tests.fuzz.judge import judged
 from tests.fuzz.mutations import mutated
-from tests.fuzz.subjects import SUBJECTS, handshakes, journal_texts
+from tests.fuzz.subjects import SUBJECTS, journal_texts
 
 QUICK = ("scenario", "gwf", "parquet")
 """Readers of which an input takes milliseconds; the others are left to `scripts/fuzz`."""
@@ -39,26 +36,6 @@ def test_no_text_makes_more_of_a_journal_than_what_it_holds() -> None:
         except ValueError:
             return
         json.loads(encode(found))
-
-    attempt()
-
-
-def test_no_stranger_keeps_the_right_one_out() -> None:
-    @settings(max_examples=20, database=None)
-    @given(handshakes())
-    def attempt(said: list[bytes]) -> None:
-        door = Door("127.0.0.1", b"key")
-        with socket.create_connection(door.address, timeout=60) as stranger:
-            for piece in said:
-                stranger.sendall(piece)
-            came = []
-            thread = threading.Thread(target=lambda: came.append(connect(door.address, b"key")))
-            thread.start()
-            with door.wait() as inside:
-                thread.join()
-                came[0].send_bytes(b"order")
-                assert inside.recv_bytes() == b"order"
-                came[0].close()
 
     attempt()
 

@@ -16,8 +16,7 @@ from grid.kernel.event import MIN_EVENT_KEY
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
 from grid.model.time import NEVER, Time
-from grid.runtime.batches import plain_posts, posts_of
-from grid.runtime.ring import Parcel
+from grid.runtime.connections import Parcel, plain_posts, posts_of
 from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes, foreground_of
 from tests.runtime.rounds import grants_of, mixed_rounds, overlapping_rounds, rounds
 

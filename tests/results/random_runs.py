@@ -11,7 +11,7 @@ from grid.config.build import Grid
 from grid.model.job_results import JobResults, in_order
 from grid.model.records import Event
 from grid.results.events import EventFile, EventSpool
-from grid.runtime.events import spool_of
+from grid.runtime.run import spool_of
 from grid.runtime.sequential import run_sequential
 from tests.config.grids import grid_of
 

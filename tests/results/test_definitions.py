@@ -15,9 +15,9 @@ import pytest
 import grid
 from grid.lab.record import clock_of, record_of
 from grid.results.definitions import FILES, GROUPS, METRICS, label_of, row_texts
+from grid.runtime.clock import Pace
 from grid.runtime.live import LiveOutcome
 from grid.runtime.outcome import RunOutcome
-from grid.runtime.pace import Pace
 from grid.runtime.run import save
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

@@ -17,9 +17,9 @@ from grid.model.job_results import in_order
 from grid.model.time import SECOND_US
 from grid.results.checkers import check, digest
 from grid.runtime import windowed
+from grid.runtime.clock import Pace
 from grid.runtime.cluster import ray_cluster
 from grid.runtime.live import run_live
-from grid.runtime.pace import Pace
 from grid.runtime.sequential import run_sequential
 
 REPOSITORY = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from itertools import cycle
 
 from grid.kernel.network import Network
 from grid.model.time import Time
-from grid.runtime.ring import Parcel
+from grid.runtime.connections import Parcel
 from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes, is_over, together
 from grid.runtime.window import Player, WindowSchedule
 

@@ -28,7 +28,7 @@ from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US
 from grid.protocol.selection import Choice
 from grid.protocol.selection.by_utility import partial
-from grid.runtime.pace import Pace
+from grid.runtime.clock import Pace
 from grid.runtime.run import Live, Run, execute_grid
 from tests.cluster.clusters import table
 from tests.cluster.test_capabilities import PROBES, Probe, job

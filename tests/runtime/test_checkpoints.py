@@ -6,7 +6,7 @@ from math import sqrt
 
 import pytest
 
-from grid.runtime.checkpoints import FIRST_SAVE_SECONDS, SECONDS_A_DEATH, Checkpoints
+from grid.runtime.windowed import FIRST_SAVE_SECONDS, SECONDS_A_DEATH, Checkpoints
 
 
 class Clock:

@@ -22,8 +22,7 @@ from grid.model.job import Job, JobState, Option, Requirement, RequirementKind
 from grid.model.messages import LocalStatus, SubmitJob
 from grid.model.records import Violation
 from grid.runtime.chaos import faults_of, subject_of
-from grid.runtime.codec import decode, encode
-from grid.runtime.known_names import OWN
+from grid.runtime.codec import OWN, decode, encode
 from grid.runtime.sequential import run_sequential
 
 SCENARIOS = sorted((Path(__file__).parents[1] / "runtime" / "fault_scenarios").glob("*.yaml"))
@@ -168,7 +167,7 @@ class _Plain:
     @staticmethod
     def loads(text: str) -> Any:
         # Entities of virtual time time their plans.
-        return decode(text, (*OWN, "grid.runtime.plan_time"))
+        return decode(text, (*OWN, "grid.runtime.measurement"))
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)

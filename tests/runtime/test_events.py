@@ -20,8 +20,7 @@ from grid.model.job_results import in_order
 from grid.model.records import MESSAGE
 from grid.results.definitions import FILES, message_names
 from grid.results.events import EventFile
-from grid.runtime.events import spool_of
-from grid.runtime.run import execute, save
+from grid.runtime.run import execute, save, spool_of
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window
 from tests.results.random_runs import played, random_grid

@@ -20,9 +20,9 @@ from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable
 from grid.model.time import NEVER, Time
 from grid.runtime import host as host_module
+from grid.runtime.clock import Pauses
 from grid.runtime.codec import encode
 from grid.runtime.host import Host, JournalStorage, first_sequence
-from grid.runtime.interventions import Pauses
 from grid.runtime.journal import Journal
 from grid.runtime.placement import deal
 

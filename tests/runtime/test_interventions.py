@@ -40,19 +40,18 @@ from grid.results.history import ClusterLog, job_story
 from grid.results.interventions import INTERVENTIONS_FILE, read_interventions, write_interventions
 from grid.results.run_folder import EVENTS_FILE
 from grid.runtime import host as host_module
-from grid.runtime.events import spool_of
+from grid.runtime.clock import Clock, epoch_in, live_lines
 from grid.runtime.host import Host
 from grid.runtime.interventions import (
-    Interventions,
+    Done,
     is_stopped,
     pauses,
     with_cuts,
     with_outages,
 )
 from grid.runtime.journal import SUFFIX, Journal
-from grid.runtime.live_clock import Clock, epoch_in
 from grid.runtime.outcome import RecordStore
-from grid.runtime.pace import live_lines
+from grid.runtime.run import spool_of
 from grid.runtime.sequential import run_sequential
 from tests.runtime.test_host import PunctualClock, grid_of
 
@@ -63,7 +62,7 @@ VO_DOWN, MACHINE_DOWN = (
 CUT = Wish(CUT_OFF, vo="north", other="south")
 
 
-def done(*wishes: tuple[float, Wish]) -> Interventions:
+def done(*wishes: tuple[float, Wish]) -> Done:
     """What was done, at these seconds of both clocks."""
     return tuple(
         Intervention(place + 1, round(at * SECOND_US), at, wish)
@@ -78,7 +77,7 @@ class Played:
         self,
         grid: Grid,
         folder: Path,
-        told: Interventions,
+        told: Done,
         dies_s: float | None,
         events: bool = False,
     ) -> None:

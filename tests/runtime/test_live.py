@@ -22,9 +22,8 @@ from grid.model.job_results import JobResults, in_order
 from grid.model.time import SECOND_US
 from grid.results.checkers import check
 from grid.results.run_folder import folder_for
-from grid.runtime.live import LiveOutcome, run_live
-from grid.runtime.live_actors import LiveFailed
-from grid.runtime.pace import Lateness, Pace, late_share, live_lines
+from grid.runtime.clock import Lateness, Pace, late_share, live_lines
+from grid.runtime.live import LiveFailed, LiveOutcome, run_live
 from grid.runtime.progress import RunProgress
 from grid.runtime.sequential import run_sequential
 from tests.examples import examples

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import pytest
 
 from grid.model.time import SECOND_US
-from grid.runtime import live_clock
-from grid.runtime.live_clock import Clock, epoch_in
+from grid.runtime import clock as live_clock
+from grid.runtime.clock import Clock, epoch_in
 
 
 class Clocks(NamedTuple):

@@ -10,10 +10,10 @@ import pytest
 from grid.model.interventions import Asked, Wish
 from grid.model.job_results import JobResults, in_order
 from grid.results.look import Beginning, Look, ProcessLook
-from grid.runtime import live_watch
-from grid.runtime.host import Status
-from grid.runtime.live_clock import Clock, epoch_in
-from grid.runtime.live_watch import NOTICE_SECONDS, LiveWatch
+from grid.runtime import interventions as live_watch
+from grid.runtime.clock import Clock, epoch_in
+from grid.runtime.interventions import NOTICE_SECONDS, LiveWatch
+from grid.runtime.observers import Status
 from grid.runtime.sequential import run_sequential
 from tests.runtime.test_host import grid_of
 

@@ -10,7 +10,7 @@ from numba import njit
 
 import grid
 from grid.policies.interface import Plan
-from grid.runtime.plan_time import plan_time
+from grid.runtime.measurement import plan_time
 
 
 def fresh_sum() -> Any:

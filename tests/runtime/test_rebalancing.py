@@ -12,9 +12,9 @@ from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.results.checkers import digest
-from grid.runtime.events import spool_of
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.placement import better_dealing, better_process_of, deal
+from grid.runtime.run import spool_of
 from grid.runtime.safe_times import is_over
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window, dealt_anew

@@ -23,7 +23,7 @@ from grid.model.errors import ErrorLine, InputError
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
-from grid.runtime.pace import Pace
+from grid.runtime.clock import Pace
 from grid.runtime.run import Live, RunOptions
 
 S = SECOND_US

@@ -16,7 +16,7 @@ from grid.kernel.network import UNREACHABLE
 from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
 from grid.runtime import safe_times as rule
-from grid.runtime.ring import Parcel
+from grid.runtime.connections import Parcel
 from grid.runtime.safe_times import (
     WINDOW_US,
     Overlap,

@@ -191,7 +191,7 @@ def test_an_endpoint_that_is_none(endpoint: str) -> None:
 
 def test_a_live_run_has_no_schedulers(tmp_path: Path) -> None:
     from grid.config.load import load_scenario
-    from grid.runtime.pace import Pace
+    from grid.runtime.clock import Pace
     from grid.runtime.run import Live, execute
 
     scenario = load_scenario(pool(asks("x {endpoint}"), 2))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from grid.config.load import load_scenario
+from grid.runtime.observers import HEADERS, ROWS, VoTable, Watchers
 from grid.runtime.progress import Display, display_on
 from grid.runtime.run import execute
-from grid.runtime.vo_table import HEADERS, ROWS, VoTable, Watchers
 from tests.integrations.watch.pages import Watching, looks_at_one_that_goes_down
 from tests.lab.report.small_reports import SCENARIO
 

@@ -13,8 +13,8 @@ from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.results.checkers import digest
-from grid.runtime.events import spool_of
 from grid.runtime.outcome import RunOutcome
+from grid.runtime.run import spool_of
 from grid.runtime.sequential import run_sequential
 from grid.runtime.windowed import run_windowed
 from tests.config.grids import grid_of, vo

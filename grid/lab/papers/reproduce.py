@@ -180,7 +180,7 @@ def _one_ray(how: How) -> Iterator[None]:
         return
     from grid.runtime.cluster import ray_cluster
 
-    with ray_cluster(how.place.address, how.place.cpus, watch=False):
+    with ray_cluster(how.place.address, how.place.cpus):
         yield
 
 

@@ -21,7 +21,7 @@ from grid.results.checkers import check
 from grid.results.events import EventFile
 from grid.results.history import ClusterLog, job_story
 from grid.results.interventions import read_interventions
-from grid.runtime.pace import Pace
+from grid.runtime.clock import Pace
 from grid.runtime.run import Live, Run, execute, save
 from tests.integrations.watch.pages import get, intervene
 

@@ -18,7 +18,7 @@ from grid.model.plugins.registry import identity_of
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import EasyBackfilling
-from grid.runtime.pace import Pace
+from grid.runtime.clock import Pace
 from grid.runtime.run import Live, execute
 from grid.runtime.window import Window
 from tests.model.plugins.valid_plugins import VALID, everything, scenario
