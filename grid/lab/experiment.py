@@ -95,17 +95,6 @@ class AnswerSection(Section):
         return (self.best_of,) if self.along is None else (self.best_of, self.along)
 
 
-class OldBoardsSection(Section):
-    """Theory of periodic status updates, compared with what was measured."""
-
-    choices: Key = Field(description="The axis of how many servers are drawn.")
-    load: Key = Field(description="The axis of the load of a server.")
-    period_s: Key = Field(description="The axis of the board's period, in seconds.")
-    work_s: Annotated[float, Field(gt=0, le=1e9, strict=True)] = Field(
-        description="Mean run time of a job."
-    )
-
-
 class StudySection(Section):
     """What makes an experiment a study: its page is written by `grid sweep --page`."""
 
@@ -116,16 +105,10 @@ class StudySection(Section):
     answers: Annotated[tuple[AnswerSection, ...], Field(min_length=1)] = Field(
         description="What is derived from the results."
     )
-    old_boards: OldBoardsSection | None = Field(
-        default=None, description="Mitzenmacher's theory compared with the mean response time."
-    )
 
     def axes(self) -> tuple[str, ...]:
-        """The axes that its answers and its theory use."""
-        of_answers = [name for answer in self.answers for name in answer.axes()]
-        theory = self.old_boards
-        of_theory = [] if theory is None else [theory.choices, theory.load, theory.period_s]
-        return tuple(dict.fromkeys([*of_answers, *of_theory]))
+        """The axes that its answers use."""
+        return tuple(dict.fromkeys(name for answer in self.answers for name in answer.axes()))
 
 
 class ExperimentSection(Section):
@@ -623,13 +606,13 @@ def key_of(case: Case, code: str) -> str:
         workload = owner["workload"]
         if workload is not None and workload["trace"] is not None:
             workload["trace"] = hash_of_log(workload["trace"])
-    parts = case.scenario.plugins
+    plugins = case.scenario.plugins
     # A plugin in a file is identified by the file's content, not its path.
-    resolved = _without_paths(resolved, {ref: one.sha256 for ref, one in parts.sources.items()})
+    resolved = _without_paths(resolved, {ref: one.sha256 for ref, one in plugins.sources.items()})
     known = [resolved, code, case.measure]
-    if parts.objects or parts.packages:
+    if plugins.objects or plugins.packages:
         # An object that cannot be hashed gets a new identity each time.
-        known.append({name: one or uuid.uuid4().hex for name, one in parts.hashes().items()})
+        known.append({name: one or uuid.uuid4().hex for name, one in plugins.hashes().items()})
     text = json.dumps(known, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 

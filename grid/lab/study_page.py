@@ -15,7 +15,6 @@ from grid.config.shipped import experiments_folder
 from grid.lab.experiment import (
     AnswerSection,
     ExperimentSection,
-    OldBoardsSection,
     StudySection,
     is_value,
 )
@@ -26,10 +25,6 @@ from grid.lab.statistics import mean_interval, paired_values
 from grid.lab.store import read_sweep
 from grid.lab.study import Study, read_repeated, read_study
 from grid.results.definitions import METRICS, OwnBounds, label_of
-
-LONGEST_PERIOD = 150.0
-"""In mean run times. The equations of longer periods cannot be solved by uniformization."""
-CLOSE_ENOUGH = 1e-7
 
 Rows = Sequence[Sequence[str]]
 
@@ -64,8 +59,6 @@ def write_study_page(
         f"## Charts\n\n{charts}",
         "\n\n".join(["## Answer", *warnings, *(_answer(study, one) for one in about.answers)]),
     ]
-    if about.old_boards is not None:
-        parts.append("## Comparison with theory\n\n" + _old_boards(study, about.old_boards))
     metrics = dict.fromkeys([*(one.metric for one in about.answers), *study.metrics])
     means = _means(study, tuple(metrics))
     parts += [
@@ -218,33 +211,6 @@ def table(header: Sequence[str], rows: Rows) -> str:
 def _plain(text: str) -> str:
     """The text with characters escaped that are markup in Markdown."""
     return html.escape(text, quote=False).replace("|", "\\|")
-
-
-def _old_boards(study: Study, theory: OldBoardsSection) -> str:
-    """Measured and expected mean times, in mean run times, for points that can be solved."""
-    from grid.lab.verify.theory import periodic_updates_of_many
-
-    rows = []
-    for point in study.points:
-        choices, load = str(point[theory.choices]), float(str(point[theory.load]))
-        period = float(str(point[theory.period_s])) / theory.work_s
-        interval = study.interval("response_time_mean", point)
-        if not choices.isdecimal() or period > LONGEST_PERIOD or interval is None:
-            continue
-        if int(choices) == 1:
-            expected = 1.0 / (1.0 - load)  # M/M/1, whatever the updates.
-        else:
-            longest = 150 + round(4 * period)
-            expected = periodic_updates_of_many(int(choices), load, period, longest, CLOSE_ENOUGH)
-        measured = interval.mean / theory.work_s
-        off = f"{100.0 * (measured / expected - 1.0):+.1f} %"
-        rows.append([*map(str, point.values()), shown(measured), shown(expected), off])
-    said = (
-        "Mean time in the system in mean run times: measured, and by the equations for very many "
-        "servers with periodic status updates (Mitzenmacher 2000). Unlike there, a VO has current "
-        "information on its own server, and the number of servers is finite."
-    )
-    return f"{said}\n\n{table([*study.axes, 'measured', 'theory', 'off'], rows)}"
 
 
 def _cost(study: Study) -> str:

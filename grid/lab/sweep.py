@@ -36,6 +36,9 @@ TICK_SECONDS = 1.0
 RETRIES = 3
 """Of a run whose worker died, and of Ray itself."""
 
+Refused = list[tuple[Point, InputError]]
+"""Points that are no valid scenario."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -173,7 +176,7 @@ def run_sweeps(
         valid = [one for one in opened if isinstance(one, _Open)]
         updates = None
         if tell is not None and valid:
-            updates = _Updates(tell, wanted[0].experiment, valid[0].cases, valid[0].keys)
+            updates = _Updates(tell, wanted[0].experiment, valid[0])
         seconds = _run_missing(valid, place, progress, updates)
         return [_close(one, *seconds) if isinstance(one, _Open) else one for one in opened]
 
@@ -184,7 +187,7 @@ def _open(wanted: Wanted, locks: ExitStack) -> _Open | InputError:
 
     cases, refused = expand(wanted.experiment, wanted.file, wanted.objects)
     if refused and not (wanted.partly and cases):
-        return _all_mistakes(refused)
+        return _all_errors(refused)
     if not refused:
         scenarios, source = [case.scenario for case in cases], str(wanted.file or FROM_PYTHON)
         if unnamed := unnamed_objects(wanted.objects, scenarios, source):
@@ -200,8 +203,10 @@ def _open(wanted: Wanted, locks: ExitStack) -> _Open | InputError:
         return input_error("", f"the sweep {other}", expected, str(store.folder))
     code = code_version()
     keys = [key_of(case, code) for case in cases]
-    _describe(store, wanted.experiment, wanted.file, cases, keys, refused)
-    # Two combinations may resolve to the same run, which is executed once.
+    write_sources(store.folder, wanted.experiment, wanted.file, cases)
+    description = _description(wanted.experiment, cases, keys, refused)
+    write_json(store.folder / SWEEP_FILE, description)
+    # Combinations may resolve to the same run, which is executed once.
     run_of = dict(zip(keys, cases, strict=True))
     missing = {key: case for key, case in run_of.items() if not store.is_sound(key)}
     if missing:
@@ -209,56 +214,45 @@ def _open(wanted: Wanted, locks: ExitStack) -> _Open | InputError:
     return _Open(store, cases, keys, missing, sum(store.has(key) for key in missing))
 
 
-def _all_mistakes(refused: Sequence[tuple[Point, InputError]]) -> InputError:
+def _all_errors(refused: Refused) -> InputError:
     """Each error once: combinations share most of them."""
     return InputError(list(dict.fromkeys(one for _, error in refused for one in error.errors)))
 
 
-def _describe(
-    store: Store,
-    experiment: ExperimentSection,
-    file: Path | None,
-    cases: list[Case],
-    keys: list[str],
-    refused: list[tuple[Point, InputError]],
-) -> None:
-    """Write sweep.json and the sources of the sweep."""
+def _description(
+    experiment: ExperimentSection, cases: list[Case], keys: list[str], refused: Refused
+) -> dict[str, Any]:
+    """The content of sweep.json."""
     from grid.config.plugins import metric_bounds, metric_meanings
     from grid.config.traces import hashes_of_logs
     from grid.runtime.run import versions
 
-    write_sources(store.folder, experiment, file, cases)
     axes = {
         name: list(dict.fromkeys(case.point[name] for case in cases)) for name in experiment.axes
     }
-    write_json(
-        store.folder / SWEEP_FILE,
-        {
-            "name": experiment.name,
-            "code": code_version(),
-            **versions(),
-            "logs": {
-                name: one for case in cases for name, one in hashes_of_logs(case.scenario).items()
-            },
-            "axes": axes,
-            "seeds": list(experiment.seed_list),
-            "level": experiment.level,
-            "compare": experiment.compare
-            or next((name for name in axes if name != experiment.repeated_over), None),
-            "repeated_over": experiment.repeated_over,
-            "metrics": list(experiment.metrics),
-            "meanings": metric_meanings(cases[0].scenario),
-            "bounds": metric_bounds(cases[0].scenario),
-            "measured": measured_intervals(cases),
-            "cases": [
-                {"point": case.point, "seed": case.seed, "key": key}
-                for case, key in zip(cases, keys, strict=True)
-            ],
-            "absent": [
-                {"point": point, "reason": str(error.errors[0])} for point, error in refused
-            ],
+    first = next((name for name in axes if name != experiment.repeated_over), None)
+    return {
+        "name": experiment.name,
+        "code": code_version(),
+        **versions(),
+        "logs": {
+            name: one for case in cases for name, one in hashes_of_logs(case.scenario).items()
         },
-    )
+        "axes": axes,
+        "seeds": list(experiment.seed_list),
+        "level": experiment.level,
+        "compare": experiment.compare or first,
+        "repeated_over": experiment.repeated_over,
+        "metrics": list(experiment.metrics),
+        "meanings": metric_meanings(cases[0].scenario),
+        "bounds": metric_bounds(cases[0].scenario),
+        "measured": measured_intervals(cases),
+        "cases": [
+            {"point": case.point, "seed": case.seed, "key": key}
+            for case, key in zip(cases, keys, strict=True)
+        ],
+        "absent": [{"point": point, "reason": str(error.errors[0])} for point, error in refused],
+    }
 
 
 def _close(sweep: _Open, start_seconds: float, run_seconds: float) -> Sweep:
@@ -283,39 +277,36 @@ def _run_missing(
     runs = _in_order(sweeps)
     kept = sum(len(one.kept) for one in sweeps)
     tally = Tally(kept + len(runs), kept)
-    if progress is not None:
-        progress(tally)
-    if updates is not None:
-        store = sweeps[0].store
-        updates.begin([(key, store.record(key)) for key in sweeps[0].kept], tally)
-    work = [_work(number, case) for number, (_, _, case) in enumerate(runs)]
-    begun = ready = time.monotonic()
-    for step in _steps(work, place):
-        tally = dataclasses.replace(tally, running=step.running)
-        ended: tuple[str, Answer | None] | tuple[()] = ()
-        if step.number is None:
-            ready = time.monotonic() if step.is_first else ready
-        else:
-            sweep, key, case = runs[step.number]
-            if answer := _error_of(step.answer):
-                sweep.failures.append(Failure(case.point, case.seed, answer))
-                tally = dataclasses.replace(tally, failed=tally.failed + 1)
-            elif isinstance(step.answer, tuple):
-                sweep.store.write(key, *step.answer)
-                tally = dataclasses.replace(tally, done=tally.done + 1)
-            ended = key, step.answer
+
+    def publish(key: str | None = None, answer: Answer | None = None) -> None:
         if progress is not None:
             progress(tally)
         if updates is not None:
-            updates.step(tally, *ended)
+            updates.step(tally, key, answer)
+
+    if updates is not None:
+        updates.begin()
+    publish()
+    work = [(n, case.scenario, case.file, case.measure) for n, (_, _, case) in enumerate(runs)]
+    begun = ready = time.monotonic()
+    for step in _steps(work, place):
+        tally = dataclasses.replace(tally, running=step.running)
+        if step.number is None:
+            ready = time.monotonic() if step.is_first else ready
+            publish()
+            continue
+        sweep, key, case = runs[step.number]
+        answer = step.answer or "no answer"
+        if isinstance(answer, str):
+            sweep.failures.append(Failure(case.point, case.seed, answer))
+            tally = dataclasses.replace(tally, failed=tally.failed + 1)
+        else:
+            sweep.store.write(key, *answer)
+            tally = dataclasses.replace(tally, done=tally.done + 1)
+        publish(key, answer)
     if updates is not None:
         updates.end(tally)
     return ready - begun, time.monotonic() - ready
-
-
-def _error_of(answer: Answer | None) -> str:
-    """Why a run has no results; empty if it has."""
-    return "" if isinstance(answer, tuple) else answer or "no answer"
 
 
 def _in_order(sweeps: Sequence[_Open]) -> list[tuple[_Open, str, Case]]:
@@ -333,10 +324,6 @@ def _in_order(sweeps: Sequence[_Open]) -> list[tuple[_Open, str, Case]]:
         (rest if kind in seen else first).append(run)
         seen.add(kind)
     return first + rest
-
-
-def _work(number: int, case: Case) -> Work:
-    return number, case.scenario, case.file, case.measure
 
 
 def _steps(work: Sequence[Work], place: Place) -> Iterator[Step]:
@@ -458,59 +445,53 @@ def sweep_progress(display: Display, *, in_process: bool = False) -> Progress:
     return progress
 
 
-@dataclass(slots=True)
 class _Updates:
-    """Publishes updates of one sweep whose `cases` have these `keys`. Cases may share a run."""
+    """Publishes updates of one sweep, whose combinations may share runs."""
 
-    publish: Publish
-    experiment: ExperimentSection
-    cases: Sequence[Case]
-    keys: Sequence[str]
-    _points_of: dict[str, list[int]] = field(default_factory=dict)
+    def __init__(self, publish: Publish, experiment: ExperimentSection, sweep: _Open) -> None:
+        self._publish, self._experiment, self._sweep = publish, experiment, sweep
+        points = dict.fromkeys(tuple(case.point.values()) for case in sweep.cases)
+        number = {point: n for n, point in enumerate(points)}
+        self._points_of: dict[str, list[int]] = {}
+        for case, key in zip(sweep.cases, sweep.keys, strict=True):
+            self._points_of.setdefault(key, []).append(number[tuple(case.point.values())])
+        self._points = tuple(points)
+        self._cells = [
+            cell for key in sweep.kept for cell in self._of(key, sweep.store.record(key))
+        ]
 
-    def begin(self, kept: Sequence[tuple[str, Record]], tally: Tally) -> None:
-        """`kept` are the stored runs with their keys."""
+    def begin(self) -> None:
+        """Publish the description of the sweep."""
         from grid.lab.findings import measured_words
 
-        points = list(dict.fromkeys(tuple(case.point.values()) for case in self.cases))
-        number_of = {point: number for number, point in enumerate(points)}
-        for case, key in zip(self.cases, self.keys, strict=True):
-            self._points_of.setdefault(key, []).append(number_of[tuple(case.point.values())])
-        one, axes = self.experiment, tuple(self.cases[0].point)
-        measured = measured_words(measured_intervals(self.cases))
-        seeds = len(one.seed_list)
-        self.publish(SweepBeginning(one.name, axes, tuple(points), seeds, one.metrics, measured))
-        self._update(tally, [cell for key, record in kept for cell in self._cells(key, record)])
+        one, cases = self._experiment, self._sweep.cases
+        measured = measured_words(measured_intervals(cases))
+        axes, seeds = tuple(cases[0].point), len(one.seed_list)
+        self._publish(SweepBeginning(one.name, axes, self._points, seeds, one.metrics, measured))
 
-    def step(self, tally: Tally, key: str | None = None, answer: Answer | None = None) -> None:
+    def step(self, tally: Tally, key: str | None, answer: Answer | None) -> None:
         """A run has ended, or a tick has passed."""
-        if key is None:
-            self._update(tally)
-        elif isinstance(answer, tuple):
-            self._update(tally, self._cells(key, answer[0]))
-        else:
-            case = self.cases[self.keys.index(key)]
-            reason = _error_of(answer).partition("\n")[0]
-            self._update(tally, failures=(str(Failure(case.point, case.seed, reason)),))
+        failures: tuple[str, ...] = ()
+        if key is not None and isinstance(answer, tuple):
+            self._cells += self._of(key, answer[0])
+        elif key is not None:
+            case = self._sweep.cases[self._sweep.keys.index(key)]
+            failures = (str(Failure(case.point, case.seed, str(answer).partition("\n")[0])),)
+        self._update(tally, failures)
 
     def end(self, tally: Tally) -> None:
         """All runs have ended."""
-        self._update(tally, is_over=True)
+        self._update(tally, (), is_over=True)
 
-    def _cells(self, key: str, record: Record) -> list[Cell]:
+    def _of(self, key: str, record: Record) -> list[Cell]:
         found = {**record.get("more", {}), **record["metrics"]["grid"]}
         plain = {name: float(one) for name, one in found.items() if isinstance(one, int | float)}
         return [Cell(point, plain) for point in self._points_of[key]]
 
-    def _update(
-        self,
-        tally: Tally,
-        cells: Sequence[Cell] = (),
-        failures: tuple[str, ...] = (),
-        is_over: bool = False,
-    ) -> None:
+    def _update(self, tally: Tally, failures: tuple[str, ...], *, is_over: bool = False) -> None:
         counts = tally.runs, tally.kept, tally.done, tally.failed, tally.running
-        self.publish(SweepNews(*counts, tuple(cells), failures, is_over))
+        self._publish(SweepNews(*counts, tuple(self._cells), failures, is_over))
+        self._cells = []
 
 
 # Dry run
@@ -525,7 +506,7 @@ def dry_run_lines(experiment: ExperimentSection, file: Path | None, folder: Path
     store.refuse_other_folders()
     cases, refused = expand(experiment, file)
     if refused:
-        raise _all_mistakes(refused)
+        raise _all_errors(refused)
     code = code_version()
     keys = dict.fromkeys(key_of(case, code) for case in cases)
     kept = [key for key in keys if store.is_sound(key)]

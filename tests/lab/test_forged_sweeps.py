@@ -1,4 +1,4 @@
-"""Folders that claim to be sweeps: whatever is in them, a command tells of it in a line."""
+"""Forged folders of sweeps lead to one-line errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def is_told(*command: str | Path, folder: Path) -> None:
     assert verdict.code in (0, 2) and len(verdict.told) <= 1, verdict
 
 
-def test_a_description_of_another_shape_is_told_and_written_anew(copied: Path) -> None:
+def test_a_description_of_another_shape_is_rewritten(copied: Path) -> None:
     path = copied / "sweep" / "sweep.json"
     content = json.loads(path.read_text())
     for place in list(places(content)):
@@ -119,7 +119,9 @@ SHAPES = {
 
 @pytest.mark.parametrize("name", ["sweep.json", "failed.json", "runs", "clock", "a run"])
 @pytest.mark.parametrize("what", ["pipe", "folder", "file", "link"])
-def test_what_is_no_file_is_told(name: str, what: str, copied: Path, tmp_path: Path) -> None:
+def test_pipes_folders_and_links_are_refused(
+    name: str, what: str, copied: Path, tmp_path: Path
+) -> None:
     path = first(copied, "runs") if name == "a run" else copied / "sweep" / name
     if path.is_dir():
         shutil.rmtree(path)
@@ -158,7 +160,7 @@ def test_no_link_in_the_folder_is_followed(name: str, copied: Path, tmp_path: Pa
 @pytest.mark.parametrize(
     ("content", "code"), [("[]", 2), ('{"axes": 1}', 2), ("another sweep", 1), ("twice", 2)]
 )
-def test_runs_are_not_judged_as_they_are_if_they_are_forged(
+def test_forged_runs_are_not_judged(
     content: str, code: int, copied: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(copied)

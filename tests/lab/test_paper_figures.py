@@ -17,7 +17,7 @@ from tests.results.results_tables import job, table, us
 ONE = Directory(vos=("north",), clusters=(ClusterEntry(vo=0, name="pool", cpus=(4,)),))
 
 
-def test_late_jobs_of_all_count_those_without_a_deadline_too() -> None:
+def test_late_percent_of_all_counts_jobs_without_deadline() -> None:
     jobs = table(
         [
             job(1, 0, 0, 10, deadline=5),
@@ -29,7 +29,7 @@ def test_late_jobs_of_all_count_those_without_a_deadline_too() -> None:
     assert paper_figures(jobs, ONE, [])["late_percent_of_all"] == 50.0
 
 
-def test_utility_of_jobs_that_ran_leaves_rejected_ones_and_their_users_out() -> None:
+def test_utility_of_jobs_that_ran_excludes_rejected_jobs() -> None:
     jobs = table(
         [
             job(1, 0, 0, 1, user=1, utility=0.8),
@@ -70,7 +70,7 @@ def test_utilization_while_jobs_arrive_counts_pools_which_keep_no_history() -> N
         assert found["utilization_arriving_percent"] == pytest.approx(expected)
 
 
-def test_utilization_of_what_the_figure_shows_is_equation_5_between_two_interactions() -> None:
+def test_utilization_shown_is_equation_5_between_interactions() -> None:
     """30 jobs of two CPUs, one after the other, 10 s each: starts and ends at 0, 10, 10, 20, ...
 
     Interactions 8 (of 60, from 0) and 52 are at 40 and 260 s; two CPUs of four are always in use.
@@ -85,7 +85,7 @@ def test_utilization_of_what_the_figure_shows_is_equation_5_between_two_interact
     assert paper_figures(more, ONE, [])["utilization_shown_percent"] == pytest.approx(50.0)
 
 
-def test_nothing_applies_where_nothing_ran() -> None:
+def test_metrics_without_jobs_do_not_apply() -> None:
     jobs = table([job(1, 0, state=JobState.REJECTED, deadline=1)])
     found = paper_figures(jobs, ONE, [])
     assert found.pop("late_percent_of_all") == 100.0
@@ -98,7 +98,7 @@ KNAPSACK = [
 ]  # fmt: skip
 
 
-def test_solvers_choose_on_the_same_instances_and_the_exact_one_is_no_worse() -> None:
+def test_solvers_see_the_same_instances_and_the_exact_one_is_no_worse() -> None:
     found = {}
     for knapsack in ("greedy", "exact"):
         scenario = load_scenario("scenarios/knapsack.yaml", [*KNAPSACK, f"knapsack={knapsack}"])
@@ -116,7 +116,7 @@ def test_solvers_choose_on_the_same_instances_and_the_exact_one_is_no_worse() ->
     assert exact["proven_percent"] > 50
 
 
-def test_contention_is_constant_where_as_many_jobs_are_in_the_system_later_on() -> None:
+def test_jobs_in_system_do_not_grow_under_constant_load() -> None:
     """A job every second, of 10 s each: ten at a time, but for the first quarter of 100 s."""
     steady = table([job(n, n, n, n + 10) for n in range(101)])
     found = paper_figures(steady, ONE, [])

@@ -44,7 +44,9 @@ def test_seeds_from_the_command_line(text: str, seeds: int | list[int] | None) -
         assert seeds_of(text) == seeds
 
 
-def test_they_take_the_place_of_the_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_seeds_of_the_command_replace_those_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     path = write(tmp_path)
     command = ["sweep", str(path), "--in-process", "-q", "--out", "out"]
@@ -56,14 +58,6 @@ def test_they_take_the_place_of_the_files(tmp_path: Path, monkeypatch: pytest.Mo
     assert set(grid.load_results("out")["seed"].to_pylist()) == {2, 101}
     done = grid.sweep(path, "out", seeds=[2, 101], in_process=True)
     assert (done.runs, done.kept) == (6, 6)
-
-
-def test_a_run_takes_a_list_of_them_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    command = ["run", "two-vos", "--seeds", "101-102", "--in-process", "-q"]
-    done = CliRunner().invoke(app, command)
-    assert (done.exit_code, done.stderr) == (0, "")
-    assert set(grid.load_results("sweeps/two-vos")["seed"].to_pylist()) == {101, 102}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +74,7 @@ def test_a_run_takes_a_list_of_them_too(tmp_path: Path, monkeypatch: pytest.Monk
         ),
     ],
 )
-def test_wrong_ones_are_told_in_one_line(tmp_path: Path, options: list[str], mistake: str) -> None:
+def test_wrong_seeds_are_one_line(tmp_path: Path, options: list[str], mistake: str) -> None:
     command = ["sweep", str(write(tmp_path)), *options, "--dry-run"]
     done = CliRunner().invoke(app, command)
     assert (done.exit_code, done.stdout) == (2, "")
@@ -89,19 +83,13 @@ def test_wrong_ones_are_told_in_one_line(tmp_path: Path, options: list[str], mis
 
 
 @pytest.mark.parametrize("seeds", [0, -1, [], [-1], [1.5], True, 10_001])
-def test_wrong_ones_from_python_are_mistakes(tmp_path: Path, seeds: object) -> None:
+def test_wrong_seeds_from_python_are_errors(tmp_path: Path, seeds: object) -> None:
     with pytest.raises(InputError, match="seeds"):
         load_experiment(write(tmp_path), seeds=seeds)  # type: ignore[arg-type]
 
 
-def test_more_runs_than_a_sweep_may_have(tmp_path: Path) -> None:
+def test_a_sweep_has_a_largest_number_of_runs(tmp_path: Path) -> None:
     wide = "name: wide\nscenario: two-vos\naxes: {protocol.ttl: [%s]}\nseeds: 1\n"
     path = write(tmp_path, wide % ", ".join(map(str, range(11))))
     with pytest.raises(InputError, match="found 110000 runs in all, expected at most 100000"):
         load_experiment(path, seeds=10_000)
-
-
-def test_the_seed_of_a_run_is_given_once() -> None:
-    done = CliRunner().invoke(app, ["run", "two-vos", "--seed", "3", "--set", "seed=4"])
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert done.stderr == "--seed and --set seed= say the same. Leave one of them out.\n"

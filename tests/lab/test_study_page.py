@@ -107,11 +107,6 @@ def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
         (STUDY | {"answers": [BEST | {"along": "size"}]}, "'size', which is no axis"),
         (STUDY | {"answers": [BEST | {"along": "cpus"}]}, "another axis: ttl"),
         (STUDY | {"answers": [BEST | {"among": ["one", "eight"]}]}, "values: one, six, seven"),
-        (
-            STUDY
-            | {"old_boards": {"choices": "ttl", "load": "rho", "period_s": "ttl", "work_s": 1}},
-            "'rho', which is no axis",
-        ),
     ],
 )
 def test_a_study_that_asks_for_no_axis_is_refused(study: dict[str, Any], says: str) -> None:

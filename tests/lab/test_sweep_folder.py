@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
-from grid.config.load import load_scenario, resolved_yaml
 from tests.lab.small_experiments import EXPERIMENT, SCENARIO, write
 
 OWN = """\
@@ -82,7 +81,7 @@ def runs_again(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     return copied
 
 
-def test_what_was_given_is_there_with_its_comments(
+def test_sources_are_copied_with_their_comments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "study").mkdir()
@@ -99,7 +98,7 @@ def test_what_was_given_is_there_with_its_comments(
 
 
 @pytest.mark.parametrize("more", [["--quick"], ["--set", "protocol.ttl=1"]], ids=str)
-def test_what_the_command_changed_is_in_the_experiment(
+def test_options_of_the_command_are_in_the_copied_experiment(
     more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write(tmp_path)
@@ -147,15 +146,11 @@ def test_a_sweep_of_mappings_runs_again(
     ("reference", "file", "then"),
     [
         ("own.py:Own", "study/own.py", "own.py"),
-        ("parts/own.py:Own", "study/parts/own.py", "parts/own.py"),
-        ("parts.own:Own", "study/parts/own.py", "parts/own.py"),
-        ("../parts/own.py:Own", "parts/own.py", "own.py"),
-        ("{folder}/parts/own.py:Own", "parts/own.py", "own.py"),
+        ("plugins/own.py:Own", "study/plugins/own.py", "plugins/own.py"),
+        ("{folder}/plugins/own.py:Own", "plugins/own.py", "own.py"),
     ],
 )
-@pytest.mark.parametrize("is_axis", [True, pytest.param(False, marks=pytest.mark.thorough)])
-def test_files_of_parts_go_along(
-    is_axis: bool,
+def test_plugin_files_are_copied(
     reference: str,
     file: str,
     then: str,
@@ -166,13 +161,10 @@ def test_files_of_parts_go_along(
     (tmp_path / file).parent.mkdir(parents=True)
     (tmp_path / "study").mkdir(exist_ok=True)
     (tmp_path / file).write_text(OWN.format(name="Own"))
-    text = FARM if is_axis else FARM.replace("policy: fcfs", f'policy: "{reference}"')
     experiment = (
         f"name: e\nscenario: scenario.yaml\naxes: {{policy: [fcfs, '{reference}']}}\nseeds: 1\n"
     )
-    if not is_axis:
-        experiment = "name: e\nscenario: scenario.yaml\naxes: {protocol.ttl: [1, 2]}\nseeds: 1\n"
-    path = write(tmp_path / "study", experiment, text)
+    path = write(tmp_path / "study", experiment, FARM)
     monkeypatch.chdir(tmp_path / "study")
     done = grid.sweep(path, tmp_path / "out", in_process=True)
     copied = runs_again(done.folder, tmp_path, monkeypatch)
@@ -180,40 +172,21 @@ def test_files_of_parts_go_along(
     assert str(tmp_path) not in (copied / "scenario.yaml").read_text()
 
 
-def test_two_files_of_one_name_do_not_become_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "study").mkdir()
-    references = []
-    for folder, name in (("a", "First"), ("b", "Second"), ("study", "Third")):
-        (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / "own.py").write_text(OWN.format(name=name))
-        references.append(f"../{folder}/own.py:{name}" if folder != "study" else f"own.py:{name}")
-    axes = f"axes: {{policy: {json.dumps(references)}}}"
-    text = f"name: e\nscenario: scenario.yaml\n{axes}\nseeds: 1\n"
-    path = write(tmp_path / "study", text, FARM)
-    monkeypatch.chdir(tmp_path / "study")
-    done = grid.sweep(path, tmp_path / "out", in_process=True)
-    copied = runs_again(done.folder, tmp_path, monkeypatch)
-    assert (copied / "own.py").read_text() == OWN.format(name="Third")
-    assert {path.name for path in copied.glob("*.py")} == {"own.py", "own-2.py", "own-3.py"}
-
-
-def test_a_part_is_not_written_through_a_link(tmp_path: Path) -> None:
+def test_a_plugin_is_not_written_through_a_link(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
-    (tmp_path / "parts").mkdir()
-    (tmp_path / "parts" / "own.py").write_text(OWN.format(name="Own"))
-    scenario = FARM.replace("policy: fcfs", 'policy: "parts/own.py:Own"')
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "own.py").write_text(OWN.format(name="Own"))
+    scenario = FARM.replace("policy: fcfs", 'policy: "plugins/own.py:Own"')
     path = write(tmp_path, "name: e\nscenario: scenario.yaml\nseeds: 1\n", scenario)
     grid.sweep(path, tmp_path / "out", in_process=True)
-    shutil.rmtree(tmp_path / "out" / "parts")
-    (tmp_path / "out" / "parts").symlink_to(tmp_path / "mine")
-    with pytest.raises(grid.InputError, match=r"parts: found a link, expected a folder"):
+    shutil.rmtree(tmp_path / "out" / "plugins")
+    (tmp_path / "out" / "plugins").symlink_to(tmp_path / "mine")
+    with pytest.raises(grid.InputError, match=r"plugins: found a link, expected a folder"):
         grid.sweep(path, tmp_path / "out", in_process=True)
     assert not list((tmp_path / "mine").iterdir())
 
 
-def test_a_log_that_did_not_come_along_is_told_in_a_line(
+def test_a_missing_log_is_named_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "log.swf").write_text(LOG)
@@ -237,29 +210,3 @@ def test_a_log_that_did_not_come_along_is_told_in_a_line(
     (copied / "log.swf").write_text(LOG)
     assert said(*sweep)[0] == 0
     assert digests(copied / "again") == before
-
-
-def test_a_sweep_that_was_written_before_goes_on(tmp_path: Path) -> None:
-    """Its scenario had its parameters filled in, and its experiment named that elsewhere."""
-    path, folder = write(tmp_path), tmp_path / "out"
-    grid.sweep(path, folder, in_process=True)
-    (folder / "experiment.yaml").write_text(EXPERIMENT)
-    scenario = tmp_path / "scenario.yaml"
-    (folder / "scenario.yaml").write_text(resolved_yaml(load_scenario(scenario)))
-    sorted((folder / "runs").iterdir())[0].unlink()
-    assert said("report", str(folder), "-q")[0] == 0
-    again = grid.sweep(path, folder, in_process=True)
-    assert (again.runs, again.kept) == (9, 8)
-    assert (folder / "scenario.yaml").read_text() == SCENARIO
-
-
-def test_a_run_without_what_it_cost_is_done_again_and_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    command = ["sweep", str(write(tmp_path)), "--in-process", "-q", "--out", "out"]
-    assert CliRunner().invoke(app, command).exit_code == 0
-    min(Path("out/clock").iterdir()).unlink()
-    again = CliRunner().invoke(app, command)
-    found = "results that were changed, damaged or without their file in `clock`"
-    assert f"{found}: 1; their runs were done again" in again.stdout

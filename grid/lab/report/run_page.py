@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +81,7 @@ def write_run_page(folder: Path, page: Path) -> None:
         Section("Waits and stretch", _waits(run)),
         Section("Job flows between VOs", flow_tables(run.vos, run.moved) if has_map else ()),
         Section("Provenance", [
-            Folded("manifest.json", [_manifest(manifest)]),
+            Source("manifest.json", json.dumps(manifest, indent=1, ensure_ascii=False)),
             Source("The scenario with defaults", run.scenario),
         ]),
     ]  # fmt: skip
@@ -208,39 +208,6 @@ def flow_tables(vos: Sequence[str], moved: Floats) -> list[str | Table]:
         return [Table(headers, balance), "No job was executed by another VO."]
     pairs = ("submitted in", "executed in", "jobs", "share of the VO's started jobs (%)")
     return [Table(headers, balance), Table(pairs, rows, keys=2)]
-
-
-def _manifest(manifest: dict[str, Any]) -> Table:
-    rows = [
-        [key, _plain(value), _meaning_of_key(key)]
-        for key, value in _flat(manifest)
-        if "_below_" not in key
-    ]
-    return Table(["key", "value", "meaning"], rows, prose=True)
-
-
-def _flat(tree: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """The values of nested mappings by dotted keys."""
-    for name, value in tree.items():
-        if isinstance(value, dict):
-            yield from _flat(value, f"{path}{name}.")
-        else:
-            yield f"{path}{name}", value
-
-
-def _meaning_of_key(key: str) -> str:
-    for pattern, (unit, meaning) in FILES["manifest"].columns.items():
-        if fnmatchcase(key, pattern):
-            return (f"{meaning} Unit: {unit}." if unit else meaning).replace("`", "")
-    return ""
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, list):
-        return ", ".join(map(_plain, value)) or "none"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return "–" if value is None else str(value)
-    return shown(value)
 
 
 # Charts

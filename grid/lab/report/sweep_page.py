@@ -38,7 +38,7 @@ from grid.lab.report.charts import (
 from grid.lab.report.page import Block, Choice, Section, Source, Table, When, save_page
 from grid.lab.report.picture import FIGURE, Columns, Picture, counted
 from grid.lab.report.run_data import UNITS
-from grid.lab.report.run_page import course, flow_tables, hints_of
+from grid.lab.report.run_page import course, hints_of
 from grid.lab.statistics import Interval, mean_interval
 from grid.lab.store import (
     EXPECTED,
@@ -369,19 +369,14 @@ class Settings:
 
     @cached_property
     def every(self) -> dict[str, dict[str, Any]]:
-        """All combinations by name; those at which the compared value changes no run are last."""
-        study = self.study
-        digests: dict[tuple[str, int], set[str]] = {}
-        for point, seed, key in study.runs:
-            digest = str(study.records[key].get("digest"))
-            digests.setdefault((self._name(point), seed), set()).add(digest)
-        differing = {name for (name, _), found in digests.items() if len(found) > 1}
-        axes = [name for name in study.axes if name != study.compare]
-        found = {self._name(point): {one: point[one] for one in axes} for point in study.points}
-        return dict(sorted(found.items(), key=lambda one: one[0] not in differing))
-
-    def _name(self, point: Mapping[str, Any]) -> str:
-        return BETWEEN.join(named(name, point[name]) for name in self._varied)
+        """All combinations by name."""
+        axes = [name for name in self.study.axes if name != self.study.compare]
+        return {
+            BETWEEN.join(named(name, point[name]) for name in self._varied): {
+                one: point[one] for one in axes
+            }
+            for point in self.study.points
+        }
 
     @cached_property
     def _varied(self) -> list[str]:
@@ -508,14 +503,9 @@ def flows(settings: Settings) -> list[Block]:
     params = [{"name": "place_of", "value": first[1]}]
     params += [{"name": ELSEWHERE, "value": first[0]}] if settings.is_choice else []
     parameters = {"params": params, "transform": [{"filter": f"datum.place === {place}"}]}
-    tables = [
-        settings.when(chosen, When("place_of", name, one))
-        for (chosen, name), every in found.items()
-        for one in flow_tables(*every)
-    ]
     choice = Choice("place_of", settings.study.compare or "", {name: name for name in names})
     chart = flow_map(vos, maps, parameters, over_seeds(settings.study))
-    return [*settings.blocks(), choice, chart, *tables]
+    return [*settings.blocks(), choice, chart]
 
 
 def _mean_flows(study: Study, where: Mapping[str, Any]) -> tuple[list[str], Floats]:

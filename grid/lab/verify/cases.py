@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import heapq
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count, takewhile
 from math import ceil, gamma, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,14 +48,6 @@ class Effort(NamedTuple):
 
 
 EXACT_QUICK, EXACT_FULL = Effort(1, 20_000), Effort(1, 200_000)
-
-
-class Fewer(NamedTuple):
-    """Settings with which a scenario of `many` VOs or machines has `few`."""
-
-    many: int
-    few: int
-    settings: tuple[str, ...]
 
 
 class Jobs(NamedTuple):
@@ -267,68 +258,6 @@ def jobs_of_servers(given: Given) -> Jobs:
     return given.jobs._replace(servers=given.vos - 1)
 
 
-# Limits of many: half as many VOs or machines, if the chain of all of them is too large
-
-
-def fewer_queues(given: Given) -> Fewer | None:
-    """Half of the VOs, each with a queue. Raises InputError for neither few nor many."""
-    load = given.load
-    if theory.is_solved(given.vos, load):
-        return None
-    solved = takewhile(lambda few: theory.is_solved(few, load), count(1))
-    return _half("VOs", "vos", given.vos, solved, theory.fewest_queues(load))
-
-
-def fewer_rejecting(given: Given) -> Fewer | None:
-    """Half of the VOs, which reject jobs if they are full. Raises InputError."""
-
-    def is_solved(vos: int) -> bool:
-        return theory.retries_states(vos, given.processors) <= theory.MOST_STATES
-
-    if is_solved(given.vos):
-        return None
-    many = theory.retries_fewest(given.processors, given.pool_work, given.hops)
-    return _half("VOs", "vos", given.vos, takewhile(is_solved, count(1)), many)
-
-
-def fewer_machines(given: Given) -> Fewer | None:
-    """Half of the machines. Raises InputError."""
-    d, load = given.drawn, given.load
-    if is_chain(given) or d == 1:
-        return None
-    solved = takewhile(
-        lambda few: theory.states_of(few, min(d, few), load) <= theory.MOST_STATES, count(1)
-    )
-    return _half("machines", "machines", given.machines, solved, theory.fewest_queues(load))
-
-
-def fewer_servers(given: Given) -> Fewer | None:
-    """Half of the VOs that are servers, with the same load each. Raises InputError."""
-    servers = given.vos - 1
-    if servers <= 2 or given.drawn == 1:
-        return None
-    half = _half("servers", "servers", servers, (1, 2), theory.fewest_queues(given.load))
-    gap_s = given.settings["arrivals"]["mean_s"] * servers / half.few
-    return half._replace(settings=(*half.settings, f"gap_s={gap_s!r}"))
-
-
-def _half(what: str, parameter: str, found: int, solved: Iterable[int], many: int) -> Fewer:
-    """Raises InputError if there is neither an exact solution nor a limit for `found`."""
-    if found < many:
-        few = max(solved)
-        expected = f"at most {few}, or at least {many}: theory has no exact value for others"
-        raise input_error("--set", f"{found} {what}", expected)
-    return Fewer(found, found // 2, (f"{parameter}={found // 2}",))
-
-
-def is_chain(given: Given) -> bool:
-    """Whether the machines are so few that the Markov chain of their queues is solved."""
-    machines, d = given.machines, given.drawn
-    if name_and_settings(given.first.selection)[0] == "least_loaded":
-        d = machines
-    return theory.states_of(machines, d, given.settings["load"]) <= theory.MOST_STATES
-
-
 # Expected values
 
 Expected = Callable[[Given], dict[str, float]]
@@ -372,42 +301,12 @@ def _of_size(size: int) -> str:
     return f"share of lost jobs of {size} processor{'s' * (size > 1)}"
 
 
-def _until_idle(given: Given, load: float) -> float:
-    if fewer_queues(given) is None:
-        return theory.until_idle_of_few(given.vos, load, given.hops)
-    return theory.until_idle(load, given.hops)
-
-
-def _steal(given: Given, load: float) -> float:
-    return theory.steal(load) if fewer_queues(given) else theory.steal_of_few(given.vos, load)
-
-
-def _retries(given: Given) -> dict[str, float]:
-    jobs = given.processors, given.pool_work, given.hops
-    if fewer_rejecting(given) is None:
-        return {LOST: theory.retries_of_few(given.vos, *jobs)}
-    return {LOST: theory.retries(*jobs)}
-
-
-def _power_of_d(given: Given, load: float) -> float:
-    d = min(given.drawn, given.machines)
-    if is_chain(given):
-        return theory.power_of_d(given.machines, d, load)
-    return theory.power_of_d_of_many(d, load)
-
-
-def _least_loaded(given: Given, load: float) -> float:
-    machines = given.machines
-    if not is_chain(given):
-        raise input_error("machines", str(machines), "fewer: theory has too many states")
-    return theory.power_of_d(machines, machines, load)
-
-
 def _old_information(given: Given) -> dict[str, float]:
-    servers, period = given.vos - 1, given.period_s / given.work_s
-    load = given.work_s / (given.settings["arrivals"]["mean_s"] * servers)
-    solve = theory.periodic_updates_of_two if servers == 2 else theory.periodic_updates_of_many
-    return {TIME: solve(min(given.drawn, servers), load, period), OF_FIRST: 1.0}
+    if given.vos != 3:
+        raise input_error("--set", f"{given.vos - 1} servers", "2, for theory of old-information")
+    load = given.work_s / (given.settings["arrivals"]["mean_s"] * 2)
+    period = given.period_s / given.work_s
+    return {TIME: theory.periodic_updates(min(given.drawn, 2), load, period), OF_FIRST: 1.0}
 
 
 def _gossip(given: Given) -> dict[str, float]:
@@ -432,11 +331,7 @@ def _given(run: Run) -> Given:
 
 def steady(run: Run) -> Ints:
     """The rows of jobs submitted while no VO warms up or shuts down. Shape (jobs,)."""
-    return steady_rows(run.results.vo, run.results.submit_us)
-
-
-def steady_rows(vo: Ints, submit_us: Ints) -> Ints:
-    """The same, from the columns."""
+    vo, submit_us = run.results.vo, run.results.submit_us
     of_vos = [np.sort(submit_us[vo == number]) for number in np.unique(vo)]
     begin = max(times[int(len(times) * WARM_UP)] for times in of_vos)
     last = 1.0 - (SHUT_DOWN if len(of_vos) > 1 else 0.0)
@@ -611,8 +506,6 @@ class Case:
     exact: bool = False
     has_jobs: bool = True
     """Whether the number of jobs is a parameter."""
-    fewer: Callable[[Given], Fewer | None] | None = None
-    """The scenario with half of the VOs, to extrapolate if the expected value is a limit."""
     controls: Callable[[Given], Jobs] | None = None
     exponential: tuple[str, ...] = ("arrivals", "work")
     stable: bool = True
@@ -640,8 +533,6 @@ def check_theory(case: Case, given: Given) -> None:
     if case.stable and given.load >= 1.0:
         expected = f"one below 1, for the steady state of {case.name}"
         raise input_error("--set", f"a load of {given.load:.6g}", expected)
-    if case.fewer is not None:
-        case.fewer(given)
 
 
 def _exact(name: str, title: str, source: str, found: Measured, *more: str, **how: Any) -> Case:
@@ -650,7 +541,7 @@ def _exact(name: str, title: str, source: str, found: Measured, *more: str, **ho
 
 
 ROUTED: dict[str, Any] = {"quick": Effort(20, 1_000), "controls": jobs_at_one_pool}
-SHARED: dict[str, Any] = {**ROUTED, "quick": Effort(20, 500), "fewer": fewer_queues}
+SHARED: dict[str, Any] = {**ROUTED, "quick": Effort(20, 500)}
 LOSSY: dict[str, Any] = {
     "quick": Effort(20, 2_500), "controls": jobs_alone, "exponential": ("arrivals",),
     "stable": False,
@@ -690,15 +581,19 @@ CASES = {
              _mean_time(lambda _, load: theory.power_of_d(2, 2, load)), _time,
              full=Effort(40, 5_000), **ROUTED),
         Case("until-idle", "A job is forwarded until a VO is idle, then queues",
-             "few VOs: truncated Markov chain; many: 1 / (1 - λ^(H+1))",
-             _mean_time(_until_idle), _time, full=Effort(40, 3_000), **SHARED),
+             "truncated Markov chain",
+             _mean_time(lambda given, load: theory.until_idle(given.vos, load, given.hops)), _time,
+             full=Effort(40, 3_000), **SHARED),
         Case("retries", "VOs that reject jobs if they are busy, and jobs that try others",
-             "few VOs: Markov chain; many: x = a (1 - B^(H+1)) / (1 - B), loss B^(H+1)",
-             _retries, _lost, quick=Effort(20, 1_000), full=Effort(60, 6_000),
-             fewer=fewer_rejecting, controls=jobs_alone, stable=False),
+             "Markov chain",
+             lambda given: {LOST: theory.retries(given.vos, given.processors, given.pool_work,
+                                                 given.hops)},
+             _lost, quick=Effort(20, 1_000), full=Effort(60, 6_000), controls=jobs_alone,
+             stable=False),
         Case("steal", "An idle VO pulls a job from a VO that has two or more",
-             "few VOs: truncated Markov chain; many: 1 / (1 - π/λ)",
-             _mean_time(_steal), _time, full=Effort(60, 4_000), **SHARED),
+             "truncated Markov chain",
+             _mean_time(lambda given, load: theory.steal(given.vos, load)), _time,
+             full=Effort(60, 4_000), **SHARED),
         Case("random-routing", "Routing at random: an M/M/1 queue at each machine",
              "thinned Poisson arrivals", _mean_time(lambda _, load: 1.0 / (1.0 - load)), _time,
              full=Effort(80, 6_000), **ROUTED),
@@ -706,16 +601,18 @@ CASES = {
              _mean_time(lambda given, load: theory.round_robin_time(given.machines, load)), _time,
              full=Effort(40, 6_000), **ROUTED),
         Case("power-of-d", "The shortest of d queues drawn",
-             "few machines: truncated Markov chain; many: Σ λ^((d^i - d) / (d - 1))",
-             _mean_time(_power_of_d), _time, full=Effort(40, 5_000), fewer=fewer_machines,
-             **ROUTED),
+             "truncated Markov chain",
+             _mean_time(lambda given, load: theory.power_of_d(
+                 given.machines, min(given.drawn, given.machines), load)),
+             _time, full=Effort(40, 5_000), **ROUTED),
         Case("least-loaded", "Join the shortest of all queues", "truncated Markov chain",
-             _mean_time(_least_loaded), _time, full=Effort(40, 5_000), **ROUTED),
+             _mean_time(lambda given, load: theory.power_of_d(
+                 given.machines, given.machines, load)),
+             _time, full=Effort(40, 5_000), **ROUTED),
         Case("old-information", "The shorter of two queues by periodic status updates",
-             "two servers: Markov chain from update to update; many: fixed point "
-             "(Mitzenmacher 2000)",
+             "Markov chain from update to update (Mitzenmacher 2000)",
              _old_information, _time_and_first, quick=Effort(20, 1_000), full=Effort(40, 5_000),
-             fewer=fewer_servers, controls=jobs_of_servers),
+             controls=jobs_of_servers),
         Case("gossip", "Gossip of averages: each VO once a period, in a new order each time",
              "its finite number of VOs; of many: 1 / (2 √e) (Jelasity et al. 2005)",
              _gossip, _gossip_exchanges, **GOSSIP),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, islice
 from math import ceil, comb, exp, fsum, log, sqrt
 from typing import Any, NamedTuple
 
@@ -115,22 +115,6 @@ def _longest(servers: int, d: int, load: float) -> int:
     return ceil(log(1e-8) / log(load) / (servers if d > 1 else 1)) + 5
 
 
-def states_of(servers: int, d: int, load: float) -> int:
-    """The number of states of the chain of `power_of_d`."""
-    return comb(_longest(servers, d, load) + servers, servers)
-
-
-def power_of_d_of_many(d: int, load: float) -> float:
-    """The limit of `power_of_d` for many servers (Vvedenskaya et al. 1996, Mitzenmacher 1996).
-
-    T = Σ load^((d^i - d) / (d - 1)) over i from 1.
-    """
-    if d == 1:
-        return 1.0 / (1.0 - load)
-    exponents = ((d**i - d) // (d - 1) for i in range(1, 64))
-    return fsum(load**exponent for exponent in exponents if exponent < 100_000)
-
-
 def power_of_d(servers: int, d: int, load: float) -> float:
     """Mean time in the system if a job joins the shortest of `d` different queues drawn.
 
@@ -139,7 +123,7 @@ def power_of_d(servers: int, d: int, load: float) -> float:
     d = servers: join the shortest queue.
     """
     longest = _longest(servers, d, load)
-    states = list(combinations_with_replacement(range(longest + 1), servers))
+    states = listed(combinations_with_replacement(range(longest + 1), servers))
     # The k-th shortest is joined if it is drawn and none that is shorter.
     joins = [comb(servers - 1 - k, d - 1) / comb(servers, d) for k in range(servers)]
 
@@ -174,8 +158,8 @@ Moves = Callable[[State], Iterable[tuple[float, State]]]
 FEW_STATES, CLOSE = 1_000, 1e-9
 BEYOND = 1e-7
 """The probability of more jobs than in a chain that is truncated by their total."""
-MOST_STATES, MOST_WORK = 200_000, 20_000_000.0
-"""Limits for solving a chain: its states, and these over its relaxation rate."""
+MOST_STATES = 50_000
+"""The states of the largest chain that is solved."""
 
 
 def up_to(servers: int, jobs: int, longest: int | None = None) -> Iterator[State]:
@@ -188,6 +172,14 @@ def up_to(servers: int, jobs: int, longest: int | None = None) -> Iterator[State
             yield (*others, last)
 
 
+def listed(states: Iterable[State]) -> list[State]:
+    """All states of a chain. Raises ValueError if there are more than MOST_STATES."""
+    found = list(islice(states, MOST_STATES + 1))
+    if len(found) > MOST_STATES:
+        raise ValueError(f"a Markov chain of more than {MOST_STATES:,} states")
+    return found
+
+
 def changed(state: State, server: int, jobs: int) -> State:
     """The state with `jobs` added at a server."""
     return (*state[:server], state[server] + jobs, *state[server + 1 :])
@@ -198,20 +190,6 @@ def most_jobs(servers: int, load: float) -> int:
     from scipy.stats import nbinom
 
     return int(nbinom.isf(BEYOND, servers, 1.0 - load))
-
-
-def is_solved(servers: int, load: float) -> bool:
-    """Whether the chain of queues with up to `most_jobs` is small enough to be solved."""
-    most = MOST_STATES if servers <= 2 else min(MOST_STATES, MOST_WORK * forgets(load))
-    jobs = most_jobs(servers, load)
-    # States with so many jobs: partitions of these into parts of `servers` at most.
-    count = [1] + [0] * jobs
-    for part in range(1, servers + 1):
-        for total in range(part, jobs + 1):
-            count[total] += count[total - part]
-        if sum(count) > most:
-            return False
-    return True
 
 
 def forgets(load: float) -> float:
@@ -271,19 +249,14 @@ def _balanced(balance: Any, rate: float, few: int) -> Floats:
             return share
 
 
-# VOs that share work: a few of them by a Markov chain, very many by their mean-field limit
-
-FEWEST = 32
-"""The least number of VOs from which the limit can be extrapolated."""
+# VOs that share work
 
 
-def until_idle(load: float, hops: int) -> float:
-    """Mean time in the system if a job is forwarded at most `hops` times until a VO is idle."""
-    return float(1.0 / (1.0 - load ** (hops + 1)))
+def until_idle(vos: int, load: float, hops: int) -> float:
+    """Mean time in the system if a job is forwarded at most `hops` times until a VO is idle.
 
-
-def until_idle_of_few(vos: int, load: float, hops: int) -> float:
-    """The same for a few VOs; each hop is to any of the others."""
+    Each hop is to any of the other VOs.
+    """
 
     def moves(state: State) -> Iterator[tuple[float, State]]:
         idle = state.count(0)
@@ -295,17 +268,11 @@ def until_idle_of_few(vos: int, load: float, hops: int) -> float:
             if jobs:
                 yield 1.0, changed(state, vo, -1)
 
-    return mean_time(list(up_to(vos, most_jobs(vos, load))), load, moves)
+    return mean_time(listed(up_to(vos, most_jobs(vos, load))), load, moves)
 
 
-def steal(load: float) -> float:
-    """Mean time in the system if a server that becomes idle pulls a job from one random VO."""
-    share = (1.0 + load - sqrt((1.0 + load) ** 2 - 4.0 * load**2)) / 2.0
-    return 1.0 / (1.0 - share / load)
-
-
-def steal_of_few(vos: int, load: float) -> float:
-    """The same for a few VOs."""
+def steal(vos: int, load: float) -> float:
+    """Mean time in the system if a VO that becomes idle pulls a job from one random VO."""
 
     def moves(state: State) -> Iterator[tuple[float, State]]:
         for vo, jobs in enumerate(state):
@@ -317,27 +284,14 @@ def steal_of_few(vos: int, load: float) -> float:
                     if other != vo:
                         yield 1.0 / (vos - 1), changed(state, other if queued > 1 else vo, -1)
 
-    return mean_time(list(up_to(vos, most_jobs(vos, load))), load, moves)
+    return mean_time(listed(up_to(vos, most_jobs(vos, load))), load, moves)
 
 
-def retries(servers: int, work: float, hops: int) -> float:
+def retries(vos: int, servers: int, work: float, hops: int) -> float:
     """The share of jobs that are rejected by a VO of `servers` and by `hops` others.
 
-    With B the loss at the offered load x of own `work` (Erlang) and retries,
-    x = work (1 - B^(hops + 1)) / (1 - B).
+    `work` is the offered load of a VO in Erlang; each hop is to any of the other VOs.
     """
-    offered = work
-    for _ in range(10_000):
-        blocked = erlang_b(servers, offered)
-        after = work * sum(blocked**tries for tries in range(hops + 1))
-        if abs(after - offered) < 1e-13 * after:
-            break
-        offered = (offered + after) / 2.0
-    return float(erlang_b(servers, offered) ** (hops + 1))
-
-
-def retries_of_few(vos: int, servers: int, work: float, hops: int) -> float:
-    """The same for a few VOs; each hop is to any of the others."""
 
     def moves(state: State) -> Iterator[tuple[float, State]]:
         full = state.count(servers)
@@ -347,32 +301,10 @@ def retries_of_few(vos: int, servers: int, work: float, hops: int) -> float:
                 yield work * (1.0 + full * found / (vos - full)), changed(state, vo, 1)
             yield float(busy), changed(state, vo, -1)
 
-    states = list(combinations_with_replacement(range(servers + 1), vos))
+    states = listed(combinations_with_replacement(range(servers + 1), vos))
     full = [state.count(servers) for state in states]
     lost = [count / vos * (1.0 - _one_of(vos - count, vos, hops)) for count in full]
     return float((np.array(lost) * shares_of(states, moves, 1.0)).sum())
-
-
-def retries_states(vos: int, servers: int) -> int:
-    """The number of states of the chain of `retries_of_few`."""
-    return comb(vos + servers, vos)
-
-
-def retries_fewest(servers: int, work: float, hops: int) -> int:
-    """The number n of VOs from which their loss exceeds `retries` in proportion to 1 / n.
-
-    The share F of full VOs has mean B and a variance of about B (1 - B) / n, so E[F^(hops + 1)]
-    exceeds B^(hops + 1) by a share hops (hops + 1) (1 - B) / (2 n B). If that is a tenth, terms in
-    1 / n^2 are about half a percent.
-    """
-    # If hardly any job is lost, no number of VOs is enough.
-    blocked = max(1e-9, float(retries(servers, work, hops) ** (1.0 / (hops + 1))))
-    return max(FEWEST, round(5.0 * hops * (hops + 1) * (1.0 / blocked - 1.0)))
-
-
-def fewest_queues(load: float) -> int:
-    """The same if jobs queue, from simulations up to a load of 0.95."""
-    return max(FEWEST, round(4.0 / (1.0 - load)))
 
 
 def _one_of(wanted: int, vos: int, hops: int) -> float:
@@ -384,8 +316,8 @@ def _one_of(wanted: int, vos: int, hops: int) -> float:
 #
 # Mitzenmacher, "How useful is old information?" (2000): each job goes to the shortest of `d`
 # servers drawn, by the queue lengths at the last update. Between updates the arrival rate of a
-# server depends only on these, so each server is an M/M/1 queue. Two servers: Markov chain from
-# update to update. Many: fixed point of the equations of a period.
+# server depends only on these, so each server is an M/M/1 queue. Two servers are a Markov chain
+# from update to update.
 
 FIXED = 1e-11
 MOST_PERIODS = 200_000
@@ -424,7 +356,7 @@ def over_a_period(rates: Floats, period: float) -> tuple[Floats, Floats]:
     return after, lasts @ np.arange(count) / speed
 
 
-def periodic_updates_of_two(d: int, load: float, period: float, longest: int = 100) -> float:
+def periodic_updates(d: int, load: float, period: float, longest: int = 100) -> float:
     """Mean time in the system of two servers, each with the `load`; `period` in service times."""
     lengths = np.arange(longest + 1)
     # Share of jobs of a server whose known queue is shorter, equally long, longer.
@@ -449,26 +381,6 @@ def periodic_updates_of_two(d: int, load: float, period: float, longest: int = 1
         within = share * case
         jobs += float(one @ within.sum(axis=1) + other @ within.sum(axis=0))
     return jobs / (period * 2.0 * load)
-
-
-def periodic_updates_of_many(
-    d: int, load: float, period: float, longest: int = 150, close: float = FIXED
-) -> float:
-    """The same in the limit of many servers."""
-    share = np.eye(1, longest + 1)[0]
-    area = np.zeros(longest + 1)
-    for _ in range(MOST_PERIODS):
-        tails = np.append(np.cumsum(share[::-1])[::-1], 0.0)
-        # Jobs that draw no shorter queue, over the servers of that length.
-        taken = tails[:-1] ** d - tails[1:] ** d
-        limit = d * tails[:-1] ** (d - 1)
-        rates = load * np.where(share > 1e-14, taken / np.maximum(share, 1e-14), limit)
-        after, area = over_a_period(rates, period)
-        moved = share @ after
-        if np.abs(moved - share).sum() < close:
-            break
-        share = moved
-    return float(share @ area) / (period * load)
 
 
 # Gossip of averages

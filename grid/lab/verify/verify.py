@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import ceil, inf, isfinite, sqrt
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from grid.lab.verify.cases import (
     WARM_UP,
     Case,
     Effort,
-    Fewer,
     Given,
     Jobs,
     check_theory,
@@ -29,7 +28,7 @@ from grid.lab.verify.cases import (
 )
 from grid.model.arrays import Floats
 from grid.model.errors import input_error
-from grid.runtime.run import Run, execute
+from grid.runtime.run import execute
 
 SCENARIOS = shipped_folder() / "verify"
 STANDARD_ERRORS = 3.0
@@ -118,22 +117,15 @@ def orders_of(
 
 
 def measure(order: Order) -> Found:
-    """The values of one run. Raises InputError and RunFailed.
-
-    A limit of many VOs is extrapolated from this run and one with half of the VOs: the deviation
-    of n VOs falls as 1 / n.
-    """
+    """The values of one run. Raises InputError and RunFailed."""
     name, file, settings = order
     case = CASES[name]
-    run = _run(case, file, settings)
-    assert run.scenario is not None
+    scenario = grid.load_scenario(file, settings)
+    run = execute(scenario, str(file), in_process=True, events=case.events)
     with _of_its_form(case):
-        found = _found(case, run)
-        fewer = None if case.fewer is None else case.fewer(Given(run.scenario))
-    if fewer is None:
-        return found
-    half = _found(case, _run(case, file, (*settings, *fewer.settings)))
-    return extrapolated(found, half, fewer)
+        known = _known(case, scenario)
+        controls = np.empty(0) if known is None else known.found(run.results, steady(run))
+        return Found(case.found(run), controls)
 
 
 @contextmanager
@@ -141,50 +133,18 @@ def _of_its_form(case: Case) -> Iterator[None]:
     """Raises InputError if the scenario lacks what the theory of `case` reads."""
     try:
         yield
+    except ValueError as error:
+        raise input_error("--set", str(error), f"fewer VOs or machines for {case.name}") from error
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
         expected = f"that of scenarios/verify/{case.name}.yaml, with other values"
         raise input_error("--set", "a scenario of another form", expected) from error
 
 
-def _run(case: Case, file: Path, settings: Sequence[str]) -> Run:
-    scenario = grid.load_scenario(file, settings)
-    return execute(scenario, str(file), in_process=True, events=case.events)
-
-
-def _found(case: Case, run: Run) -> Found:
-    known = _known(case, run.scenario)
-    controls = np.empty(0) if known is None else known.found(run.results, steady(run))
-    return Found(case.found(run), controls)
-
-
-def _known(case: Case, scenario: Scenario | None) -> Jobs | None:
+def _known(case: Case, scenario: Scenario) -> Jobs | None:
     """The control variates, if the jobs are those of the theory."""
-    if case.controls is None or scenario is None or Given(scenario).generator != "stochastic":
+    if case.controls is None or Given(scenario).generator != "stochastic":
         return None
     return case.controls(Given(scenario))
-
-
-def extrapolated(found: Found, half: Found, sizes: Fewer) -> Found:
-    """The limit a of a + b / n, from values for `many` and for `few`."""
-    many, few, _ = sizes
-
-    def limit(one: Any, other: Any) -> Any:
-        return (many * one - few * other) / (many - few)
-
-    figures = {name: limit(value, half.figures[name]) for name, value in found.figures.items()}
-    return Found(figures, limit(found.controls, half.controls))
-
-
-def _controls_expected(case: Case, file: Path, settings: Sequence[str]) -> Floats:
-    scenario = grid.load_scenario(file, settings)
-    known = _known(case, scenario)
-    fewer = None if case.fewer is None else case.fewer(Given(scenario))
-    expected = np.empty(0) if known is None else known.expected()
-    if fewer is None or known is None:
-        return expected
-    half = _known(case, grid.load_scenario(file, (*settings, *fewer.settings)))
-    assert half is not None
-    return extrapolated(Found({}, expected), Found({}, half.expected()), fewer).controls
 
 
 def verify(
@@ -211,7 +171,8 @@ def verify(
         expected = case.expected(given)
     most = effort._replace(runs=effort.runs * MOST_TIMES)
     orders = orders_of(case, file, settings, most, scenario.seed)
-    controls = _controls_expected(case, file, orders[0][2])
+    known = _known(case, grid.load_scenario(file, orders[0][2]))
+    controls = np.empty(0) if known is None else known.expected()
     found: list[Found] = []
     wanted = 1 if case.exact else effort.runs
     while True:
@@ -361,9 +322,4 @@ The mean work of the submitted jobs, their mean gap and mostly their wait at one
 in theory. The value is that of the regression over the runs at these expected values. The controls
 depend only on what users submitted, so a grid that is too slow is not corrected for. If the jobs
 themselves are {OTHER_JOBS:g} standard errors off, the verdict is `differs`.
-
-For a few VOs or machines the expected value is that of a finite chain; for many it is the limit.
-Each run is then repeated with half as many, and both are extrapolated, since the deviation falls as
-1 / n from some n on (32, 4 / (1 - λ), and more if jobs are rejected seldom). Numbers in between are
-refused.
 """

@@ -22,7 +22,7 @@ def test_limits_of_many_vos() -> None:
     assert extrapolated("periodic") < 0.98 * extrapolated("shuffled")
 
 
-def test_the_same_order_for_long_leaves_what_is_known_of_it() -> None:
+def test_a_fixed_order_has_its_known_limit() -> None:
     def left(vos: int) -> float:
         products = averages._centred(vos)
         for _ in range(8):
@@ -33,7 +33,7 @@ def test_the_same_order_for_long_leaves_what_is_known_of_it() -> None:
 
 
 @pytest.mark.parametrize("times", ["periodic", "shuffled", "poisson"])
-def test_exchanges_drawn_here_leave_what_is_expected(times: str) -> None:
+def test_random_exchanges_have_the_expected_variance(times: str) -> None:
     vos, periods, rng = 6, 4_001 * PERIODS, np.random.default_rng(1)
     orders = np.array([rng.permutation(vos) for _ in range(periods)])
     if times == "periodic":
@@ -46,12 +46,12 @@ def test_exchanges_drawn_here_leave_what_is_expected(times: str) -> None:
     assert left_by(drawn, vos) == pytest.approx(left_a_period(vos, times), rel=0.01)
 
 
-def test_a_letter_that_answers_another_is_no_exchange() -> None:
-    # VO 0 writes to 1, which answers; then 1 writes to 0, which answers; then 2 to 1.
+def test_a_reply_is_no_exchange() -> None:
+    # VO 0 sends to 1, which replies; then 1 to 0, which replies; then 2 to 1.
     found = paired_messages([12, 13, 22, 23, 35], [1, 0, 0, 1, 1], [0, 1, 1, 0, 2], 10)
     assert [column.tolist() for column in found] == [[0, 1, 2], [1, 0, 1], [1, 2, 3]]
 
 
-def test_two_vos_that_exchange_hold_the_same() -> None:
+def test_exchanges_per_period() -> None:
     exchanges = Exchanges(np.array([0, 2, 0]), np.array([1, 1, 2]), np.array([0, 1, 2]))
     assert averages.exchanges_a_period(exchanges, 3) == pytest.approx(1 / 3)

@@ -1,16 +1,19 @@
-"""Control variates take chance out and nothing else."""
+"""Control variates reduce variance and add no bias."""
 
 from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
-from grid.lab.verify.cases import Jobs, pool_waits, steady_rows
+from grid.lab.verify.cases import Jobs, pool_waits, steady
 from grid.lab.verify.theory import mmc_wait
 from grid.lab.verify.verify import estimate, worst
 
 
-def test_what_hangs_on_the_controls_alone_is_known_without_error() -> None:
+def test_a_function_of_the_controls_has_no_error() -> None:
     controls = np.random.Generator(np.random.PCG64(1)).normal([5.0, 7.0], 1.0, (20, 2))
     found = 3.0 + controls @ np.array([2.0, -1.0])
     mean, error = estimate(found, controls, np.array([5.0, 7.0]))
@@ -18,8 +21,8 @@ def test_what_hangs_on_the_controls_alone_is_known_without_error() -> None:
     assert error == pytest.approx(0.0, abs=1e-9)
 
 
-def test_intervals_cover_what_they_should() -> None:
-    """Of a figure that hangs on a control and on chance, in 400 experiments of 20 runs."""
+def test_intervals_have_their_coverage() -> None:
+    """In 400 experiments of 20 runs of a value that depends on a control and on noise."""
     rng = np.random.Generator(np.random.PCG64(2))
     off = []
     for _ in range(400):
@@ -31,7 +34,7 @@ def test_intervals_cover_what_they_should() -> None:
     assert 0.92 < np.mean(np.abs(off) < 2.101) < 0.98
 
 
-def test_an_error_that_controls_do_not_know_of_stays() -> None:
+def test_an_error_independent_of_controls_stays() -> None:
     rng = np.random.Generator(np.random.PCG64(3))
     controls = rng.normal(1.0, 1.0, (20, 1))
     found = 4.4 + 3.0 * (controls[:, 0] - 1.0) + rng.normal(0.0, 0.1, 20)
@@ -67,11 +70,14 @@ def test_expected_waits_are_those_of_erlang() -> None:
     assert Jobs(1000.0, 50.0, 0).expected().tolist() == [1000.0, 50.0]
 
 
-def test_steady_is_while_no_vo_begins_and_none_ends() -> None:
+def test_steady_jobs_are_submitted_while_no_vo_warms_up_or_shuts_down() -> None:
+    def rows(vo: Any, submit: Any) -> Any:
+        run: Any = SimpleNamespace(results=SimpleNamespace(vo=vo, submit_us=submit))
+        return steady(run)
+
     vo = np.array([0] * 20 + [2] * 20)
     submit = np.concatenate([np.arange(20) * 10, 5 + np.arange(20) * 5])
-    rows = steady_rows(vo, submit)
-    assert submit[rows].min() == 40  # a fifth of the first VO's jobs
-    assert submit[rows].max() == 95  # 95 % of those of the other, which ends first
-    alone = steady_rows(vo[:20], submit[:20])
-    assert alone.tolist() == list(range(4, 20))
+    found = submit[rows(vo, submit)]
+    assert found.min() == 40  # A fifth of the first VO's jobs.
+    assert found.max() == 95  # 95 % of those of the other, which ends first.
+    assert rows(vo[:20], submit[:20]).tolist() == list(range(4, 20))

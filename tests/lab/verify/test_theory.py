@@ -75,7 +75,30 @@ def test_a_chain_is_solved_the_same_by_its_steps(monkeypatch: pytest.MonkeyPatch
     assert [theory.power_of_d(3, d, 0.6) for d in (2, 3)] == pytest.approx(solved, rel=1e-7)
 
 
-def test_power_of_d_of_many_servers() -> None:
-    found = [theory.power_of_d_of_many(*one) for one in ((2, 0.9), (2, 0.95), (3, 0.9), (1, 0.9))]
-    assert found == pytest.approx([2.6141, 3.3830, 2.0279, 10.0], abs=1e-4)
-    assert theory.power_of_d(6, 2, 0.5) > theory.power_of_d_of_many(2, 0.5)
+# Periodic status updates
+
+
+def test_one_choice_needs_no_information() -> None:
+    assert theory.periodic_updates(1, 0.5, 1.0, longest=40) == pytest.approx(2.0, rel=1e-6)
+
+
+def test_current_information_is_join_the_shorter_and_stale_is_worse_than_none() -> None:
+    current = theory.periodic_updates(2, 0.5, 0.01, longest=30)
+    assert current == pytest.approx(theory.power_of_d(2, 2, 0.5), rel=0.01)
+    assert current < theory.periodic_updates(2, 0.5, 1.0, longest=40) < 2.0
+    assert theory.periodic_updates(2, 0.5, 100.0, longest=120) > 2.0
+
+
+def test_queues_over_a_period_by_an_ordinary_differential_equation() -> None:
+    from scipy.linalg import expm
+
+    rates, period, count = np.array([0.3, 1.4, 0.8, 2.0]), 1.7, 4
+    after, jobs = theory.over_a_period(rates, period)
+    for row, rate in enumerate(rates):
+        flow = np.diag([rate] * (count - 1), 1) + np.diag([1.0] * (count - 1), -1)
+        flow -= np.diag(flow.sum(axis=1))
+        augmented = np.zeros((count + 1, count + 1))
+        augmented[:count, :count], augmented[:count, count] = flow, np.arange(count)
+        exact = expm(augmented * period)[row]
+        assert after[row] == pytest.approx(exact[:count], abs=1e-10)
+        assert jobs[row] == pytest.approx(exact[count], abs=1e-9)

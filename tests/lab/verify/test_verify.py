@@ -5,23 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
-from grid.lab.verify.cases import CASES, Effort, Fewer, Given
+from grid.lab.verify.cases import CASES, Effort, Given
 from grid.lab.verify.verify import (
     Figure,
-    Found,
-    extrapolated,
-    markdown,
     orders_of,
     scenario_of,
     verify,
 )
-from grid.model.errors import InputError
 
 PLANTED = Path(__file__).parent / "planted.py"
 SMALL = {
@@ -83,36 +78,6 @@ def test_steady_states_agree(name: str) -> None:
     assert all(one.error > 0 for one in found)
 
 
-@pytest.mark.thorough
-def test_steady_states_agree_at_other_values() -> None:
-    found = figures("mmc", "servers=3", "load=0.6", effort=SMALL["mmc"][0])
-    found += figures("mg1", "load=0.5",
-                     "vos.0.workload.settings.work={distribution: fixed, mean_s: 2}",
-                     effort=SMALL["mg1"][0])  # fmt: skip
-    found += figures("rigid-capacity", "processors=5", "share_of_ones=3",
-                     effort=SMALL["rigid-capacity"][0])  # fmt: skip
-    assert {one.verdict(full=False) for one in found} == {"agrees"}
-
-
-@pytest.mark.thorough
-def test_many_vos_are_extrapolated_from_two_numbers_of_them() -> None:
-    """With 32 VOs alone the mean time is off by half a percent."""
-    found = figures("until-idle", "vos=32", "load=0.5", effort=Effort(10, 150))
-    assert [one.expected for one in found] == [pytest.approx(1 / (1 - 0.5**2))]
-    assert {one.verdict(full=False) for one in found} == {"agrees"}
-    many, few = Found({"a": 3.25}, np.array([5.0])), Found({"a": 3.5}, np.array([6.0]))
-    limit = extrapolated(many, few, Fewer(8, 4, ()))
-    assert (limit.figures, limit.controls.tolist()) == ({"a": 3.0}, [4.0])
-
-
-def test_half_of_the_servers_have_the_load_of_all() -> None:
-    scenario = grid.load_scenario(scenario_of("old-information"), ["servers=41", "gap_s=50"])
-    fewer = CASES["old-information"].fewer
-    assert fewer is not None
-    assert fewer(Given(scenario)) == (41, 20, ("servers=20", "gap_s=102.5"))
-    assert fewer(Given(grid.load_scenario(scenario_of("old-information")))) is None
-
-
 @pytest.mark.parametrize(
     ("name", "settings"),
     [
@@ -120,31 +85,13 @@ def test_half_of_the_servers_have_the_load_of_all() -> None:
         ("steal", ("vos=3", "load=0.5")),
         ("until-idle", ("vos=3", "load=0.5", "hops=2")),
         ("retries", ("vos=3", "servers=4", "hops=2")),
-        pytest.param("old-information", ("servers=3", "gap_s=667", "d=1"), marks=THOROUGH),
-        pytest.param("old-information", ("servers=1", "gap_s=2000"), marks=THOROUGH),
+        pytest.param("old-information", ("servers=2", "gap_s=1000", "d=1"), marks=THOROUGH),
         ("power-of-d", ("machines=2", "d=3", "load=0.5")),
     ],
 )
-def test_a_few_vos_are_held_against_what_so_few_do(name: str, settings: tuple[str, ...]) -> None:
+def test_other_numbers_of_vos_agree(name: str, settings: tuple[str, ...]) -> None:
     found = figures(name, *settings, effort=SMALL[name][0])
     assert {one.verdict(full=False) for one in found} == {"agrees"}
-
-
-@pytest.mark.parametrize(
-    ("name", "settings", "expected"),
-    [
-        ("until-idle", ("vos=12", "load=0.5"), "at most 9, or at least 32"),
-        ("steal", ("vos=3", "load=0.9"), "at most 2, or at least 40"),
-        ("retries", ("vos=50", "load=0.8", "hops=3"), "at most 10, or at least 198"),
-        ("old-information", ("servers=5", "gap_s=400"), "at most 2, or at least 32"),
-        ("power-of-d", ("machines=9", "load=0.9"), "at most 3, or at least 40"),
-    ],
-)
-def test_neither_few_nor_many_is_refused(
-    name: str, settings: tuple[str, ...], expected: str
-) -> None:
-    with pytest.raises(InputError, match=f"{expected}: theory has no exact value for others"):
-        figures(name, *settings, effort=SMALL[name][0])
 
 
 def test_servers_that_are_one_percent_slower_are_found() -> None:
@@ -170,19 +117,9 @@ OUTAGE = "{vo: vo, cluster: server, machine: 0, at_s: 100, for_s: 50}"
         f"faults={{heal_s: 1000, machine_outages: [{OUTAGE}]}}",
     ],
 )
-def test_jobs_that_do_not_take_what_was_submitted_are_found(setting: str) -> None:
-    """All are killed half way; or one begins again, and all behind it come later."""
+def test_wrong_run_times_are_found(setting: str) -> None:
+    """All are killed half way, or one starts again and delays the others."""
     assert {one.verdict(full=True) for one in figures("one-server", setting)} == {"differs"}
-
-
-@pytest.mark.thorough
-def test_the_speed_of_machines_is_in_what_is_expected() -> None:
-    slow, fast = (
-        figures("mmc", f"vos.0.clusters.0.mips={mips}", "load=0.6", effort=SMALL["mmc"][0])[0]
-        for mips in (1000, 2000)
-    )
-    assert slow.expected == pytest.approx(2 * fast.expected)
-    assert fast.verdict(full=False) == "agrees"
 
 
 @pytest.mark.thorough
@@ -195,7 +132,7 @@ def test_the_speed_of_machines_is_in_what_is_expected() -> None:
         ("random-routing", "least_loaded"),
     ],
 )
-def test_another_routing_than_it_should_be_is_found(name: str, planted: str) -> None:
+def test_wrong_routing_is_found(name: str, planted: str) -> None:
     (found,) = figures(name, f"vos.0.selection={planted}", "load=0.5", effort=Effort(6, 600))
     assert found.verdict(full=False) == "differs"
 
@@ -204,16 +141,12 @@ def test_another_routing_than_it_should_be_is_found(name: str, planted: str) -> 
 @pytest.mark.parametrize(
     ("period_s", "planted"),
     [
-        # Of two that are equal by the board, always the first.
         (1000, "vos.0.selection={name: power_of_d, settings: {d: 2, ties: first}}"),
         (4000, f"vos.0.selection={PLANTED}:OnePeriodOlder"),
         (1000, "protocol.snapshot_period_s=null"),
     ],
 )
-def test_ties_and_boards_that_are_not_as_they_should_be_are_found(
-    period_s: int, planted: str
-) -> None:
-    """What is expected is worked out from the scenario without what is planted."""
+def test_wrong_ties_and_snapshots_are_found(period_s: int, planted: str) -> None:
     case, file = CASES["old-information"], scenario_of("old-information")
     right = ["gap_s=1000", f"period_s={period_s}"]
     (order, *_) = orders_of(case, file, right, Effort(1, 1_000))
@@ -229,7 +162,7 @@ def test_ties_and_boards_that_are_not_as_they_should_be_are_found(
         f"protocol.information={PLANTED}:NearGossip",
     ],
 )
-def test_gossip_that_is_not_as_it_should_be_is_found(planted: str) -> None:
+def test_wrong_gossip_is_found(planted: str) -> None:
     """An order that is the same in every period leaves 3 % less of the variance than a new one."""
     case, few = CASES["gossip"], "others=11"
     expected = case.expected(Given(grid.load_scenario(scenario_of("gossip"), [few])))
@@ -246,15 +179,14 @@ def test_gossip_that_is_not_as_it_should_be_is_found(planted: str) -> None:
         ("until-idle", "mips=900"),
     ],
 )
-def test_slower_machines_are_found_though_chance_is_taken_out(name: str, slower: str) -> None:
-    """What is taken out is worked out from what users submitted, not from what was served."""
+def test_slower_machines_are_found_with_control_variates(name: str, slower: str) -> None:
     case, effort = CASES[name], Effort(20, 800)
     (found,) = verify(case, [f"vos.0.clusters.0.{slower}"], effort)
     assert found.found > found.expected
     assert found.verdict(full=False) == "differs"
 
 
-def test_jobs_that_are_other_ones_than_theory_speaks_of_are_found() -> None:
+def test_controls_far_from_theory_are_found() -> None:
     figure = Figure("mmc", "", 1.0, 1.0, 0.1, 20, False, jobs_off=5.0)
     assert figure.verdict(full=False) == "differs"
 
@@ -278,7 +210,7 @@ def test_runs_are_added_until_three_standard_errors_are_precise_enough() -> None
         (
             "shorter-of-two",
             "vos.0.workload.settings.work={distribution: fixed, mean_s: 1000}",
-            "work.law: found 'fixed', expected exponential, ",
+            "work.distribution: found 'fixed', expected exponential, ",
         ),
         ("mg1", "vos.0.clusters.0.cpus=2", "cpus: found 2, expected 1, "),
         ("mmc", "vos.0.workload={jobs: [{run_s: 5}]}", "--set: found a scenario of another form, "),
@@ -288,7 +220,12 @@ def test_runs_are_added_until_three_standard_errors_are_precise_enough() -> None
             "workload: found jobs of a log or a list, expected generator: stochastic, ",
         ),
         ("mmc", "vos.0.workload.seed=7", "workload.seed: found 7, the same jobs in every run, "),
-        ("least-loaded", "machines=300", "machines: found 300, expected fewer: "),
+        (
+            "least-loaded",
+            "machines=300",
+            "--set: found a Markov chain of more than ",
+        ),
+        ("old-information", "servers=5", "--set: found 5 servers, expected 2, "),
         (
             "gossip",
             "protocol.information.settings.fan_out=2",
@@ -296,16 +233,14 @@ def test_runs_are_added_until_three_standard_errors_are_precise_enough() -> None
         ),
     ],
 )
-def test_where_theory_does_not_hold_a_line_says_so(name: str, setting: str, mistake: str) -> None:
+def test_scenarios_without_theory_are_refused(name: str, setting: str, mistake: str) -> None:
     done = CliRunner().invoke(app, ["verify", "--quick", "--case", name, "--set", setting])
     assert done.exit_code == 2
     assert done.stderr.startswith(mistake)
-    # Not the head of a table that has no line.
     assert not done.stdout
 
 
 def test_a_seed_is_that_of_the_first_run() -> None:
-    """Were it that of all, they would be the same run many times, and its error none."""
     case, file = CASES["mmc"], scenario_of("mmc")
     orders = orders_of(case, file, ("seed=7",), case.quick, first_seed=7)
     seeds = [grid.load_scenario(file, settings).seed for _, _, settings in orders]
@@ -314,14 +249,13 @@ def test_a_seed_is_that_of_the_first_run() -> None:
     assert one.error > 0.0
 
 
-def test_latency_that_is_not_as_given_is_found() -> None:
-    """Pencil knows the latencies between all VOs, not that one link is slower."""
+def test_a_wrong_latency_is_found() -> None:
     slower = "network.links=[{between: [north, south], latency_s: 3.000001}]"
     differing = {one.name for one in figures("two-vos", slower) if one.verdict(True) == "differs"}
     assert differing == {"assignments that differ", "starts that differ", "ends that differ"}
 
 
-def test_what_is_not_precise_enough_does_not_pass_a_full_verification() -> None:
+def test_a_full_verification_requires_precision() -> None:
     figure = Figure("mmc", "mean wait, s", 1.0, 1.02, 0.01, 10, False)
     assert figure.verdict(full=False) == "agrees"
     assert figure.verdict(full=True) == "not precise enough"
@@ -329,7 +263,7 @@ def test_what_is_not_precise_enough_does_not_pass_a_full_verification() -> None:
     assert Figure("mmc", "", 1.0, 1.1, 0.0, 1, False).verdict(False) == "differs"
 
 
-def test_command_prints_a_row_for_each_figure_and_writes_the_page(tmp_path: Path) -> None:
+def test_the_command_prints_rows_and_writes_the_page(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
     words = ["verify", "--quick", "--case", "two-vos", "--case", "one-server", "--cpus", "1"]
     done = CliRunner().invoke(app, [*words, "--page", str(page)])
@@ -340,13 +274,7 @@ def test_command_prints_a_row_for_each_figure_and_writes_the_page(tmp_path: Path
     assert "Not run" not in page.read_text()
 
 
-def test_a_page_says_which_cases_were_not_run() -> None:
-    figure = Figure("mmc", "mean wait, s", 1.0, 1.0, 0.1, 10, False)
-    text = markdown([figure], full=True, missing=["mg1", "loss"])
-    assert " Not run: mg1, loss.\n" in text
-
-
-def test_command_fails_where_a_figure_differs() -> None:
+def test_the_command_fails_if_a_value_differs() -> None:
     planted = f"vos.0.clusters.0.policy={PLANTED}:LastComeFirstServed"
     words = ["verify", "--quick", "--case", "one-server", "--set", planted, "--cpus", "1"]
     done = CliRunner().invoke(app, [*words, "--set", "jobs=500"])
