@@ -47,7 +47,6 @@ COUNTS: dict[str, int] = {
     "grid/lab": 231,
     "grid/model": 86,
     "grid/policies": 102,
-    "grid/protocol": 155,
     "grid/results": 20,
     "grid/runtime": 194,
 }

@@ -61,10 +61,10 @@ from grid.protocol.forwarding.pulling import LOOK, JobGiver, Puller
 from grid.protocol.selection import Selection
 
 MOST_EXPIRED_LEASES = 3
-"""After so many expired reservations a job queues without one. Otherwise jobs could reserve in
-turn forever when a lease is not longer than the transfer to the reserved CPUs."""
+"""Expired reservations of a job before it queues without one. Otherwise jobs could reserve in turn
+forever when a lease is not longer than the transfer to the reserved CPUs."""
 MOST_REFUSALS = 1000
-"""A job that was refused so often in one VO queues: its policy would make no progress."""
+"""Refusals of a job in one VO before it queues: its policy would make no progress."""
 UNKNOWN_CPUS = float("nan")
 """Assigned CPUs by a bid, which only has whether the resource is free."""
 

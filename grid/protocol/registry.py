@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def _built_in(modules: Mapping[str, Mapping[str, str] | Sequence[str]]) -> dict[str, str]:
     """Where each built-in plugin is, by name: `module:attribute`.
 
-    `modules` has for each module of this package its attributes by plugin name, or the names of
-    those that are called alike.
+    `modules` has for each module of this package its attributes by plugin name, or names that are
+    both.
     """
     package = __name__.rpartition(".")[0]
     return {
@@ -87,7 +87,7 @@ def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
     if vo in idle.asked:
         return f"asks VO {vo} again, which has just had no work, expected one not in `asked`"
     if again_us is not None and (type(again_us) is not int or again_us < 1):
-        return f"looks again after {shorten(again_us)}, expected whole microseconds or None"
+        return f"looks again after {shorten(again_us)}, expected an integer or None"
     return None
 
 
@@ -110,14 +110,12 @@ def _problem_of_ask(ask: Ask, question: Question) -> str | None:
         value = getattr(ask, name)
         if not (name == "wait_us" and value is None) and not (is_integer(value) and value >= 0):
             none = ", or None" if name == "wait_us" else ""
-            return (
-                f"asks with {name} = {shorten(value)}, expected a whole number of at least 0{none}"
-            )
+            return f"asks with {name} = {shorten(value)}, expected an integer of at least 0{none}"
     wrong = [vo for vo in ask.vos if vo not in question.table.columns.vo]
     if wrong:
         return f"asks VO {wrong[0]}, expected one that has resources in the table"
     if not ask.vos and not question.pending and ask.wait_us is None:
-        return "asks nobody, and waits for nothing"
+        return "asks no VO, and waits for nothing"
     shut = [vo for vo in ask.vos if vo != question.vo and _may_not_go(vo, question)]
     if shut:
         return f"asks VO {shut[0]}, to which this job may not go (`own_only`, `barred`)"
@@ -173,7 +171,6 @@ def _draws(selection: Any) -> bool:
 
 
 def _utilities_problem(utilities: Any, _: Job, table: ResourceTable) -> str | None:
-    """What is wrong with what resources are said to be worth."""
     count = len(table.columns.vo)
     if (
         not isinstance(utilities, np.ndarray)
@@ -182,13 +179,12 @@ def _utilities_problem(utilities: Any, _: Job, table: ResourceTable) -> str | No
     ):
         return f"gave no array of {count} numbers (float64), one for each resource"
     is_right = (within_reach(utilities, table) >= 0.0).all()
-    return None if is_right else "gave a worth that is not a number of at least 0"
+    return None if is_right else "gave a utility that is not a number of at least 0"
 
 
 def _choice_problem(
     choice: Any, job: Job, table: ResourceTable, own_vo: int, own_only: bool, *_: Any
 ) -> str | None:
-    """What is wrong with a choice for `job`."""
     if not isinstance(choice, Choice):
         return f"gave {kind_of(choice)}, expected a Choice"
     vo, widest = table.columns.vo, table.columns.widest
@@ -197,8 +193,8 @@ def _choice_problem(
             return f"gave {shorten(row)} for {name}, expected a row of the table or -1"
         if row >= 0 and job.processors > widest[row]:
             return f"gave row {row} for {name}, expected one that {job.processors} CPUs fit into"
-        at_home = name == "own" or own_only
-        if row >= 0 and at_home and vo[row] != own_vo:
+        is_local = name == "own" or own_only
+        if row >= 0 and is_local and vo[row] != own_vo:
             return f"gave row {row} for {name}, expected one of its own VO"
         if row >= 0 and name == "others" and vo[row] == own_vo:
             return f"gave row {row} for {name}, expected one of another VO"
@@ -224,7 +220,7 @@ OVERLAY_ATTRIBUTES = (
 
 
 def _are_integers(numbers: Any) -> bool:
-    """Is it a tuple or a list of whole numbers?"""
+    """Whether it is a tuple or list of integers."""
     return isinstance(numbers, tuple | list) and all(map(is_integer, numbers))
 
 
@@ -234,46 +230,46 @@ def _subscribers_problem(answer: list[Any], vos: Any, *_: Any) -> str | None:
     count = vos if isinstance(vos, int) else len(vos)
     if len(answer) != count:
         return f"gave {len(answer)} rows, expected one for each of the {count} VOs"
-    for vo, whom in enumerate(answer):
-        if not _are_integers(whom):
-            return f"gave {shorten(whom)} for VO {vo}, expected a tuple of numbers of VOs"
-        if list(whom) != sorted(dict.fromkeys(whom)) or vo in whom:
-            return f"gave {shorten(whom)} for VO {vo}, expected other VOs in ascending order"
-        if any(not 0 <= other < count for other in whom):
-            return f"gave {shorten(whom)} for VO {vo}, expected numbers below {count}"
+    for vo, others in enumerate(answer):
+        if not _are_integers(others):
+            return f"gave {shorten(others)} for VO {vo}, expected a tuple of numbers of VOs"
+        if list(others) != sorted(dict.fromkeys(others)) or vo in others:
+            return f"gave {shorten(others)} for VO {vo}, expected other VOs in ascending order"
+        if any(not 0 <= other < count for other in others):
+            return f"gave {shorten(others)} for VO {vo}, expected numbers below {count}"
     return None
 
 
 def _rounds_problem(answer: Any, *_: Any) -> str | None:
     if type(answer) is int and 0 <= answer <= 10_000:
         return None
-    return f"gave {shorten(answer)}, expected a whole number from 0 to 10000"
+    return f"gave {shorten(answer)}, expected an integer from 0 to 10000"
 
 
 def _wait_problem(answer: Any, *_: Any) -> str | None:
     if type(answer) is int and answer >= 1:
         return None
-    return f"gave {shorten(answer)}, expected a whole number of at least 1"
+    return f"gave {shorten(answer)}, expected an integer of at least 1"
 
 
 def _messages_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     if not isinstance(answer, list):
         return f"gave {shorten(answer)}, expected a list or another iterable"
-    for letter in answer:
-        if not isinstance(letter, GossipMessage):
-            return f"gave {kind_of(letter)}, expected a GossipMessage"
-        if not is_integer(letter.to) or letter.to not in view.peers:
-            return f"gave a letter to {shorten(letter.to)}, expected one of the view's peers"
-        if not _are_integers(letter.entries):
-            return f"gave a letter of {shorten(letter.entries)}, expected a tuple of numbers of VOs"
+    for one in answer:
+        if not isinstance(one, GossipMessage):
+            return f"gave {kind_of(one)}, expected a GossipMessage"
+        if not is_integer(one.to) or one.to not in view.peers:
+            return f"gave a message to {shorten(one.to)}, expected one of the view's peers"
+        if not _are_integers(one.entries):
+            return f"gave entries {shorten(one.entries)}, expected a tuple of numbers of VOs"
     return None
 
 
 def _probes_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     if not isinstance(answer, list):
         return f"gave {shorten(answer)}, expected a list or another iterable"
-    strangers = [vo for vo in answer if vo not in view.peers]
-    if strangers or not _are_integers(answer) or len(dict.fromkeys(answer)) < len(answer):
+    unknown = [vo for vo in answer if vo not in view.peers]
+    if unknown or not _are_integers(answer) or len(dict.fromkeys(answer)) < len(answer):
         return f"gave {shorten(answer)}, expected different ones of the view's peers"
     return None
 
@@ -394,7 +390,7 @@ SELECTIONS = Kind(
 INFORMATION = Kind(
     "information",
     "information overlay",
-    "decides which VOs hear of which other VOs' status, when, and how",
+    "decides how the status of VOs spreads to others",
     _built_in(
         {
             "information.overlays": {
@@ -416,7 +412,7 @@ INFORMATION = Kind(
 )
 DISCOUNTS = function_kind(
     "discounts",
-    "discount of old status",
+    "correction of stale status",
     "estimates the assigned CPUs of other VOs, given how old their status is",
     _built_in({"information": ("no_correction", "drained", "by_age")}),
     ("table", "vo"),
@@ -426,7 +422,7 @@ DISCOUNTS = function_kind(
 )
 CLUSTER_CHOICES = function_kind(
     "cluster_choices",
-    "choice of a cluster",
+    "cluster placement policy",
     "chooses among the clusters of a VO that can run a job, by their loads",
     _built_in({"grid_dispatcher": ("least_load",)}),
     ("job", "loads", "rng"),

@@ -104,5 +104,5 @@ def test_a_run_without_memory_ends_and_reports_its_progress(
         raise MemoryError
 
     monkeypatch.setattr(LocalScheduler, "on_job_ended", exhausts)
-    with pytest.raises(OutOfMemory, match="memory exhausted: .* 0 of 6 jobs ended"):
+    with pytest.raises(OutOfMemory, match=r"memory exhausted: .* 0 of 6 jobs ended"):
         grid.run(scenario_of("queue"))

@@ -36,6 +36,9 @@ from grid.model.plugins.source import Source
 Settings = Mapping[str, Any]
 Calls = Callable[[Any], Mapping[str, Call]]
 
+RENAMED_PLUGINS = {"everyone": "all", "nobody": "none", "as_told": "no_correction"}
+"""The new names of plugins that have been renamed."""
+
 
 @dataclass(frozen=True, eq=False)
 class Kind:
@@ -151,6 +154,8 @@ class Plugins:
             file = name if name.endswith(".py") else "my_plugins.py"
             meant = name.lower() if name.lower() in known else name  # EASY for easy
             expected = expected_name(meant, known, kind.one)
+            if RENAMED_PLUGINS.get(name) in known:
+                expected = f"{RENAMED_PLUGINS[name]}, its new name"
             if not known or file == name:
                 expected = f"{kind.one} with its name in the file, such as {file}:NAME"
             raise InvalidPlugin(repr(name), expected)
