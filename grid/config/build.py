@@ -1,11 +1,11 @@
-"""A grid as data, and the entities and the network that run it."""
+"""A grid as data, and its entities and network."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,8 +23,6 @@ from grid.config.checks import (
     unsupported,
 )
 from grid.config.faults import machine_outages, message_faults
-from grid.config.follow_ups import FollowUps, follow_ups
-from grid.config.gang_migration import migration_of
 from grid.config.information import GridInformation
 from grid.config.schema import GridSettings, NetworkSection
 from grid.config.sections import name_and_settings
@@ -32,6 +30,7 @@ from grid.kernel.entity import Entity
 from grid.kernel.event import Rows
 from grid.kernel.network import Network
 from grid.model.errors import input_error, shorten
+from grid.model.job import JobKey
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Distances, MachineOutage, VirtualOrganization
 from grid.model.plugins.registry import Plugins
@@ -49,6 +48,9 @@ from grid.protocol.resource_manager import AdmissionSettings, ResourceManager
 from grid.protocol.selection import Selection
 from grid.protocol.workload_source import WorkloadSource
 from grid.results.machines import ClusterEntry, Directory
+
+if TYPE_CHECKING:
+    from grid.protocol.migration import Migration
 
 
 class RuntimeHooks(NamedTuple):
@@ -69,15 +71,12 @@ NO_HOOKS = RuntimeHooks()
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """A whole grid, ready to run: its VOs, their jobs, and the rules between them.
+    """A whole grid, ready to run: its settings, VOs and jobs. Raises InputError for invalid ones.
 
-    Raises InputError where it cannot be run.
-
-    `submitted` are the jobs that come to each VO's Local Scheduler, `direct` those that
-    come straight to the VO's only cluster, both by position of the VO and in order of submission.
-    With `is_drawn` a job may ask for more CPUs than any machine has: it is rejected when it comes.
-    So it is where jobs or machines are drawn. (Of a log such jobs are left out before.) `parts` are
-    what the names of policies and others stand for.
+    `submitted` are the jobs that enter at each VO's Local Scheduler, `direct` those that enter at
+    the VO's only cluster, both by position of the VO and in order of submission. With `is_drawn`
+    (jobs or machines are drawn at random) a job that no machine has CPUs for is rejected at its
+    submission; otherwise it is an error. `plugins` has the plugins that settings and VOs name.
     """
 
     settings: GridSettings
@@ -299,7 +298,7 @@ class Grid:
     def cluster_of(
         self, vo: VirtualOrganization, cluster: Cluster, hooks: RuntimeHooks = NO_HOOKS
     ) -> ClusterShell:
-        """The cluster of `vo`, played anew."""
+        """A new state of the cluster of `vo`."""
         policy = self.policy_of(cluster)
         if hooks.connect is not None:
             hooks.connect(f"{vo.name}/{cluster.name}", policy)
@@ -330,7 +329,7 @@ class Grid:
         return made
 
     def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
-        """When machines of the cluster are down."""
+        """The outages of the machines of the cluster."""
         faults = self.settings.faults
         if faults is None:
             return ()
@@ -355,7 +354,7 @@ class Grid:
         )
 
     def rule_of(self, vo: VirtualOrganization) -> Any:
-        """How jobs of the VO are forwarded."""
+        """The forwarding policy of the VO."""
         protocol = self.settings.protocol
         name, settings = name_and_settings(protocol.forwarding)
         if vo.forwarding is not None:
@@ -424,3 +423,90 @@ def _distances_in(network: NetworkSection, position: int, row: Sequence[Time]) -
         if latency_us != network.latency_us and vo != position
     )
     return Distances(position, network.latency_us, links, network.bandwidth_mbps)
+
+
+# Dependencies
+
+
+class FollowUps(NamedTuple):
+    """The dependencies of one VO's jobs: rows of its dependent jobs, by their predecessor.
+
+    `listeners` are the Workload Sources that depend on a job of this VO, by its number.
+    """
+
+    rows: Mapping[JobKey, tuple[int, ...]]
+    listeners: Mapping[int, tuple[str, ...]]
+
+
+NO_FOLLOW_UPS = FollowUps({}, {})
+
+
+def follow_ups(vos: Sequence[str], tables: Sequence[JobTable | None]) -> list[FollowUps]:
+    """The dependencies of each VO.
+
+    A predecessor is looked up in the job's own VO, then in the others. One that does not exist, or
+    does not precede the job by time and number, is ignored.
+    """
+    if not any(table is not None and table.predecessors is not None for table in tables):
+        return [NO_FOLLOW_UPS] * len(vos)
+    places: list[dict[int, int]] = [
+        {} if table is None else dict(zip(table.number.tolist(), range(len(table)), strict=True))
+        for table in tables
+    ]
+    anywhere: dict[int, int] = {}
+    for vo, numbers in enumerate(places):
+        for number in numbers:
+            anywhere.setdefault(number, vo)
+    rows: list[dict[JobKey, tuple[int, ...]]] = [{} for _ in vos]
+    listeners: list[dict[int, tuple[str, ...]]] = [{} for _ in vos]
+    for vo, table in enumerate(tables):
+        if table is None or table.predecessors is None:
+            continue
+        for row, number in enumerate(table.predecessors.after.tolist()):
+            of = vo if number in places[vo] else anywhere.get(number, -1)
+            if of < 0 or not _comes_before(tables[of], places[of][number], table, row):
+                continue
+            key = (vos[of], number)
+            rows[vo][key] = (*rows[vo].get(key, ()), row)
+            source = names.workload_source(vos[vo])
+            listeners[of][number] = tuple(dict.fromkeys((*listeners[of].get(number, ()), source)))
+    return [FollowUps(*both) for both in zip(rows, listeners, strict=True)]
+
+
+def _comes_before(first: JobTable | None, row: int, second: JobTable, other: int) -> bool:
+    assert first is not None
+    earlier = (first.submit_us[row], first.number[row])
+    return bool(earlier < (second.submit_us[other], second.number[other]))
+
+
+# Migration of gangs between clusters
+
+
+def migrating(grid: Grid, vo: VirtualOrganization) -> list[int]:
+    """The numbers of the VO's clusters whose gangs may migrate to others."""
+    return [
+        index
+        for index, one in enumerate(vo.clusters)
+        if one.gangs and getattr(grid.policy_of(one), "external_migration", False)
+    ]
+
+
+def migration_of(
+    grid: Grid, vo: VirtualOrganization, number: int, cluster: ClusterShell
+) -> Migration | None:
+    """How the VO's cluster `number` exchanges gangs with others, if it does."""
+    from grid.cluster.gang.core import GangExchange
+    from grid.protocol.migration import Migration, Peer
+
+    moving = migrating(grid, vo)
+    if number not in moving or len(moving) == 1:
+        return None
+    peers = tuple(
+        Peer(
+            names.local_dispatcher(vo.name, vo.clusters[index].name),
+            vo.clusters[index].processors,
+        )
+        for index in moving
+        if index != number
+    )
+    return Migration(GangExchange(cluster), moving.index(number), peers)

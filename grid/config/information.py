@@ -1,4 +1,4 @@
-"""How the Information Services of a grid are made: who hears of whom, and what is told."""
+"""Construction of the Information Services of a grid by its overlay and settings."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION
 from grid.protocol.resource_manager import SnapshotSettings
 
 BY_CLASS = (queue, forward, reject, never, when_nothing_free)
-"""Rules that ask for no more than the best resource: free, anywhere, here, elsewhere."""
+"""Forwarding policies that only need the best resource: free, anywhere, here, elsewhere."""
 LEAST_OF_A_CLASS = 2
 LEAST_RESOURCES = 100
-"""With fewer resources a class, on average, or fewer in all, nothing is gained."""
+"""Classes do not pay off for fewer resources a class, on average, or fewer in all."""
 
 
 class GridInformation:
@@ -74,7 +74,7 @@ class GridInformation:
         return self._overlay().known_peers(self.subscribers)
 
     def told_of(self, position: int) -> Sequence[int]:
-        """Who hears that the VO joins later, or leaves: nobody of one that is always there."""
+        """The VOs that are notified when the VO joins or leaves; none if it never does."""
         is_always = self._vos[position].membership == ALWAYS
         return () if is_always else self.known_peers[position]
 
@@ -106,11 +106,11 @@ class GridInformation:
 
     @cached_property
     def _classes(self) -> ResourceClasses | None:
-        """If for all decisions the best resource of each class will do, and these are few.
+        """The classes of equal resources, if all decisions need only the best of each class.
 
-        That is so if all VOs hear of all others, in full, if no selection and no rule asks more of
-        resources than which is the best one by what they are and how loaded, and if nobody is
-        barred from any.
+        That holds if all VOs receive full snapshots of all others, if selections and forwarding
+        policies compare resources by properties and load only, and if no job is barred from any.
+        None if there are too few resources a class.
         """
         settings, protocol = self._settings, self._settings.protocol
         plain = self._discount() is None and protocol.snapshot_detail == "full"
@@ -147,7 +147,7 @@ class GridInformation:
         }
 
     def snapshot_rules(self, position: int) -> SnapshotSettings:
-        """When that VO publishes snapshots; never where nobody hears them."""
+        """When that VO publishes snapshots; never without subscribers."""
         protocol, heard = self._settings.protocol, bool(self.subscribers[position])
         return SnapshotSettings(
             protocol.snapshot_detail == "summary",
@@ -173,7 +173,7 @@ class GridInformation:
             reads_board=bool(hears),
             summary=protocol.snapshot_detail == "summary",
             discount=self._discount(),
-            # Where messages are lost nobody can tell that there was nothing to say.
+            # If messages may be lost, a missing snapshot does not mean an unchanged state.
             period_us=None if settings.faults else protocol.snapshot_period_us,
             delay_us=distances.longest_us if delays_us is None else int(delays_us[hears].max()),
             delays_us=delays_us,

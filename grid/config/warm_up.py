@@ -16,8 +16,7 @@ import numpy as np
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.core import GangExchange
-from grid.config.build import Grid
-from grid.config.gang_migration import migrating
+from grid.config.build import Grid, migrating
 from grid.kernel.board import LeastOfClass
 from grid.kernel.entity import random_stream
 from grid.model.job import Job, Option, Requirement, RequirementKind

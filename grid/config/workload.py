@@ -1,4 +1,4 @@
-"""The jobs of a scenario: read, generated or written out, and shared out over its VOs."""
+"""Realize a scenario: read, generate and route its jobs, and make its VOs."""
 
 from __future__ import annotations
 
@@ -6,27 +6,35 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import log, sqrt
 
 import numpy as np
 
-from grid.config.annotations import annotated
 from grid.config.build import Grid
 from grid.config.platform import vos_from_sites, written_vos
 from grid.config.schema import Scenario
 from grid.config.traces import Traces
-from grid.config.workload_sections import JobSection, WorkloadSection
+from grid.config.workload_sections import (
+    AttributesSection,
+    DrawnDeadlineSection,
+    DrawnInputSection,
+    DrawnRequirementSection,
+    JobSection,
+    WorkloadSection,
+)
 from grid.kernel.entity import random_stream
+from grid.model.arrays import Floats, Ints
 from grid.model.errors import ErrorLine, InputError
+from grid.model.job import Requirement
 from grid.model.job_table import COLUMNS, JobTable, concatenate
 from grid.model.platform import VirtualOrganization
 from grid.model.time import NEVER, from_seconds
 
 
 def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
-    """Read and generate everything that `scenario` speaks of. Raises InputError.
+    """The grid of a scenario, and the number of records of traces left out, by reason.
 
-    `file` is what a mistake in the scenario is reported against. Beside the grid: the records of
-    traces that are not jobs of the run, by reason.
+    `file` is the scenario's name in errors. Raises InputError.
     """
     traces = Traces(file)
     try:
@@ -41,7 +49,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
 def _drawn(
     scenario: Scenario, file: str, traces: Traces
 ) -> tuple[Sequence[VirtualOrganization], list[JobTable | None], list[JobTable | None]]:
-    """The VOs, and the jobs that come to each, at its scheduler and straight at its cluster."""
+    """The VOs, and the jobs that enter each at its scheduler and at its cluster."""
     if scenario.vos_from_trace is not None:
         assert scenario.workload is not None
         sites = _sites(scenario.workload, file, traces)
@@ -53,7 +61,7 @@ def _drawn(
             raise InputError([ErrorLine(file, None, key, found, str(error))]) from None
         attributes, seed = scenario.workload.attributes, scenario.seed
         tables: list[JobTable | None] = [
-            annotated(jobs, attributes, seed, name) for name, jobs in sites
+            with_attributes(jobs, attributes, seed, name) for name, jobs in sites
         ]
         return vos, tables, [None] * len(vos)
     vos = written_vos(scenario)
@@ -71,7 +79,7 @@ def _drawn(
         to_cluster: JobTable | None = None
         if workload is not None:
             jobs = _jobs(workload, scenario, name, vo, widest, traces, where, file)
-            jobs = annotated(jobs, workload.attributes, scenario.seed, name)
+            jobs = with_attributes(jobs, workload.attributes, scenario.seed, name)
             if parts:
                 _check_numbers([*parts, jobs], where, file)
             if workload.entry_point == "cluster":
@@ -90,7 +98,7 @@ def _grid(
     direct: Sequence[JobTable | None],
     file: str,
 ) -> Grid:
-    """The grid, if it can be run. Raises InputError, with mistakes against `file`."""
+    """The grid. Raises InputError, with errors in `file`."""
     try:
         return Grid(
             scenario,
@@ -105,7 +113,7 @@ def _grid(
 
 
 def _written(problem: ErrorLine, scenario: Scenario, file: str) -> ErrorLine:
-    """A mistake in a grid as one of the scenario that it was made from."""
+    """An error in a grid as one in its scenario."""
     sections = scenario.vos or ()
     section_of = [at for at, section in enumerate(sections) for _ in section.names]
 
@@ -121,7 +129,7 @@ def _written(problem: ErrorLine, scenario: Scenario, file: str) -> ErrorLine:
 
 
 def _in_order(parts: list[JobTable]) -> JobTable:
-    """All parts as one, in order of submission."""
+    """All tables as one, in order of submission."""
     jobs = parts[0] if len(parts) == 1 else concatenate(parts)
     if (np.diff(jobs.submit_us) >= 0).all():
         return jobs
@@ -129,7 +137,7 @@ def _in_order(parts: list[JobTable]) -> JobTable:
 
 
 def _check_numbers(parts: list[JobTable], where: str, file: str) -> None:
-    """Raises InputError where two jobs of one VO have one number, which is their name in it."""
+    """Raises InputError if two jobs of one VO have one number."""
     numbers, counts = np.unique(concatenate(parts).number, return_counts=True)
     again = numbers[counts > 1]
     if len(again):
@@ -138,12 +146,12 @@ def _check_numbers(parts: list[JobTable], where: str, file: str) -> None:
 
 
 def _widest(vos: Sequence[VirtualOrganization]) -> int:
-    """The most processors that one job may ask for."""
+    """The most CPUs that one job may request."""
     return max(cluster.widest for vo in vos for cluster in vo.clusters)
 
 
 def _check_routes(jobs: JobTable, workload: WorkloadSection, file: str) -> None:
-    """Raises InputError where the routing field is the same for all jobs of the trace."""
+    """Raises InputError if the trace has no values of the routing field."""
     if len(jobs) and (jobs.site < 0).all():
         found = "nothing" if workload.route is None else f"{workload.route!r}"
         expected = f"a field that jobs of {workload.trace} have, to share them out over VOs"
@@ -151,7 +159,7 @@ def _check_routes(jobs: JobTable, workload: WorkloadSection, file: str) -> None:
 
 
 def _sites(workload: WorkloadSection, file: str, traces: Traces) -> list[tuple[str, JobTable]]:
-    """The jobs of each value of the routing field, in rising order of it."""
+    """The jobs of each value of the routing field, in ascending order."""
     jobs = traces.jobs(workload, None, "workload")
     _check_routes(jobs, workload, file)
     order = np.argsort(jobs.site, kind="stable")
@@ -170,13 +178,13 @@ def _shared_jobs(
     file: str,
     traces: Traces,
 ) -> dict[str, JobTable]:
-    """The grid's own workload, by name of the VO that each job comes to."""
+    """The grid's own workload, by the name of the VO that jobs are routed to."""
     workload = scenario.workload
     if workload is None:
         return {}
     tables = _shared_tables(workload, scenario, vos, file, traces)
     return {
-        name: annotated(jobs, workload.attributes, scenario.seed, name)
+        name: with_attributes(jobs, workload.attributes, scenario.seed, name)
         for name, jobs in tables.items()
     }
 
@@ -205,7 +213,7 @@ def _shared_tables(
     jobs = traces.jobs(workload, _widest(vos), "workload")
     if len(names) > 1:
         _check_routes(jobs, workload, file)
-    # Values of the routing field are dealt over the VOs in rising order, over and over.
+    # Values of the routing field are assigned to VOs in turn, in ascending order.
     _, position = np.unique(jobs.site, return_inverse=True)
     return {name: jobs.take(position % len(names) == index) for index, name in enumerate(names)}
 
@@ -220,7 +228,7 @@ def _jobs(
     where: str,
     file: str,
 ) -> JobTable:
-    """The jobs of one VO's own workload. A job of the grid asks for at most `widest` processors."""
+    """The jobs of one VO's own workload; no machine of the grid has more than `widest` CPUs."""
     if workload.generator is not None:
         own = scenario.seed if workload.seed is None else workload.seed
         stream = random_stream(own, f"workload of {name}")
@@ -241,7 +249,7 @@ def _generated(
     where: str,
     file: str,
 ) -> dict[str, JobTable]:
-    """The jobs of a generator by VO. Raises InputError where its settings do not suit the VOs."""
+    """The jobs of a generator by VO. Raises InputError if its settings do not suit the VOs."""
     from grid.workload.generators import generate_jobs
 
     assert workload.generator is not None
@@ -282,3 +290,81 @@ def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
             tuple(one.requirement for one in section.requirements) for section in sections
         ],
     )
+
+
+# Attributes
+
+
+def with_attributes(
+    jobs: JobTable, wanted: AttributesSection | None, seed: int, vo: str
+) -> JobTable:
+    """A copy of the jobs of `vo` with drawn attributes, each from a stream of its own."""
+    if wanted is None or not len(jobs):
+        return jobs
+    own = seed if wanted.seed is None else wanted.seed
+
+    def stream(kind: str) -> np.random.Generator:
+        return random_stream(own, f"{kind} of {vo}")
+
+    if wanted.requirements:
+        each = [
+            _requirements(len(jobs), one, stream(f"requirement {place}"))
+            for place, one in enumerate(wanted.requirements)
+        ]
+        jobs = replace(jobs, requirements=[
+            tuple(one for one in all_of_job if one is not None)
+            for all_of_job in zip(*each, strict=True)
+        ])  # fmt: skip
+    if wanted.deadline is not None:
+        jobs = replace(jobs, deadline_us=_deadlines(jobs, wanted.deadline, stream("deadlines")))
+    if wanted.input is not None:
+        jobs = replace(jobs, input_mb=_input_mb(len(jobs), wanted.input, stream("input")))
+    if wanted.checkpointable is not None:
+        has_it = stream("checkpointable").random(len(jobs)) < wanted.checkpointable
+        jobs = replace(jobs, checkpointable=has_it)
+    return jobs
+
+
+def _requirements(
+    count: int, section: DrawnRequirementSection, rng: np.random.Generator
+) -> list[Requirement | None]:
+    """The requirement of each job, or None."""
+    has_it = rng.random(count) < section.share
+    kept = np.full(count, len(section.options))
+    if section.at_most is not None:
+        kept = rng.integers(1, min(section.at_most, len(section.options)) + 1, count)
+    orders = np.tile(np.arange(len(section.options)), (count, 1))
+    if section.order == "drawn":
+        orders = rng.permuted(orders, axis=1)
+    made: dict[tuple[int, ...], Requirement] = {}
+    found: list[Requirement | None] = []
+    for wanted, most, order in zip(has_it.tolist(), kept.tolist(), orders.tolist(), strict=True):
+        values = tuple(order[:most])
+        if wanted and values not in made:
+            made[values] = _permuted(section, values)
+        found.append(made[values] if wanted else None)
+    return found
+
+
+def _permuted(section: DrawnRequirementSection, values: tuple[int, ...]) -> Requirement:
+    """The requirement with these of its values as the first options."""
+    options = tuple(
+        section.options[value].model_copy(update={"utility": section.options[place].utility})
+        for place, value in enumerate(values)
+    )
+    return section.model_copy(update={"options": options}).requirement
+
+
+def _deadlines(jobs: JobTable, section: DrawnDeadlineSection, rng: np.random.Generator) -> Ints:
+    has_it = rng.random(len(jobs)) < section.share
+    slack = rng.uniform(section.least, section.most, len(jobs)) * jobs.estimate_us
+    room = NEVER - 1 - jobs.submit_us
+    after_us = np.minimum(np.rint(np.minimum(slack, 9e18)).astype(np.int64), room)
+    return np.where(has_it, jobs.submit_us + np.maximum(after_us, 1), NEVER)
+
+
+def _input_mb(count: int, section: DrawnInputSection, rng: np.random.Generator) -> Floats:
+    has_it = rng.random(count) < section.share
+    variance = log(1.0 + section.cv**2)
+    size = np.exp(rng.standard_normal(count) * sqrt(variance) - variance / 2.0) * section.mean_mb
+    return np.where(has_it, np.minimum(size, 1e12), 0.0)

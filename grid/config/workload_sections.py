@@ -1,4 +1,4 @@
-"""The sections of a scenario that say which jobs there are."""
+"""The schema of workloads."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ class OptionSection(Section):
     """One acceptable value of a requirement and its utility."""
 
     value: Annotated[float, Field(strict=True)] | OperatingSystem | Architecture = Field(
-        description="What the resource must be or have: a word for the operating system and the "
-        "architecture; at most so many seconds for `execution_time`; at least so many MIPS for "
-        "`speed`, CPUs for `cores`, MB for `ram` and `disk`."
+        description="A name for `operating_system` and `architecture`; the largest number of "
+        "seconds for `execution_time`; the smallest number of MIPS for `speed`, CPUs for `cores`, "
+        "MB for `ram` and `disk`."
     )
     utility: Utility = Field(
         default=1.0,
-        description="What a resource that fulfils this option is worth to the user. A resource "
-        "that is worth 0 in all will not do: the job does not run there.",
+        description="Utility of a resource that fulfils this option. A resource of total utility 0 "
+        "is not eligible.",
     )
 
 
@@ -46,23 +46,23 @@ class RequirementSection(Section):
     kind: Literal[
         "operating_system", "architecture", "execution_time", "speed", "cores", "ram", "disk"
     ] = Field(
-        description="What is required of the resource. `execution_time` is the user's estimate at "
-        "the speed of the resource, without waiting; `cores` are those that one job may hold."
+        description="The required property. `execution_time` is the user's estimate at the speed "
+        "of the resource, without waiting; `cores` are those that one job may hold."
     )
     options: Annotated[tuple[OptionSection, ...], Field(min_length=1)] = Field(
-        description="Values that will do. The requirement is worth the highest utility among "
+        description="Acceptable values. The utility of the requirement is the highest one among "
         "those that the resource fulfils."
     )
     weight: Utility = Field(
         default=1.0,
-        description="Factor of this requirement. The utility of a resource is the sum of weight "
-        "times worth over the number of requirements, so it is below 1 if a weight is below 1. A "
-        "job whose only requirement has weight 0 finds no place.",
+        description="Weight of this requirement. The utility of a resource is the sum of weight "
+        "times utility over the number of requirements, so it is below 1 if a weight is below 1. "
+        "No resource is eligible for a job whose only requirement has weight 0.",
     )
 
     @property
     def requirement(self) -> Requirement:
-        """The same for a job; names of systems and architectures become their indexes."""
+        """The requirement of a job, with indexes for names of systems and architectures."""
         named = {"operating_system": OPERATING_SYSTEMS, "architecture": ARCHITECTURES}
         values = named.get(self.kind)
         options = [
@@ -75,39 +75,39 @@ class RequirementSection(Section):
 
 
 class JobSection(Section):
-    """One job, written by hand."""
+    """One job."""
 
     number: Annotated[int, Field(ge=0, le=2**53, strict=True)] | None = Field(
-        default=None, description="Number of the job. Default: its place in the list, from 1."
+        default=None, description="Number of the job. Default: its position in the list, from 1."
     )
     user: Annotated[int, Field(ge=-1, le=2**53, strict=True)] = Field(
-        default=0, description="Number of the user; -1: no user is named."
+        default=0, description="Number of the user; -1: unknown."
     )
     submit_s: Seconds = Field(default=0.0, description="When the user submits it.")
     cpus: Count = Field(default=1, description="CPUs that it holds from start to end.")
     run_s: PositiveSeconds = Field(
-        description="How long it runs on a CPU of 1000 MIPS. On m MIPS it takes 1000 / m of that."
+        description="Run time on a CPU of 1000 MIPS. On m MIPS it is 1000 / m of that."
     )
     estimate_s: PositiveSeconds | None = Field(
         default=None,
-        description="How long the user says that it runs, on the same CPU. Default: the run time.",
+        description="The user's estimate on the same CPU. Default: the run time.",
     )
     deadline_s: PositiveSeconds | None = Field(
         default=None,
-        description="Time after the submission by which it should have ended. Default: none.",
+        description="Deadline, in seconds after the submission. Default: none.",
     )
     input_mb: Megabytes = Field(
-        default=0.0, description="Input that travels with it from VO to VO."
+        default=0.0, description="Input that is transferred with it from VO to VO."
     )
     ram_mb: Megabytes = Field(
         default=0.0,
-        description="Memory of its machine that it holds from start to end. It runs where so much "
-        "is free, or on a machine without `ram_mb`.",
+        description="Memory of its machine that it holds from start to end. It runs on a machine "
+        "with that much free memory, or on one without `ram_mb`.",
     )
     checkpointable: Switch = Field(
         default=False,
-        description="It keeps all that it has done when it goes on on another machine, and when "
-        "its machine was down. `preemption` says what that costs.",
+        description="It keeps its work when it continues on another machine or after an outage. "
+        "`preemption` has the overheads.",
     )
     power: Annotated[float, Field(ge=0, le=1000, strict=True)] = Field(
         default=1.0, description="Factor of the watts that a busy CPU of its machine draws."
@@ -115,13 +115,13 @@ class JobSection(Section):
     requirements: Annotated[
         tuple[RequirementSection, ...], TakesEffect("jobs enter the cluster")
     ] = Field(
-        default=(), description="What the user asks of the resource, for the selection to weigh."
+        default=(), description="Requirements on the resource, which the selection evaluates."
     )
 
 
 class TraceFilterSection(Section):
-    """Which jobs of a trace are taken: those that meet all that is given. Times are the trace's,
-    and jobs keep them, unless `shift_s` moves them: a later week of a log begins later, too."""
+    """Which jobs of a trace are selected: those that meet all conditions. Times are those of the
+    trace; jobs keep them unless there is a `shift_s`."""
 
     from_s: Seconds | None = Field(default=None, description="Only jobs submitted then or later.")
     before_s: Seconds | None = Field(default=None, description="Only jobs submitted before then.")
@@ -131,19 +131,18 @@ class TraceFilterSection(Section):
     )
     without_users: tuple[Whole, ...] = Field(
         default=(),
-        description="No jobs of the users of these numbers: those whose bursts of jobs would "
-        "decide all results, say.",
+        description="No jobs of the users of these numbers, such as those with bursts of jobs.",
     )
     min_cpus: Count | None = Field(
-        default=None, description="Only jobs of so many processors or more."
+        default=None, description="Only jobs of at least this number of CPUs."
     )
     max_cpus: Count | None = Field(
-        default=None, description="Only jobs of so many processors or fewer."
+        default=None, description="Only jobs of at most this number of CPUs."
     )
     statuses: tuple[Whole, ...] | None = Field(
         default=None,
         description="Only jobs of these statuses, as the log has them: 0 failed, 1 completed, "
-        "5 cancelled, ... Default: whatever their status is, all that have a run time.",
+        "5 cancelled, ... Default: any status, all jobs with a run time.",
     )
 
     sites: tuple[Annotated[int, Field(ge=-1, strict=True)], ...] | None = Field(
@@ -165,77 +164,79 @@ class TraceFilterSection(Section):
 
 
 Share = Annotated[float, Field(gt=0, le=1, strict=True)]
+DrawnShare = Annotated[
+    Share, Field(description="Share of the jobs that have one, drawn at random.")
+]
 
 
-class AnnotatedRequirementSection(RequirementSection):
-    """A requirement that some of the jobs get."""
+class DrawnRequirementSection(RequirementSection):
+    """A requirement of a share of the jobs."""
 
-    share: Share = Field(default=1.0, description="Share of the jobs that get it, drawn by lot.")
+    share: DrawnShare = 1.0
     order: Literal["as_written", "drawn"] = Field(
         default="as_written",
-        description="`drawn`: for each job the values are dealt anew over the options, so that "
-        "users prefer different ones; utilities stay in their places.",
+        description="`drawn`: for each job the values are permuted at random over the options, so "
+        "that users prefer different ones; the order of utilities stays.",
     )
     at_most: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = Field(
-        default=None, description="Each job keeps 1 to so many of the options, the first ones."
+        default=None, description="Each job keeps the first options, of a random number up to this."
     )
 
 
-class AnnotatedDeadlineSection(Section):
-    """Deadlines: so many estimates after the submission."""
+class DrawnDeadlineSection(Section):
+    """Deadlines: a multiple of the estimate after the submission."""
 
-    share: Share = Field(default=1.0, description="Share of the jobs that get one, drawn by lot.")
+    share: DrawnShare = 1.0
     least: Annotated[float, Field(gt=0, le=1e6, strict=True)] = Field(
-        description="The deadline is at least so many estimated run times after the submission. "
-        "Those are the times at 1,000 MIPS: on slower machines deadlines are no later."
+        description="Smallest multiple of the estimated run time. Estimates are those at 1,000 "
+        "MIPS: on slower machines deadlines are no later."
     )
     most: Annotated[float, Field(gt=0, le=1e6, strict=True)] = Field(
-        description="And at most so many; uniform between the two."
+        description="Largest multiple; uniform between the two."
     )
 
     @model_validator(mode="after")
-    def _in_order(self) -> AnnotatedDeadlineSection:
+    def _in_order(self) -> DrawnDeadlineSection:
         if self.least > self.most:
             raise ValueError(f"`least` ({self.least:g}) no more than `most` ({self.most:g})")
         return self
 
 
-class AnnotatedInputSection(Section):
+class DrawnInputSection(Section):
     """Input data, whose size is lognormal."""
 
-    share: Share = Field(default=1.0, description="Share of the jobs that get some, drawn by lot.")
+    share: DrawnShare = 1.0
     mean_mb: Annotated[float, Field(gt=0, le=1e9, strict=True)] = Field(description="Mean size.")
     cv: Annotated[float, Field(ge=0, le=100, strict=True)] = Field(
         default=1.0, description="Standard deviation over mean."
     )
 
 
-class AnnotateSection(Section):
-    """What jobs get beside what their log or generator has, by lot from the seed.
+class AttributesSection(Section):
+    """Attributes added to the jobs of a log or generator, drawn from the seed.
 
-    What is drawn for one of these does not change what is drawn for another. With
-    `entry_point: cluster`
-    requirements are a mistake, for no selection looks at them, and input stays where it is.
+    Each attribute has its own random stream. With `entry_point: cluster` requirements are an error,
+    since no selection evaluates them, and input is not transferred.
     """
 
     seed: OwnSeed = None
     requirements: Annotated[
-        tuple[AnnotatedRequirementSection, ...], TakesEffect("jobs enter the cluster")
+        tuple[DrawnRequirementSection, ...], TakesEffect("jobs enter the cluster")
     ] = Field(
         default=(),
         description="Requirements with their utilities, in place of those that jobs "
         "have. Each is drawn by itself.",
     )
-    deadline: AnnotatedDeadlineSection | None = Field(
+    deadline: DrawnDeadlineSection | None = Field(
         default=None, description="Deadlines, in place of those that jobs have."
     )
-    input: AnnotatedInputSection | None = Field(
-        default=None, description="Input data that travels with jobs from VO to VO."
+    input: DrawnInputSection | None = Field(
+        default=None, description="Input data that is transferred with jobs from VO to VO."
     )
     checkpointable: Share | None = Field(
         default=None,
-        description="Share of the jobs, drawn by lot, that keep what they have done; the others "
-        "do not. Default: as jobs have it, and jobs of a log do not.",
+        description="Share of the jobs that are checkpointable, drawn at random. Default: as jobs "
+        "have it; jobs of a log are not.",
     )
 
 
@@ -244,41 +245,39 @@ class WorkloadSection(Section):
 
     trace: str | None = Field(
         default=None,
-        description="Path of a log, looked for in the current folder, then in the scenario's: "
+        description="Path of a log, relative to the current folder or to the scenario's: "
         ".gwf, .parquet (of `grid trace --to`), any other name: SWF, or what `sacct --parsable2` "
         "prints; plain or compressed (gzip, bzip2, xz, zstd, zip).",
     )
     route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(
         default=None,
-        description="The field of the trace by which a grid's own workload is shared out: the "
-        "first VO has the jobs of its lowest value, the next VO those of the next one, and so on, "
-        "from the first VO again when all have one. -1, unknown, is a value like others, and the "
-        "lowest. With several VOs a grid's own trace needs a route. For GWF only: `site`, where "
-        "the job was submitted (OrigSiteID), and `vo` (VOID).",
+        description="The field of the trace by which jobs of the grid's workload are routed: its "
+        "values in ascending order, -1 (unknown) first, go to the VOs in turn. Required for a "
+        "trace of several VOs. For GWF only: `site`, where the job was submitted (OrigSiteID), and "
+        "`vo` (VOID).",
     )
     filter: TraceFilterSection | None = Field(
         default=None, description="Which jobs of the trace are taken. Default: all."
     )
     shift_s: Annotated[float, Field(ge=-1e11, le=1e11, strict=True)] | None = Field(
         default=None,
-        description="Every job that is taken of the trace is submitted so much later than the "
-        "trace says; below 0, earlier: `-604800` with the filter's `from_s: 604800` lets the "
-        "second week begin at 0. Default: as the trace has it.",
+        description="Added to the submission time of selected jobs; may be negative: `-604800` "
+        "with the filter's `from_s: 604800` starts the second week at 0. Default: 0.",
     )
     interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = Field(
         default=None,
-        description="Multiplies the times between submissions of the trace; the first job comes "
-        "when `shift_s` says. Below 1 the load grows. Default: as the trace has them.",
+        description="Multiplies the times between submissions of the trace; below 1 the load "
+        "grows. Default: 1.",
     )
     repeat: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
         default=1,
-        description="The jobs of the trace come so many times, one time after the other. Each "
-        "begins one mean time between submissions after the last, and goes on with its numbers.",
+        description="Number of repetitions of the trace, one after the other. Each begins one mean "
+        "time between submissions after the last one and continues its numbers.",
     )
     cpus: Literal["requested", "allocated"] = Field(
         default="requested",
-        description="The field of the trace that gives a job's CPUs; the other one counts where it "
-        "is unknown. `grid trace` reports how many jobs differ.",
+        description="The field of the trace with a job's CPUs; the other one if it is unknown. "
+        "`grid trace` reports how many jobs differ.",
     )
     memory: Literal["requested", "used"] | None = Field(
         default=None,
@@ -287,29 +286,28 @@ class WorkloadSection(Section):
     )
     cut_at_estimate: Switch = Field(
         default=True,
-        description="A job that ran longer than its user asked for in the trace runs only so "
-        "long. `false`: it runs as long as in the trace, and `overrun` of its cluster says what "
-        "becomes of it at its estimate.",
+        description="A job that ran longer than its estimate in the trace runs for its estimate. "
+        "`false`: it runs as long as in the trace, and `overrun` of its cluster applies.",
     )
     waits_for_predecessors: Switch = Field(
         default=False,
-        description="A job for which the SWF log names a preceding job comes when that one has "
-        "ended, in whichever VO, and the log's think time is over; others come at the log's time.",
+        description="A job with a preceding job in the SWF log is submitted when that has ended, "
+        "in any VO, and the log's think time is over; others at the log's time.",
     )
     generator: Annotated[PluginName | None, PluginOf("job_generators")] = Field(
         default=None, description="Name of the generator that makes the jobs."
     )
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
     seed: OwnSeed = None
-    jobs: tuple[JobSection, ...] | None = Field(default=None, description="Jobs written by hand.")
-    attributes: AnnotateSection | None = Field(
-        default=None, description="What jobs get beside what they have: requirements and others."
+    jobs: tuple[JobSection, ...] | None = Field(default=None, description="A list of jobs.")
+    attributes: AttributesSection | None = Field(
+        default=None, description="Attributes added to jobs: requirements and others."
     )
     entry_point: Literal["scheduler", "cluster"] = Field(
         default="scheduler",
-        description="Where jobs enter: at the VO's Local Scheduler, or straight at its only "
-        "cluster. There nobody selects, forwards or admits them, and no entity sends a message: "
-        "settings for that are mistakes.",
+        description="Where jobs enter: at the VO's Local Scheduler, or directly at its only "
+        "cluster, without selection, forwarding, admission or messages: settings of these are "
+        "errors then.",
     )
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""Entities as runs have them: checked and, where faults are expected, able to bear them."""
+"""Entities of runs: with checkers, fault tolerance and event recorders; and stall detection."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from grid.cluster.engines import can_break
 from grid.cluster.shell import ClusterShell
 from grid.config.build import NO_HOOKS, Grid, RuntimeHooks
 from grid.config.faults import entity_outages
+from grid.config.sections import name_and_settings
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
 from grid.kernel.entity import Entity
 from grid.kernel.reliable import Reliable, ResendRules
 from grid.model.platform import Outage, VirtualOrganization
 from grid.model.resources import resources_of
+from grid.model.time import Time, from_seconds, to_seconds
 from grid.protocol.checkers import (
     Checked,
     Checker,
@@ -28,22 +30,21 @@ from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
 from grid.protocol.local_scheduler import LocalScheduler
 from grid.protocol.names import local_dispatcher
+from grid.protocol.registry import FORWARDING, INFORMATION
 from grid.protocol.resource_manager import ResourceManager
 
 INPUTS_A_STATE = 64
 MOST_JOBS_CHECKED = 50_000
-"""Where nothing goes wrong, larger runs are checked only when they are over: what a checker keeps
-in mind of every job would add up, and it takes up to a tenth of the time."""
+"""Larger runs without faults are checked at the end only: checkers take memory for each job and up
+to a tenth of the time."""
 
 
 def entities_of(
     grid: Grid, members: Collection[str], hooks: RuntimeHooks = NO_HOOKS, *, events: bool = False
 ) -> dict[str, Entity]:
-    """The entities of those names, such as can bear the grid's faults, if it has any.
+    """The entities of those names, fault-tolerant if the grid has faults of entities or messages.
 
-    Outages of machines alone take no message and no entity: clusters see to them.
-
-    With `events` they record theirs.
+    Clusters handle outages of machines. With `events` entities record their events.
     """
     faults = grid.settings.faults
     if faults is not None and not faults.of_machines_alone:
@@ -64,7 +65,7 @@ def fault_tolerant(
     hooks: RuntimeHooks = NO_HOOKS,
     events: bool = False,
 ) -> dict[str, CrashInjector]:
-    """The entities of those names, such as can bear bad links and crashes, with their crashes.
+    """The entities of those names with reliable delivery, stable storage and their crashes.
 
     `storage_of` gives the stable storage of an entity by its name.
     """
@@ -80,7 +81,7 @@ def fault_tolerant(
 
 
 def outages_of_entities(grid: Grid) -> dict[str, tuple[Outage, ...]]:
-    """When entities are down, by name, for those that ever are."""
+    """The outages of entities, by name."""
     faults = grid.settings.faults
     if faults is None:
         return {}
@@ -96,7 +97,7 @@ def _reliable_entity(
     events: bool,
     saved: Sequence[Any],
 ) -> Reliable:
-    """The entity of that name, checked and safe from bad links and crashes."""
+    """The entity of that name, checked, with reliable delivery."""
     entity = checked_entity(grid, name, grid.bare_entities([name], hooks)[name])
     if events:
         entity = _with_witnesses(grid, {name: entity})[name]
@@ -104,14 +105,14 @@ def _reliable_entity(
 
 
 def _with_witnesses(grid: Grid, entities: dict[str, Entity]) -> dict[str, Entity]:
-    """The same entities, which record their events."""
+    """The same entities with event recorders."""
     clusters = [tuple(cluster.name for cluster in vo.clusters) for vo in grid.vos]
     vos = tuple(vo.name for vo in grid.vos)
     return with_event_recorders(entities, vos, lambda name: clusters[grid.vo_of[name]])
 
 
 def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:
-    """The entity with a checker around it, if there is one for its kind."""
+    """The entity with the checker of its kind, if there is one."""
     checker = _checker(grid, name, entity)
     return entity if checker is None else Checked(entity, checker)
 
@@ -124,7 +125,7 @@ def place_of(grid: Grid, name: str) -> tuple[str, str | None]:
 
 
 def breakable_machines(grid: Grid) -> tuple[int, ...]:
-    """How many machines of each cluster may be taken down at any time; 0 where none can be."""
+    """The number of machines of each cluster that can be taken down at any time."""
     return tuple(
         len(cluster.machines)
         if can_break(cluster, grid.policy_of(cluster), grid.asks_for_memory)
@@ -135,7 +136,7 @@ def breakable_machines(grid: Grid) -> tuple[int, ...]:
 
 
 def clusters_of(entities: Iterable[Entity]) -> Iterator[tuple[int, ClusterShell]]:
-    """The clusters of these entities, for those who only look, with their positions in the grid."""
+    """The clusters of these entities with their positions in the grid, for reading."""
     for entity in entities:
         inner: Any = entity
         while (inside := getattr(inner, "entity", None)) is not None:
@@ -145,14 +146,14 @@ def clusters_of(entities: Iterable[Entity]) -> Iterator[tuple[int, ClusterShell]
 
 
 def virtual_rules(grid: Grid) -> ResendRules:
-    """Messages are sent again when an answer should long have come, in virtual time."""
+    """Retransmission after four times the longest latency, in virtual time."""
     network = grid.settings.network
     wait_us = 4 * network.longest_us
     return ResendRules(wait_us, 64 * wait_us, INPUTS_A_STATE, network.bandwidth_mbps)
 
 
 def _quota(vo: VirtualOrganization) -> dict[str, Any]:
-    """The limits of jobs and processors of any other VO, where our own rule has them for all."""
+    """The limits of jobs and CPUs of any other VO by the built-in policy `limited`."""
     settings = dict(vo.admission_settings)
     if vo.admission != "limited" or settings.get("cpus_of"):
         return {}
@@ -172,3 +173,39 @@ def _checker(grid: Grid, name: str, entity: Entity) -> Checker | None:
         case LocalDispatcher():
             return ClusterChecker(entity.cluster)
     return None
+
+
+# Stall detection
+
+STALL_FACTOR = 100
+"""The span is this multiple of the sum of all timings that a job may wait for in turn."""
+LEAST_STALL_S = 60.0
+
+
+def stall_span_us(grid: Grid) -> Time | None:
+    """The span for a `StallDetector`; None in a grid without VOs that exchange jobs.
+
+    By default `STALL_FACTOR` times the sum of the latencies and of the settings in seconds of the
+    forwarding policies and the overlay (their names end in `_s`), and the longest cut of a link.
+    """
+    protocol, network = grid.settings.protocol, grid.settings.network
+    if protocol.stall_after_s is not None:
+        return from_seconds(protocol.stall_after_s)
+    if not any(table is not None for table in grid.submitted):
+        return None
+    policies = [name_and_settings(protocol.forwarding)]
+    policies += [(vo.forwarding, vo.forwarding_settings) for vo in grid.vos if vo.forwarding]
+    plugins = [(FORWARDING, *policy) for policy in policies]
+    plugins.append((INFORMATION, *name_and_settings(protocol.information)))
+    waits_s = to_seconds(network.longest_us) + network.local_latency_s
+    for kind, name, settings in plugins:
+        fields = grid.plugins.find(kind, name).declared.model.model_fields
+        given = {setting: field.default for setting, field in fields.items()} | dict(settings)
+        waits_s += sum(
+            value
+            for setting, value in given.items()
+            if setting.endswith("_s") and isinstance(value, int | float)
+        )
+    if grid.network.faults is not None:
+        waits_s += to_seconds(grid.network.faults.longest_cut_us)
+    return from_seconds(min(1e12, max(LEAST_STALL_S, STALL_FACTOR * waits_s)))

@@ -112,7 +112,7 @@ class Refusal(NamedTuple):
         return f"refused to {self.wish.as_asked()}: {self.why}"
 
 
-class Interventions(NamedTuple):
+class InterventionLog(NamedTuple):
     """All interventions and refusals of a run, each in order."""
 
     done: tuple[Intervention, ...] = ()
@@ -125,7 +125,7 @@ class Interventions(NamedTuple):
         return [each[place] for place in sorted(range(len(each)), key=places.__getitem__)]
 
 
-NO_INTERVENTIONS = Interventions()
+NO_INTERVENTIONS = InterventionLog()
 
 
 def _row(one: Intervention | Refusal) -> dict[str, Any]:

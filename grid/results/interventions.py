@@ -11,7 +11,7 @@ from grid.model.errors import input_error, shorten
 from grid.model.interventions import (
     NO_INTERVENTIONS,
     Intervention,
-    Interventions,
+    InterventionLog,
     Refusal,
     is_text,
     wish_of,
@@ -23,7 +23,7 @@ LARGEST_FILE = 1 << 24
 MOST_SECONDS = 1e12
 
 
-def write_interventions(path: Path, wishes: Interventions) -> None:
+def write_interventions(path: Path, wishes: InterventionLog) -> None:
     """A row for each, one a line: number, time_s, real_s, what, and what it was done to; of what
     was refused `refused`, and no number.
     """
@@ -32,7 +32,7 @@ def write_interventions(path: Path, wishes: Interventions) -> None:
     path.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
 
 
-def read_interventions(folder: Path) -> Interventions:
+def read_interventions(folder: Path) -> InterventionLog:
     """What somebody did to the run in `folder`, or was refused; nothing where no such file is.
     Raises InputError.
     """
@@ -53,7 +53,7 @@ def read_interventions(folder: Path) -> Interventions:
                 refused.append(one)
             else:
                 done.append(one)
-        return Interventions(tuple(done), tuple(refused))
+        return InterventionLog(tuple(done), tuple(refused))
     except (OSError, ValueError, RecursionError) as error:
         found = shorten(str(error))
         raise input_error("interventions", found, "what a live run wrote", str(path)) from None

@@ -16,7 +16,7 @@ from grid.model.errors import ErrorLine, InputError
 from grid.results.interventions import INTERVENTIONS_FILE, write_interventions
 
 if TYPE_CHECKING:
-    from grid.model.interventions import Interventions
+    from grid.model.interventions import InterventionLog
     from grid.model.job_results import JobResults
     from grid.model.records import ClusterHistory
     from grid.results.events import EventSpool
@@ -229,7 +229,7 @@ def write_run(
     histories: Sequence[ClusterHistory] = (),
     more: MoreColumns | None = None,
     events: EventSpool | None = None,
-    wishes: Interventions | None = None,
+    wishes: InterventionLog | None = None,
 ) -> None:
     """Write the files of a run into `folder`, all or none.
 

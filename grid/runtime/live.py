@@ -27,7 +27,7 @@ from grid.kernel.event import Outbox
 from grid.model.arrays import Ints
 from grid.model.compiled import compile_kernels
 from grid.model.errors import PluginFailed, RunFailed
-from grid.model.interventions import NO_INTERVENTIONS, Interventions, lasting
+from grid.model.interventions import NO_INTERVENTIONS, InterventionLog, lasting
 from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
 from grid.results.events import EventSpool
@@ -185,11 +185,11 @@ class Actors:
         self.kills = 0
 
     @property
-    def wishes(self) -> Interventions:
+    def wishes(self) -> InterventionLog:
         """What has come of the watcher's wishes so far."""
         if self._watch is None:
             return NO_INTERVENTIONS
-        return Interventions(self._watch.done, self._watch.refused)
+        return InterventionLog(self._watch.done, self._watch.refused)
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -350,7 +350,7 @@ class LiveOutcome:
     restarts: int = 0
     unfinished: int = 0
     interrupted: bool = False
-    wishes: Interventions = NO_INTERVENTIONS
+    wishes: InterventionLog = NO_INTERVENTIONS
 
     def report(self, pace: Pace, results: JobResults) -> dict[str, Any]:
         """What the run's manifest says of it; see `live_lines`."""

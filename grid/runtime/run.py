@@ -22,7 +22,7 @@ from grid.config.warm_up import warm_up
 from grid.config.workload import realize
 from grid.model.compiled import compile_kernels
 from grid.model.errors import RunFailed, dotted, input_error, need, only_on_ray, shorten
-from grid.model.interventions import NO_INTERVENTIONS, Interventions
+from grid.model.interventions import NO_INTERVENTIONS, InterventionLog
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
 from grid.model.records import ClusterHistory, JobsLeft, facts_of
@@ -92,7 +92,7 @@ class Run:
     histories: tuple[ClusterHistory, ...] = ()
     more: MoreColumns = field(default_factory=MoreColumns)
     events: EventSpool | None = None
-    wishes: Interventions = NO_INTERVENTIONS
+    wishes: InterventionLog = NO_INTERVENTIONS
     measured: MeasuredJobs = ALL_JOBS
 
     def __repr__(self) -> str:

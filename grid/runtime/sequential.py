@@ -7,9 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grid.config.build import Grid, RuntimeHooks
-from grid.config.stall import stall_span_us
 from grid.config.warm_up import warm_up
-from grid.config.wrapped import entities_of
+from grid.config.wrapped import entities_of, stall_span_us
 from grid.kernel.process import LogicalProcess
 from grid.kernel.progress import StallDetector, progress_of
 from grid.model.compiled import interpreted_seconds

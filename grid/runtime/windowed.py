@@ -17,8 +17,8 @@ import numpy as np
 import ray
 
 from grid.config.build import Grid
-from grid.config.stall import stall_span_us
 from grid.config.warm_up import warm_up
+from grid.config.wrapped import stall_span_us
 from grid.kernel.progress import ProcessProgress, StallDetector
 from grid.model.compiled import compile_kernels
 from grid.model.errors import PluginFailed, RunFailed

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import grid
-from grid.config.annotations import annotated
-from grid.config.workload_sections import AnnotatedInputSection, AnnotateSection
+from grid.config.workload import with_attributes
+from grid.config.workload_sections import AttributesSection, DrawnInputSection
 from grid.model.errors import InputError
 from grid.model.job import RequirementKind
 from grid.model.job_table import JobTable
@@ -32,11 +32,11 @@ def plain(count: int = COUNT) -> JobTable:
 
 
 def given(seed: int = 3, vo: str = "a", **wanted: Any) -> JobTable:
-    return annotated(plain(), AnnotateSection.model_validate(wanted), seed, vo)
+    return with_attributes(plain(), AttributesSection.model_validate(wanted), seed, vo)
 
 
-def one_section(size: dict[str, Any]) -> AnnotatedInputSection:
-    return AnnotatedInputSection.model_validate(size)
+def one_section(size: dict[str, Any]) -> DrawnInputSection:
+    return DrawnInputSection.model_validate(size)
 
 
 def test_requirements_come_in_their_shares_with_preferences_dealt_by_lot() -> None:
@@ -99,10 +99,10 @@ def test_one_kind_more_changes_nothing_in_the_others_and_a_seed_gives_the_same_a
     assert (given(deadline=deadline).deadline_us == two.deadline_us).all()
     assert (given(seed=4, input=size).input_mb != one.input_mb).any()
     assert (given(vo="b", input=size).input_mb != one.input_mb).any()
-    own_seed = annotated(plain(), AnnotateSection(seed=3, input=one_section(size)), 4, "a")
+    own_seed = with_attributes(plain(), AttributesSection(seed=3, input=one_section(size)), 4, "a")
     assert (own_seed.input_mb == one.input_mb).all()
     plain_jobs = plain()
-    assert annotated(plain_jobs, None, 3, "a") is plain_jobs
+    assert with_attributes(plain_jobs, None, 3, "a") is plain_jobs
 
 
 def scenario(**attributes: Any) -> dict[str, Any]:

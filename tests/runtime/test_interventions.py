@@ -24,7 +24,7 @@ from grid.model.interventions import (
     TAKE_MACHINE_DOWN,
     TAKE_VO_DOWN,
     Intervention,
-    Interventions,
+    InterventionLog,
     Refusal,
     Wish,
     lasting,
@@ -258,14 +258,14 @@ def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
     told = done(*((place + 0.5, wish) for place, wish in enumerate(wishes)))
     assert {wish.what for wish in wishes} == set(FIELDS)
     refused = Refusal(2, 2 * SECOND_US, 9.25, VO_DOWN, "south was taken down already")
-    pressed = Interventions(told, (refused,))
+    pressed = InterventionLog(told, (refused,))
     write_interventions(tmp_path / INTERVENTIONS_FILE, pressed)
     assert read_interventions(tmp_path) == pressed
     rows = json.loads((tmp_path / INTERVENTIONS_FILE).read_text())
     assert [row.get("number") for row in rows] == [1, 2, None, *range(3, 8)]
     assert rows[2]["refused"] == refused.why and rows[2]["vo"] == "south"
     assert {key for row in rows for key in row} == set(FILES["interventions"].columns)
-    assert read_interventions(tmp_path / "nowhere") == Interventions()
+    assert read_interventions(tmp_path / "nowhere") == InterventionLog()
     assert all(wish.in_words() and wish.as_asked() for wish in wishes)
 
 
