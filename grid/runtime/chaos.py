@@ -1,4 +1,4 @@
-"""Many short runs in virtual time, each with other faults, held to everything that must be true."""
+"""Many short runs in virtual time with random faults, validated by all checkers."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ from grid.runtime.sequential import NeverEnds, run_sequential
 
 SEEDS_A_TASK = 25
 LONGEST = 100
-"""Once faults have healed, a run handles at most so many times the messages of one without any.
-Until then nobody can say: what is lost again and again is sent again and again. The last message
-that was lost comes as late as the longest wait after that, and until then a scheduler may be told
-of a free machine and refused it, over and over."""
+"""Limit of messages after all faults have healed, as a multiple of those of a run without faults.
+Before that there is none: lost messages are resent without limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A scenario without faults, and what a run of it takes.
+    """A scenario without faults, and the length and messages of a run of it.
 
-    With `decisions` other rules of the protocol are drawn for each seed, too.
+    With `decisions` the protocol's policies are drawn for each seed, too.
     """
 
     scenario: Scenario
@@ -41,7 +39,7 @@ class Subject:
 
 
 class Trial(NamedTuple):
-    """What came out under a seed: a line for each rule that was broken."""
+    """The result of a seed: a line for each broken rule."""
 
     seed: int
     broken: list[str]
@@ -65,13 +63,13 @@ def subject_of(scenario: Scenario, file: str, decisions: bool = False) -> Subjec
 
 
 def scenario_of(subject: Subject, seed: int) -> Scenario:
-    """The scenario as it is under `seed`, without what goes wrong."""
+    """The scenario under `seed`, without faults."""
     scenario = subject.scenario.model_copy(update={"seed": seed})
     return with_random_decisions(scenario, seed) if subject.decisions else scenario
 
 
 def faults_of(subject: Subject, seed: int) -> tuple[Grid, FaultsSection]:
-    """The grid as it is under `seed`, and what goes wrong in it."""
+    """The grid and its faults under `seed`."""
     scenario = scenario_of(subject, seed)
     grid, _ = realize(scenario, subject.file)
     faults = random_faults(seed, grid.names, grid.vos, scenario.network, subject.lasts_s)
@@ -79,7 +77,7 @@ def faults_of(subject: Subject, seed: int) -> tuple[Grid, FaultsSection]:
 
 
 def attempt(subject: Subject, seed: int) -> Trial:
-    """Run the subject under `seed`, its workload's and its faults', and see what is broken."""
+    """Run the subject with the workload and faults of `seed`."""
     try:
         grid, faults = faults_of(subject, seed)
         limit = LONGEST * subject.messages
@@ -95,7 +93,7 @@ def attempt(subject: Subject, seed: int) -> Trial:
     except NeverEnds as error:
         return Trial(seed, [str(error)])
     except Exception as error:
-        # Whatever an entity stumbles over is a finding, with the seed that leads there.
+        # Any exception of an entity is a finding.
         place = traceback.extract_tb(error.__traceback__)[-1]
         text = f"{type(error).__name__}: {error} ({place.name}, line {place.lineno})"
         return Trial(seed, [" ".join(text.split())])

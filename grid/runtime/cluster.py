@@ -140,7 +140,7 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
         address = None
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    # Ray prints each death of an actor, whatever `log_to_driver` says.
+    # Ray prints each death of an actor, even without `log_to_driver`.
     _private.worker.print_to_stdstream = lambda *_, **__: None
     try:
         with _signals_delayed():
@@ -289,7 +289,7 @@ NODE_SECONDS = 5.0
 
 @contextmanager
 def lean_ray() -> Iterator[None]:
-    """Ray that starts meanwhile consists of the control process, the raylet and its agents.
+    """Ray that starts in this block consists of the control process, the raylet and its agents.
 
     Without the autoscaler's monitor, the log monitor and the API server, and without waiting a
     second between two looks at its node, start and end take 1.3 s instead of 4.3 s. Ray has no

@@ -32,7 +32,7 @@ LOADERS = (
     "grid.model.plugins.registry",
     "grid.model.plugins.source",
 )
-"""Modules among them that find and load code. No state of an entity holds anything of them."""
+"""Modules among them that load code."""
 
 
 class KnownNames:

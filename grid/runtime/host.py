@@ -1,8 +1,8 @@
-"""Entities that live by the real clock: one process's share of a live run, without Ray.
+"""The entities of one process of a live run, on the scaled clock, without Ray.
 
-The same entities and the same event loop as in virtual time, but what is due waits until the scaled
-clock reaches it. What a handler sends leaves when what it saved is on disk; meanwhile other
-handlers go on, and are saved together with the next batch.
+Entities and event loop are those of virtual time, but an event waits for the clock. Messages of a
+handler leave when its saved entries are on disk; other handlers run until then, and are saved with
+the next batch.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from grid.runtime.outcome import RecordStore
 
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40
-"""No process sends so many messages as these bits count."""
+"""Bits for the messages of one process."""
 
 
 class HostClock(Protocol):
@@ -55,10 +55,10 @@ class HostClock(Protocol):
 
 
 class JournalStorage:
-    """The stable storage of one entity: its journal, and what is still to be written to it.
+    """The stable storage of one entity: its journal, and entries that are not written yet.
 
-    An entity that is to crash inside this process finds its entries in `_kept`, for the last of
-    them may not be on disk by then. They are text, as the journal has them.
+    An entity that crashes inside this process restores from `_kept`, since its last entries may not
+    be on disk.
     """
 
     def __init__(self, journal: Journal, crashes: bool) -> None:
@@ -93,10 +93,9 @@ class JournalStorage:
 class Host:
     """Runs `members` of `grid`, whose journals are in `folder`.
 
-    `host_of` names the host of every entity; `deliver(host, outbox)` sends off what is for another
-    host, and need not see to it that it arrives. `give_up` is called when another process has taken
-    over. With `watched`, it gives looks, and somebody may intervene; with `events`, entities record
-    theirs.
+    `host_of` names the host of every entity; `deliver(host, outbox)` sends to another host, without
+    a guarantee. `give_up` is called when another process has taken over. With `watched`, it reports
+    its state and accepts interventions; with `events`, entities record theirs.
     """
 
     def __init__(
@@ -148,7 +147,7 @@ class Host:
         self._saving = asyncio.Lock()
 
     def begin(self, clock: HostClock) -> None:
-        """Start all entities, from their journals; once in the life of a process."""
+        """Start all entities from their journals, once."""
         if self.status.begun:
             return
         self.status.begun = True
@@ -168,7 +167,7 @@ class Host:
         self._set_alarm()
 
     def intervene(self, done: Done) -> None:
-        """All that is done to the run, in order; each time with all that was there before."""
+        """Accept all interventions so far, in order."""
         if len(done) == len(self._done):
             return
         self._done = done
@@ -181,7 +180,7 @@ class Host:
             self._set_alarm()
 
     def _give_orders(self, stops_after: Time) -> None:
-        """Let entities hear, in time, of what is new; of their stops until then they know."""
+        """Schedule new interventions; entities restored until `stops_after` know their stops."""
         for name, (vo, cluster) in self._places.items():
             for due, order in orders(self._done, vo, cluster):
                 is_known = is_about_stops(order) and due <= stops_after
@@ -190,28 +189,28 @@ class Host:
         self._ordered = len(self._done)
 
     def look(self) -> ProcessLook:
-        """How the process stands. Jobs that have ended are told once, and those of its journals."""
+        """The state of the process, with each ended job once, and those of its journals."""
         return look_at(self._process, self._store, time.process_time())
 
     def receive(self, outbox: Outbox) -> None:
-        """Take in what a host sent, this one too. What comes before the beginning is lost."""
+        """Receive from a host, or from this one. What arrives before the beginning is lost."""
         if self.status.begun:
             self._process.accept(outbox.envelopes, outbox.posts)
             self._set_alarm()
 
     async def finish(self) -> None:
-        """The run is over: let entities record their last, and save it."""
+        """End the run: entities record their last, which is saved."""
         self._process.finish()
         await self.save()
 
     # What is due
 
     def next_time(self) -> Time:
-        """When something is due next; NEVER if nothing is."""
+        """The time of the next event, or NEVER."""
         return self._process.next_time()
 
     def work(self) -> None:
-        """Handle what is due; not too much at once, for messages are to be taken in as well."""
+        """Handle due events, up to HANDLED_AT_A_TIME, so that messages can arrive."""
         process, clock = self._process, self._clock
         try:
             for _ in range(HANDLED_AT_A_TIME):
@@ -227,7 +226,7 @@ class Host:
         self._set_alarm()
 
     def _fail(self, error: Exception) -> None:
-        """A mistake in an entity, which cannot go on: the run ends and reports it."""
+        """End the run with an error of an entity."""
         if isinstance(error, PluginFailed):
             self.status.part_failed = error
             return
@@ -235,13 +234,13 @@ class Host:
         self.status.error = f"{where}: {type(error).__name__}: {error}"
 
     def _present(self, due: Time, sender: int, message: Any) -> Time:
-        """What time it is for the handler of what is due, which is never before that."""
+        """The time that a handler is given, which is not before the event is due."""
         now = max(self._clock.now(), due, self._process.now)
         if sender < TIMER:
             if isinstance(message, Data):
                 self.status.messages.add(now - due)
         elif "//" in message:
-            # A timer of the entity itself, not of the layers around it.
+            # A timer of the entity, not of its wrappers.
             self.status.timers.add(now - due)
         return now
 
@@ -253,7 +252,7 @@ class Host:
             delay = self._clock.seconds_until(due) - EARLY_SECONDS
             self._alarm = asyncio.get_running_loop().call_later(max(0.0, delay), self.work)
 
-    # What comes of it
+    # Effects
 
     async def _save_for_ever(self) -> None:
         try:
@@ -265,7 +264,7 @@ class Host:
             self.status.error = f"journal: {type(error).__name__}: {error}"
 
     async def save(self) -> None:
-        """Put on disk what is not there yet, then send what waited for it; one at a time."""
+        """Write new entries to disk, then send the messages that waited for them."""
         async with self._saving:
             await self._save_batch()
 
@@ -290,13 +289,13 @@ class Host:
         self._send(outbox)
 
     def _count(self, records: list[Any]) -> None:
-        """Take note of what is in the journals now, which has the rest of it."""
+        """Count records; their content is in the journals."""
         self._store.add(records)
         self._store.take()
         self._store.take_events()
 
     def _send(self, outbox: Outbox) -> None:
-        """Send what entities sent and posted, each to its host."""
+        """Send messages and posts to their hosts."""
         by_host: dict[str, Outbox] = {}
         if outbox.posts:
             by_host = {host: Outbox(posts=outbox.posts) for host in (*self._others, self._here)}
@@ -311,10 +310,7 @@ class Host:
 
 
 def first_sequence(storages: Iterable[JournalStorage]) -> int:
-    """Above the numbers of all processes that have had these entities before.
-
-    The clock of the machine would not do: it may be set back.
-    """
+    """A number above those of all processes that had these entities; a clock may be set back."""
     opened: int = max(storage.journal.opened for storage in storages)
     return (opened - 1) << SEQUENCE_BITS
 
@@ -333,6 +329,6 @@ def _storages(
 
 
 def packages_of_policies(grid: Grid) -> tuple[str, ...]:
-    """The packages of which a journal may hold objects: ours, and those of plugged-in policies."""
+    """The packages of which a journal may hold objects: ours, and those of plugins."""
     plugged = [point.module.partition(".")[0] for point in plugged_in()]
     return tuple(dict.fromkeys([*OWN, *plugged, *grid.plugins.modules]))

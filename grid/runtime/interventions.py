@@ -59,7 +59,7 @@ def pauses(done: Sequence[Intervention]) -> Pauses:
 def orders(
     done: Sequence[Intervention], vo: str, cluster: str | None
 ) -> Iterator[tuple[Time, Order]]:
-    """What an entity of `vo` hears of, and when; that of a Local Dispatcher's `cluster`, too."""
+    """The orders to an entity of `vo`, or of a Local Dispatcher's `cluster`, and their times."""
     is_stopped = breaks = False
     for one in done:
         wish, number = one.wish, one.number
@@ -78,7 +78,7 @@ def orders(
 
 
 def with_outages(directory: Directory, done: Sequence[Intervention]) -> Directory:
-    """The directory, in which the machines that were taken down were so, like those of faults."""
+    """The directory, with the outages of machines that were taken down."""
     clusters = []
     for entry in directory.clusters:
         outages = list(entry.outages)
@@ -98,7 +98,7 @@ def with_outages(directory: Directory, done: Sequence[Intervention]) -> Director
 
 
 def is_about_stops(order: Order) -> bool:
-    """Whether it stops an entity or lets it go on."""
+    """Whether it stops or resumes an entity."""
     return isinstance(order.content, Stop | Resume)
 
 
@@ -111,7 +111,7 @@ def is_stopped(done: Sequence[Intervention], vo: str, now: Time) -> bool:
 def with_cuts(
     faults: Faults | None, seed: int, vos: Sequence[str], done: Sequence[Intervention]
 ) -> Faults:
-    """The faults of messages of a grid of these `vos`, and the VOs that are cut off besides."""
+    """The message faults of a grid of these `vos`, and the VOs that were cut off."""
     before = faults if faults is not None else Faults(seed)
     cuts: list[Partition] = []
     for one in done:
@@ -128,22 +128,20 @@ def _until(cut: Partition, end_us: Time) -> Partition:
 
 
 NOTICE_SECONDS = 0.6
-"""So long before an intervention takes effect the actors are told, so that it does everywhere at
-the same virtual time."""
+"""Time between a request and its effect, so that all actors receive it before."""
 MILLISECONDS = 1000
 MOST_REFUSALS = 1000
-"""So many are written down; somebody may press for ever."""
+"""Limit of refusals that are recorded."""
 
 
 class LiveWatch:
-    """Shows a run to `watcher`; `kill` ends the actor of an entity and says if there was one."""
+    """Calls the observer of a live run; `kill` ends the actor of an entity, if there is one."""
 
     def __init__(self, watcher: Watcher, kill: Callable[[str], bool]) -> None:
         self._watcher = watcher
         self._kill = kill
         self.done: Done = ()
         self.refused: tuple[Refusal, ...] = ()
-        """What was wished and not done, the first of it."""
         self._undone: tuple[str, ...] = ()
         self._looks: dict[str, ProcessLook] = {}
         self._news: list[JobResults] = []
@@ -151,7 +149,7 @@ class LiveWatch:
         self._gone: Counter[str] = Counter()
 
     def take(self, host: str, look: ProcessLook) -> None:
-        """How an actor stands. One that was started again tells of all jobs of its journals."""
+        """Store the state of an actor. A restarted one reports all jobs of its journals again."""
         before = self._looks.get(host)
         if before is not None and look.cpu_s < before.cpu_s:
             self._gone.update(before.messages)
@@ -166,13 +164,13 @@ class LiveWatch:
         *,
         is_over: bool = False,
     ) -> None:
-        """Do what is wished, and show the run if it is time for that."""
-        for asked in () if is_over else self._watcher.wishes():
+        """Carry out the observer's requests, and call it if it is due."""
+        for asked in () if is_over else self._watcher.requests():
             self._do(asked, clock)
         if not (is_over or self._watcher.is_due()):
             return
         looks = list(self._looks.values())
-        # What is told of no single process goes with the first.
+        # Totals go with the first process.
         messages = Counter(looks[0].messages) + self._gone
         looks[0] = looks[0]._replace(ended=self._news, messages=messages)
         self._news = []
@@ -182,14 +180,14 @@ class LiveWatch:
         self._watcher.look(look._replace(more=more, done=self.done, undone=self._undone))
 
     def _unknown(self, chunk: JobResults) -> JobResults:
-        """The rows of jobs of which nothing was told."""
+        """The rows of jobs that were not reported yet."""
         keys = list(zip(chunk.vo.tolist(), chunk.number.tolist(), strict=True))
         rows = np.array([key not in self._known for key in keys], np.bool_)
         self._known.update(keys)
         return chunk.take(np.flatnonzero(rows))
 
     def _do(self, asked: Asked, clock: Clock) -> None:
-        """Do it, unless it is refused or there is nothing to do."""
+        """Carry out a request, or record its refusal."""
         wish = asked.wish
         if asked.refused:
             self._refuse(asked, clock)
@@ -215,7 +213,7 @@ class LiveWatch:
 
 
 def _figures(status: Iterable[Status], restarts: int, clock: Clock) -> dict[str, float]:
-    """What a page says of the actors, and of how late messages and timers are."""
+    """Metrics of actors and of the lateness of messages and timers, for the page."""
     nodes: set[str] = set()
     late = {"messages": Lateness(), "timers": Lateness()}
     for one in status:

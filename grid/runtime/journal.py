@@ -1,8 +1,8 @@
-"""What an entity must not forget, on disk: one SQLite file an entity, all of it plain text.
+"""The stable storage of an entity: one SQLite file, as plain text.
 
-An entry is safe when `add` returns. The file stays small: an entry that stands for all before it
-takes their place, and SQLite uses their room again. One process at a time owns a journal, the one
-that opened it last: to a process that was given up and still runs, `add` raises `Superseded`.
+An entry is durable when `add` returns. A checkpoint replaces all entries before it. The process
+that opened a journal last owns it: for any other process that still runs, `add` raises
+`Superseded`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ LOCK = "lock"
 SUFFIX = ".sqlite"
 
 Entry = tuple[str, bool]
-"""What was saved, as text, and whether it stands for all before it."""
+"""A saved object, as text, and whether it is a checkpoint."""
 
 
 class Superseded(Exception):
@@ -41,8 +41,8 @@ class Superseded(Exception):
 class Journal:
     """The journal at `path`, made if it is not there.
 
-    What it holds may be of this program or of `packages` (see `grid.runtime.codec`). `opened` is
-    how often it has been opened by now, and with that the number of its owner.
+    It may hold objects of `packages` (see `grid.runtime.codec`). `opened` counts how often it was
+    opened, and is the number of its owner.
     """
 
     def __init__(self, path: Path, packages: Collection[str] = OWN) -> None:
@@ -59,7 +59,7 @@ class Journal:
         (self.opened,) = self._db.execute("select number from owner").fetchone()
 
     def entries(self) -> list[Any]:
-        """All that is saved and has not been stood for, in order."""
+        """The last checkpoint and the entries after it, in order."""
         return [self.decode(body) for body in self.bodies()]
 
     def bodies(self) -> list[str]:
@@ -67,16 +67,16 @@ class Journal:
         return [body for (body,) in self._db.execute("select body from entry order by number")]
 
     def decode(self, body: str) -> Any:
-        """What a text of this journal stands for. Raises ValueError for what it may not hold."""
+        """The object of a text of this journal. Raises ValueError."""
         return decode(body, self._packages)
 
     def records(self) -> Iterator[Any]:
-        """All that was recorded, in order."""
+        """All records, in order."""
         for (body,) in self._db.execute("select body from record order by number"):
             yield self.decode(body)
 
     def add(self, entries: Sequence[Entry], records: Sequence[str]) -> None:
-        """Save all of it or nothing. Raises Superseded."""
+        """Save all in one transaction. Raises Superseded."""
         db = self._db
         db.execute("begin immediate")
         try:
@@ -103,11 +103,11 @@ def journal_path(folder: Path, position: int) -> Path:
 
 @contextmanager
 def journals_in(folder: Path) -> Iterator[None]:
-    """Keep `folder` to this process, empty at first, and gone after the block.
+    """Lock `folder`, private to this user and empty at first, and remove it after the block.
 
-    Nobody but its owner can use it. What is there is of a run that was killed. The folder around it
-    goes, too, if it was made for it and nothing else is in it. Raises InputError where a run is
-    going on, where anything but a private folder of this user is there, and where none can be made.
+    Its content is that of a run that was killed. Its parent is removed, too, if it was made here
+    and is empty. Raises InputError if another run has the folder, or if it cannot be made or is not
+    private.
     """
     made = not folder.parent.exists()
     try:

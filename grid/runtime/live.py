@@ -63,14 +63,13 @@ class LiveActor:
         self._host: Host | None = None
 
     async def pulse(self, shared: list[Any], epoch: Epoch | None, done: Done) -> Status:
-        """How the host is; with `epoch`, it begins if it has not. `done` is all interventions.
+        """The status of the host, which begins with the first `epoch`. `done`: all interventions.
 
-        `shared` is a reference to the grid and to the host of each entity, in a list, so that it
-        is followed only by an actor that has just started.
+        `shared` is a reference to the grid and to the host of each entity, in a list, so that only
+        an actor that has just started fetches it.
         """
         if self._host is None:
             grid, host_of = await shared[0]
-            # What else would be compiled while the clock runs.
             compile_kernels()
             warm_up(grid, self._members, may_break=self._watched)
             members, folder, speedup = self._members, self._folder, self._speedup
@@ -95,12 +94,12 @@ class LiveActor:
         return self._host.status
 
     async def connect(self, hosts: Sequence[str]) -> None:
-        """Send nothing to all other hosts: a connection takes time when it is first used."""
+        """Send an empty outbox to all other hosts: the first use of a connection takes time."""
         greetings = [self._peer(host).receive.remote(Outbox()) for host in hosts]
         await asyncio.gather(*greetings, return_exceptions=True)
 
     async def receive(self, outbox: Outbox) -> None:
-        """Take in what a peer sent; what comes too early comes again."""
+        """Receive from a peer; what arrives before the beginning is resent."""
         if self._host is not None:
             self._host.receive(outbox)
 
@@ -109,7 +108,7 @@ class LiveActor:
             await self._host.finish()
 
     def _deliver(self, host: str, outbox: Outbox) -> None:
-        """Call the peer and do not wait: only the acknowledgement shows that it arrived."""
+        """Call the peer without waiting: entities acknowledge messages themselves."""
         self._peer(host).receive.remote(outbox)
 
     def _peer(self, host: str) -> Any:
@@ -128,25 +127,24 @@ STARTING_SECONDS = 600.0
 FINISHING_SECONDS = 60.0
 HEAD_START_SECONDS = 2.0
 HEAD_START_AN_ACTOR = 0.05
-"""Between the moment when all actors are there and the beginning of the run: until then each has to
-hear of it, start its entities and write their first entries."""
+"""Time for actors to receive the epoch, start their entities and write their first entries."""
 
 
 class LiveFailed(RunFailed):
-    """An entity of a live run came upon something that it cannot handle, or never started."""
+    """An entity of a live run failed, or an actor did not start."""
 
 
 def _submissions(grid: Grid) -> Ints:
-    """When jobs are submitted, in order of time."""
+    """Submission times of all jobs, in order."""
     tables = [table for table in (*grid.submitted, *grid.direct) if table is not None]
     return np.sort(np.concatenate([table.submit_us for table in tables] or [np.empty(0, np.int64)]))
 
 
 class Actors:
-    """The actors of a live run of `grid`, and what is known of them.
+    """The actors of a live run of `grid`, and their states.
 
-    `host_of` names the actor of each entity. A `watcher` is shown the run, and may intervene.
-    With `events`, entities record theirs.
+    `host_of` names the actor of each entity. A `watcher` observes the run and may intervene. With
+    `events`, entities record theirs.
     """
 
     def __init__(
@@ -176,17 +174,17 @@ class Actors:
             for host, names in members.items()
         }
         self.status: dict[str, Status] = {}
-        """Of each actor, the last that it answered."""
+        """The last status of each actor."""
         self.past: list[Status] = []
-        """The last of processes that are gone."""
+        """The last status of each process that has ended."""
         self._answered: set[str] = set()
         self._asked: dict[Any, tuple[str, float]] = {}
         self._random = random.Random(grid.seed)
         self.kills = 0
 
     @property
-    def wishes(self) -> InterventionLog:
-        """What has come of the watcher's wishes so far."""
+    def interventions(self) -> InterventionLog:
+        """The observer's interventions and refusals so far."""
         if self._watch is None:
             return NO_INTERVENTIONS
         return InterventionLog(self._watch.done, self._watch.refused)
@@ -195,7 +193,7 @@ class Actors:
         return len(self._actors)
 
     def wait_until_started(self) -> None:
-        """Wait until all actors are there. Raises LiveFailed where one does not come."""
+        """Wait until all actors have started. Raises LiveFailed."""
         self._ask(None, lambda: len(self.status) == len(self._actors), STARTING_SECONDS)
         missing = [host for host in self._actors if host not in self.status]
         if missing:
@@ -211,9 +209,9 @@ class Actors:
         ray.wait(calls, num_returns=len(calls), timeout=STARTING_SECONDS)
 
     def watch(self, progress: Progress | None) -> bool:
-        """Let the run begin, and see to it until all jobs have ended or its time is over.
+        """Begin the run, and monitor it until all jobs have ended or its time limit.
 
-        Gives whether it was interrupted meanwhile.
+        Returns whether it was interrupted.
         """
         jobs, submitted_us = sum(self._grid.jobs_by_vo()), _submissions(self._grid)
         head_start = HEAD_START_SECONDS + HEAD_START_AN_ACTOR * len(self._actors)
@@ -251,13 +249,13 @@ class Actors:
             ray.kill(actor)
 
     def _ask(self, epoch: Epoch | None, done: Callable[[], bool], seconds: float) -> None:
-        """Ask all actors how they are, over and over, until `done` or for so many seconds."""
+        """Poll the status of all actors until `done`, for `seconds` at most."""
         end = time.monotonic() + seconds
         while not done() and time.monotonic() < end:
             asked = {host for host, _ in self._asked.values()}
             for host, actor in self._actors.items():
                 if host not in asked:
-                    call = actor.pulse.remote([self._shared], epoch, self.wishes.done)
+                    call = actor.pulse.remote([self._shared], epoch, self.interventions.done)
                     self._asked[call] = (host, time.monotonic())
             pause = time.monotonic() + TICK_SECONDS
             ready, _ = ray.wait(
@@ -275,7 +273,7 @@ class Actors:
             if isinstance(error.cause, PluginFailed):
                 raise error.cause from None
             if isinstance(error.cause, ray.exceptions.RaySystemError):
-                # What came could not be read there, such as a part of another module.
+                # The grid could not be unpickled there.
                 raise LiveFailed(
                     f"Ray actor {host} cannot start: {last_line(error.cause)}"
                 ) from None
@@ -283,7 +281,7 @@ class Actors:
         except ray.exceptions.RayError as error:
             if reason := why_not_made(error):
                 raise LiveFailed(f"Ray actor {host} cannot start: {reason}") from None
-            # It is dead, or not there yet; Ray sees to that.
+            # Ray restarts it.
             self._answered.discard(host)
             return
         self._answered.add(host)
@@ -299,10 +297,7 @@ class Actors:
             raise LiveFailed(status.error)
 
     def _restart_unresponsive(self) -> None:
-        """Kill actors that have stopped answering: they hang, or their node is cut off.
-
-        An actor that is starting has answered nothing yet, and is given its time.
-        """
+        """Kill actors that have stopped answering, but not those that are starting."""
         for answer, (host, since) in list(self._asked.items()):
             if host in self._answered and time.monotonic() - since > UNRESPONSIVE_SECONDS:
                 del self._asked[answer]
@@ -334,14 +329,14 @@ class Actors:
         return True
 
     def _finish(self) -> None:
-        """Let all entities record their last; one that dies over it may miss that."""
+        """Have all entities record their last, unless they die now."""
         calls = [actor.finish.remote() for actor in self._actors.values()]
         ray.wait(calls, num_returns=len(calls), timeout=FINISHING_SECONDS)
 
 
 @dataclass(slots=True)
 class LiveOutcome:
-    """What came of a live run; `unfinished` jobs had not ended when it did."""
+    """The outcome of a live run; `unfinished` jobs had not ended."""
 
     run: RunOutcome
     messages: Lateness = field(default_factory=Lateness)
@@ -350,18 +345,18 @@ class LiveOutcome:
     restarts: int = 0
     unfinished: int = 0
     interrupted: bool = False
-    wishes: InterventionLog = NO_INTERVENTIONS
+    interventions: InterventionLog = NO_INTERVENTIONS
 
     def report(self, pace: Pace, results: JobResults) -> dict[str, Any]:
-        """What the run's manifest says of it; see `live_lines`."""
+        """The entry `live` of the manifest; see `live_lines`."""
         late_us = self.messages.total_us + self.timers.total_us
         return {
             "speedup": pace.speedup,
             "actors": self.run.actors,
             "kills": self.kills,
             "restarts": self.restarts,
-            "interventions": len(self.wishes.done),
-            "not_healed": [one.wish.in_words() for one in lasting(self.wishes.done)],
+            "interventions": len(self.interventions.done),
+            "not_healed": [one.wish.in_words() for one in lasting(self.interventions.done)],
             "unfinished": self.unfinished,
             "interrupted": self.interrupted,
             "late": {
@@ -386,17 +381,16 @@ def run_live(
     watcher: Watcher | None = None,
     spool: EventSpool | None = None,
 ) -> LiveOutcome:
-    """Run `grid` live until all jobs have ended, with journals in `folder` meanwhile.
+    """Run `grid` live until all jobs have ended, with temporary journals in `folder`.
 
-    `placement` is `entity`, `cluster` or `vo`, an actor each; or `actors` is how many the VOs are
-    dealt over. Over several nodes, `folder` has to be the same on all of them. A run that is
-    interrupted, or whose time is over, gives what there is. A `watcher` is shown it, and may
-    intervene; events go to `spool`, if they are wanted. Raises LiveFailed, and InputError where
-    another run has `folder`.
+    `placement` is `entity`, `cluster` or `vo`, an actor each; or `actors` is the number of actors
+    for all VOs. Over several nodes, `folder` has to be shared. A run that is interrupted or reaches
+    its time limit has partial results. A `watcher` observes it and may intervene; events go to
+    `spool`, if it is given. Raises LiveFailed, and InputError if another run has `folder`.
     """
     started = time.perf_counter()
     with journals_in(folder):
-        # Compiled once and kept on disk, and not by all actors at the same time.
+        # Once, rather than in each actor.
         stage("setting up")
         if compile_first:
             compile_kernels()
@@ -435,12 +429,12 @@ def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
 
 
 def _policies(grid: Grid) -> list[str]:
-    """Their plans are not timed: an actor that starts again makes plans of its past again."""
+    """Their plans are not timed: a restarted actor repeats plans of its past."""
     return [grid.plugins.shown(cluster.policy) for vo in grid.vos for cluster in vo.clusters]
 
 
 def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None) -> LiveOutcome:
-    """What the journals hold, and what the actors reported."""
+    """The records of the journals, and the reports of the actors."""
     store = RecordStore()
     chunks = []
     for number, path in enumerate(sorted(folder.glob(f"*{SUFFIX}"))):
@@ -463,7 +457,7 @@ def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None)
     unfinished = sum(grid.jobs_by_vo()) - store.jobs
     outcome = LiveOutcome(run, kills=actors.kills, unfinished=unfinished)
     outcome.restarts = len(actors.past)
-    outcome.wishes = actors.wishes
+    outcome.interventions = actors.interventions
     for status in [*actors.past, *actors.status.values()]:
         run.snapshots += status.snapshots
         run.cpu_seconds += status.cpu_seconds

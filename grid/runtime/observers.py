@@ -54,7 +54,7 @@ class Watcher(Protocol):
         """The state of the run, which continues when this returns."""
         ...
 
-    def wishes(self) -> Sequence[Asked]:
+    def requests(self) -> Sequence[Asked]:
         """New interventions in a live run; none in virtual time."""
         ...
 
@@ -76,8 +76,8 @@ class Watchers:
         for one in self._watchers:
             one.look(look)
 
-    def wishes(self) -> Sequence[Asked]:
-        return [asked for one in self._watchers for asked in one.wishes()]
+    def requests(self) -> Sequence[Asked]:
+        return [asked for one in self._watchers for asked in one.requests()]
 
 
 def beginning_of(grid: Grid, runtime: str, pace: Pace | None = None) -> Beginning:
@@ -147,7 +147,7 @@ class VoTable:
         if len(self._vos) > ROWS:
             self.rows.append((f"and {len(self._vos) - ROWS:,} more", *[""] * 5))
 
-    def wishes(self) -> Sequence[Asked]:
+    def requests(self) -> Sequence[Asked]:
         return ()
 
     def _row(self, vo: int, load: Floats, queued: Floats) -> tuple[str, ...]:

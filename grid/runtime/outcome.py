@@ -36,7 +36,7 @@ Stage = Callable[[str], None]
 
 
 def tell_nobody(stage: str) -> None:
-    """For runs that nobody watches."""
+    """Discards the stage."""
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class RunOutcome:
     start_seconds: float = 0.0
     actors: int = 0
     dealt_anew: int = 0
-    """How often VOs were dealt anew over the actors."""
+    """How often VOs were rebalanced between actors."""
     figures: list[ClusterFigure] = field(default_factory=list)
     decisions: list[VoFigure] = field(default_factory=list)
     histories: list[ClusterHistory] = field(default_factory=list)
@@ -154,7 +154,7 @@ class RecordStore:
         self._events: list[Event] = []
         self._packed: list[bytes] = []
         self._news: list[JobResults] | None = None
-        """Chunks that nobody was told of yet, if somebody is to be told."""
+        """Chunks that no observer has received yet, if there is one."""
 
     def add(self, records: list[Any]) -> None:
         """Take over `records`, rows or whole columns, and leave the list empty."""

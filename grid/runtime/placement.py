@@ -28,22 +28,20 @@ PLANS_US = {
     "selective": 420.0,
     "tabu": 260.0,
 }
-"""What a policy takes for a job on 150 machines where many wait, measured (see the page on costs).
-
-A wrong figure costs time and nothing else."""
+"""Measured CPU time a job by policy, on 150 machines with long queues."""
 OTHER_US = 200.0
 ENOUGH_SECONDS = 0.1
-"""With less it is not known what VOs take."""
+"""Rebalancing needs this much measured time of VOs."""
 WORTH_IT = 1.1
-"""So much longer the process with most work takes where VOs are dealt anew."""
+"""Rebalancing needs this ratio of the largest load before to that after."""
 
 
 def deal(grid: Grid, placement: str, actors: int) -> list[int]:
     """The process of each entity of the grid, processes numbered from zero without gaps.
 
-    Placement `entity` gives each its own; `cluster` does so to each cluster, and one to what else a
-    VO has; `vo` keeps the entities of a VO together and deals the VOs over `actors` processes, the
-    one that is expected to work most first, always to the process with least work so far.
+    Placement `entity` gives each its own; `cluster` one to each cluster, and one to the other
+    entities of a VO; `vo` keeps the entities of a VO together and assigns VOs to `actors` processes
+    by expected work, largest first, to the process with the least work.
     """
     if placement == "entity":
         return list(range(len(grid.names)))
@@ -57,7 +55,7 @@ def deal(grid: Grid, placement: str, actors: int) -> list[int]:
 
 
 def dealt_by_work(work: Sequence[float], actors: int) -> list[int]:
-    """The process of each VO: the one with most work first, to the process with least so far."""
+    """The process of each VO: largest work first, to the process with the least."""
     loads = [0.0] * min(actors, len(work))
     process_of_vo = [0] * len(work)
     for vo in sorted(range(len(work)), key=lambda v: (-work[v], v)):
@@ -70,38 +68,34 @@ def dealt_by_work(work: Sequence[float], actors: int) -> list[int]:
 def better_process_of(
     grid: Grid, process_of: Sequence[int], seconds: Sequence[float]
 ) -> list[int] | None:
-    """The process of each entity where VOs are dealt anew, as `better_dealing` has it.
+    """The process of each entity after rebalancing by `better_dealing`.
 
-    None as well where the entities of a VO are not together, or a scheduler of another program
-    decides for a cluster, which cannot be moved.
+    None as well if the entities of a VO are in several processes, or an external scheduler, which
+    cannot be moved, decides for a cluster.
     """
     of_vo = dict(zip(grid.sites, process_of, strict=True))
     is_by_vo = all(of_vo[vo] == p for vo, p in zip(grid.sites, process_of, strict=True))
     found = better_dealing([of_vo[vo] for vo in range(len(grid.vos))], seconds)
     policies = (grid.policy_of(cluster) for vo in grid.vos for cluster in vo.clusters)
-    # Policies are made for this, so they are looked at last.
     if not is_by_vo or found is None or any(isinstance(one, Batsim) for one in policies):
         return None
     return [found[vo] for vo in grid.sites]
 
 
 def better_dealing(process_of_vo: Sequence[int], seconds: Sequence[float]) -> list[int] | None:
-    """The process of each VO by what VOs took so far; None if that would be hardly better.
-
-    `seconds` are those of each VO, of some of the run.
-    """
+    """The process of each VO by measured `seconds` of VOs; None if that hardly pays."""
     count = max(process_of_vo) + 1
     found = dealt_by_work([1e6 * one for one in seconds], count)
     heaviest = [
-        np.bincount(dealing, weights=seconds, minlength=count).max()
-        for dealing in (process_of_vo, found)
+        np.bincount(placed, weights=seconds, minlength=count).max()
+        for placed in (process_of_vo, found)
     ]
     is_better = sum(seconds) > ENOUGH_SECONDS and heaviest[0] > WORTH_IT * heaviest[1]
     return found if is_better else None
 
 
 def expected_work_us(grid: Grid) -> list[float]:
-    """What the jobs of each VO take, if they stay there, in microseconds of a processor."""
+    """Expected CPU time of the jobs of each VO in microseconds, if they stay there."""
     per_job = [
         JOB_US
         + max((PLANS_US.get(cluster.policy, OTHER_US) for cluster in vo.clusters), default=0.0)

@@ -1,6 +1,6 @@
-"""What goes on, for those who wait: a bar on a terminal, a plain line now and then elsewhere.
+"""The progress of a command: a bar on a terminal, else a line from time to time.
 
-A thread of its own shows it, so that something is said while code is compiled or Ray starts, too.
+A thread shows it, also while code is compiled or Ray starts.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from grid.runtime.observers import VoTable
 
 FIRST_SECONDS = 1.5
-"""What ends before that says nothing on the way."""
+"""Before that nothing is shown."""
 OFTEN_SECONDS = 2.0
 SELDOM_SECONDS = 10.0
 """Between two plain lines: in the first seconds and while the compiler works, and later."""
 TICK_SECONDS = 0.2
 COMPILING = "numba:compile"
 TELLING = 0.01
-"""With less than this share done, nothing is said of the time left."""
+"""The share of the work that is required for an estimate of the time left."""
 
 
 class Display:
-    """What is to be shown: a stage, some words, and how much of the whole is done."""
+    """A stage, some words, and the share of the work that is done."""
 
     def __init__(self) -> None:
         self.begun = time.monotonic()
@@ -77,9 +77,8 @@ class Display:
         return ", ".join(filter(None, words))
 
     def _left(self) -> str:
-        """The time that the rest takes, if it goes on as it has since the first was done."""
+        """The time left at the rate since the first was done."""
         if not self.total or self.compiles or self._first is None:
-            # What runs as plain Python, or waits for the compiler, tells nothing of the rest.
             return ""
         # The first one may have waited for the compiler.
         since, first = self._first
@@ -90,7 +89,7 @@ class Display:
         return f"{_told(seconds)} left"
 
     def listen(self) -> None:
-        """Hear of the compiler once it is loaded; loading it for this would take a second."""
+        """Listen to the compiler once it is loaded, which takes a second."""
         if self._listener is not None or "numba.core.dispatcher" not in sys.modules:
             return
         from numba.core import event
@@ -99,7 +98,7 @@ class Display:
         event.register(COMPILING, self._listener)
 
     def forget(self) -> None:
-        """Hear of the compiler no more."""
+        """Stop listening to the compiler."""
         if self._listener is not None:
             from numba.core import event
 
@@ -108,7 +107,7 @@ class Display:
 
     def compiling(self, more: int) -> None:
         """One function more is being compiled, or one less."""
-        # It may have begun before anybody listened.
+        # It may have begun before.
         self._compiling = max(0, self._compiling + more)
 
 
@@ -140,7 +139,7 @@ def _listener(display: Display) -> Any:
 
 @contextmanager
 def display_on(stream: TextIO, *, quiet: bool = False) -> Iterator[Display]:
-    """A display that is shown on `stream`; whatever was drawn is gone after the block."""
+    """A display that is shown on `stream`, and erased after the block."""
     display, over = Display(), threading.Event()
     if quiet:
         yield display
@@ -194,7 +193,7 @@ def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
     columns = SpinnerColumn(), BarColumn(20), TextColumn("{task.description}")
-    # What is printed meanwhile goes above the bar, unless it goes to a file.
+    # Output of the block goes above the bar, unless it goes to a file.
     redirect, console = sys.stdout.isatty(), Console(file=stream)
 
     class BarAndTable(Progress):
@@ -211,7 +210,7 @@ def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:
 
 
 class RunProgress:
-    """The progress of a run, told to a display."""
+    """The progress of a run on a display."""
 
     def __init__(self, display: Display) -> None:
         self._display = display

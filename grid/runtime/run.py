@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 PLACEMENTS = ("vo", "cluster", "entity")
 TRANSPORTS = ("sockets", "calls")
 MOST_DIGITS = 6
-"""Of a number of Ray actors. No machine has so many; Python does not read just any length."""
+"""Limit of the digits of a number of Ray actors."""
 _NO_SCENARIO = "# The grid of this run was made in Python, not from a scenario.\n"
 
 
@@ -92,7 +92,7 @@ class Run:
     histories: tuple[ClusterHistory, ...] = ()
     more: MoreColumns = field(default_factory=MoreColumns)
     events: EventSpool | None = None
-    wishes: InterventionLog = NO_INTERVENTIONS
+    interventions: InterventionLog = NO_INTERVENTIONS
     measured: MeasuredJobs = ALL_JOBS
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Live:
-    """What a live run needs beside its scenario. `journals` is a folder for its duration."""
+    """Settings of a live run. `journals` is a folder for its duration."""
 
     pace: Pace
     journals: Path
@@ -169,7 +169,7 @@ class RunOptions:
 
     @property
     def waits_for_code(self) -> bool:
-        """Whether all code is compiled before the run, whose times are to be those of such code."""
+        """Whether kernels are compiled before the run."""
         return self.compile_first or self.profile or self.live is not None
 
     @property
@@ -199,7 +199,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     made = made_from(scenario)
     read_seconds = time.process_time() - cpu
     played = _play(grid, how, file)
-    # The jobs as they were submitted take as much room as what became of them.
+    # The submitted jobs take as much memory as the results.
     del grid
     if played.outcome.spool is not None:
         gc.collect()
@@ -229,7 +229,7 @@ def _unless_stalled(run: Run) -> Run:
 
 
 class _Played(NamedTuple):
-    """What came of a run, and what is needed of its grid to check it."""
+    """The outcome of a run, and the facts of its grid that checks need."""
 
     name: str
     source: str
@@ -244,7 +244,7 @@ class _Played(NamedTuple):
 
 
 def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
-    """Play it; what it needs is compiled before it is timed, or meanwhile."""
+    """Run it in the runtime that `how` selects."""
     if how.waits_for_code:
         how.stage("compiling")
         compile_kernels()
@@ -299,9 +299,9 @@ def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
 def _checked(played: _Played, how: RunOptions) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
     outcome, lived, directory = played.outcome, played.live, played.directory
-    wishes = lived.wishes if lived is not None else NO_INTERVENTIONS
-    if wishes.done:
-        directory = with_outages(directory, wishes.done)
+    interventions = lived.interventions if lived is not None else NO_INTERVENTIONS
+    if interventions.done:
+        directory = with_outages(directory, interventions.done)
     how.stage("checking the results")
     results = outcome.results()
     if outcome.stalled is None:
@@ -336,13 +336,13 @@ def _checked(played: _Played, how: RunOptions) -> Run:
         manifest,
         tuple(outcome.histories),
         events=played.events,
-        wishes=wishes,
+        interventions=interventions,
         measured=played.measured,
     )
 
 
 def _refuse_broken(played: _Played, results: JobResults, directory: Directory) -> None:
-    """Raises RunInvalid, JobsNeverStarted, and InputError where jobs outlive virtual time."""
+    """Raises RunInvalid, JobsNeverStarted, and InputError if jobs outlive virtual time."""
     outcome, late = played.outcome, played.may_pass_the_end
     unfinished = played.live.unfinished if played.live is not None else 0
     if outcome.jobs_left and not unfinished and not late:
@@ -358,7 +358,7 @@ def _refuse_broken(played: _Played, results: JobResults, directory: Directory) -
 
 
 def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[str]:
-    """A line for each cluster, of the first few."""
+    """A line for each of the first clusters."""
     for cluster, policy, jobs, first in sorted(left)[:5]:
         entry = directory.clusters[cluster]
         which = f" (one is job {first[1]} of {first[0]})" if first is not None else ""
@@ -372,7 +372,7 @@ LIBRARIES = ("numba", "numpy", "ray", "scipy")
 
 
 def versions() -> dict[str, Any]:
-    """That of the emulator, and those of what it stands on."""
+    """The versions of the emulator and of its libraries."""
     others = {"python": python_version()} | {name: version(name) for name in LIBRARIES}
     return {"version": __version__, "sources": sources(), "versions": others}
 
@@ -387,7 +387,7 @@ def made_from(scenario: Scenario) -> dict[str, Any]:
 
 
 def manifest_of(name: str, seed: int, results: JobResults, outcome: RunOutcome) -> dict[str, Any]:
-    """How the run called `name` ended and what it cost, with the digest of its results."""
+    """The results of the run called `name` and their costs, with the digest."""
     counts = np.bincount(results.outcome.state, minlength=len(JobState)).tolist()
     jobs = {state.name.lower(): counts[state.value] for state in FINAL_STATES} | {"skipped": {}}
     return {
@@ -418,10 +418,9 @@ def manifest_of(name: str, seed: int, results: JobResults, outcome: RunOutcome) 
 
 
 def without_effect(scenario: Scenario, results: JobResults, directory: Directory) -> dict[str, str]:
-    """Settings that came to nothing in the run, though nothing forbids them: each key, and why.
+    """Settings without effect in this run: each key, and the reason.
 
-    Whether a policy preempts hangs on its settings, and those that users plug in do not say it; and
-    a sweep gives all of its policies the same costs. So only the run can tell.
+    Whether a policy preempts depends on its settings, and a third-party policy does not declare it.
     """
     outcome = results.outcome
     stopped = results.placement.cluster[outcome.preemptions + outcome.restarts > 0]
@@ -437,7 +436,7 @@ def without_effect(scenario: Scenario, results: JobResults, directory: Directory
 
 
 def spool_of(grid: Grid) -> EventSpool:
-    """An empty one, for a run of `grid`."""
+    """An empty file of events for a run of `grid`."""
     from grid.results.events import EventSpool
 
     outages = iter(entry.outages for entry in grid.directory.clusters)
@@ -450,7 +449,7 @@ def spool_of(grid: Grid) -> EventSpool:
 
 
 def save(run: Run, folder: Path) -> None:
-    """Write the run's folder, whole or not at all; its events once."""
+    """Write the run's folder atomically; its events once."""
     from grid.config.load import resolved_yaml
     from grid.results.run_folder import write_run
 
@@ -465,5 +464,5 @@ def save(run: Run, folder: Path) -> None:
         run.histories,
         run.more,
         run.events,
-        run.wishes,
+        run.interventions,
     )

@@ -1,7 +1,7 @@
-"""Up to when each process of a windowed run may go: from what all tell each other after a window.
+"""Safe times of a windowed run: lower bounds on the time stamps that a process may still receive.
 
-All processes are told the same and reckon the same, so that nobody has to grant anything to
-anybody. See Chandy and Misra (1979) for conservative synchronisation.
+All processes receive the same reports after a window and compute the same bounds, without a
+coordinator. Conservative synchronization: Chandy and Misra, 1979.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ PlainPost = tuple[int, Time, int, bytes]
 
 
 class ProcessReport(NamedTuple):
-    """What a process tells all others after each window: plain values only.
+    """What a process sends to all others after each window, as plain values.
 
-    `next_time` is that of its next event; `arrivals` has, for each process that it sends messages
-    to, its number and the earliest arrival. `posts` are for all. So many `jobs` have ended with it,
-    and it holds `events_held` events for the file of events, until it is told to save its state.
-    Its events of the last round took `busy_us` of real time, which never changes a result.
-    `foreground` is the place of an event of it other than a background timer: see `LogicalProcess`.
-    Its next event goes to the entity `next_receiver`.
+    `next_time` and `next_receiver` are those of its next event; `arrivals` has the number of each
+    process that it sends messages to, and the earliest arrival there. `jobs` have ended;
+    `events_held` events wait for the file of events until the next `save`. `busy_us` is the real
+    time of its events in the last round, which never changes a result. `foreground` is the key of
+    one of its events that is no background timer: see `LogicalProcess`.
     """
 
     next_time: Time
@@ -46,11 +45,11 @@ class ProcessReport(NamedTuple):
 
 
 IDLE, WANTS_PAUSE = 1, 2
-"""What `flags` of a process are the sum of."""
+"""Bits of `flags`."""
 
 
 class RoundReports(NamedTuple):
-    """The news of all processes as columns, by process.
+    """The reports of all processes as columns, by process.
 
     `posts` are those of each process that has any, with its number; `arrivals` are those of all.
     """
@@ -69,7 +68,6 @@ class RoundReports(NamedTuple):
 
 
 def together(all_news: Sequence[ProcessReport]) -> RoundReports:
-    """The news of all processes."""
     numbers = [numbers_of(news) for news in all_news]
     posts = [(number, news.posts) for number, news in enumerate(all_news) if news.posts]
     arrivals = [arrival for news in all_news for arrival in news.arrivals]
@@ -84,7 +82,7 @@ def numbers_of(news: ProcessReport) -> tuple[int, ...]:
 
 
 def is_over(told: RoundReports) -> bool:
-    """Nothing is left to do anywhere but late background timers, and nothing is under way."""
+    """Whether only late background timers are left, and no message is in transit."""
     if told.arrivals or not all(flags & IDLE for flags in told.flags):
         return False
     next_place = min(zip(told.next_time, told.next_receiver, strict=True))
@@ -92,52 +90,52 @@ def is_over(told: RoundReports) -> bool:
 
 
 def foreground_of(told: RoundReports) -> EventKey:
-    """The place of an event that is no background timer, as late as any that is known."""
+    """The key of the latest known event that is no background timer."""
     under_way = max((arrival for _, arrival in told.arrivals), default=-1)
     known = max(zip(told.foreground_time, told.foreground_receiver, strict=True))
-    # Which entity it goes to is not told: to the first, that is.
+    # Its receiver is not reported: the first entity at the earliest.
     return max(known, (under_way, -1))
 
 
 EVENTS_A_PAUSE = 1_000_000
-"""What processes keep of events for the file of events, together: some 30 MB."""
+"""Events that all processes together hold for the file of events: some 30 MB."""
 
 
 def is_full(told: RoundReports) -> bool:
-    """It is time to take away the events that processes hold."""
+    """Whether the events that processes hold have to be saved."""
     return sum(told.events_held) >= EVENTS_A_PAUSE
 
 
 def is_pause(told: RoundReports) -> bool:
-    """All stop here for a moment, for those who look at the run or save it."""
+    """Whether all processes pause, for observers or a checkpoint."""
     return max(told.flags) >= WANTS_PAUSE or is_full(told)
 
 
 WINDOW_US = 1000
-"""With less work in a window, twice as many rounds cost more than they save."""
+"""With less work in a window, overlapping rounds, which are twice as many, do not pay."""
 
 
 class Overlap:
-    """Whether it pays to go on while what one tells is under way.
+    """Whether it pays to advance while reports are in transit.
 
-    Then nobody waits for who has more to do in one round and less in the next. But a window has two
-    rounds then, and each costs something. All processes are told the same and find the same.
+    Differences of work between rounds then even out, but a window has two rounds. All processes
+    decide alike.
     """
 
     def __init__(self) -> None:
         self._is_on = False
         self._window_us = 0
-        """About what who works longest has to do in a window."""
+        """Smoothed work of the busiest process in a window."""
 
     def pays(self, told: RoundReports) -> bool:
-        """To be asked once a round."""
+        """To be called once a round."""
         self._window_us += ((max(told.busy_us) << self._is_on) - self._window_us) // 8
         self._is_on = self._window_us >= WINDOW_US
         return self._is_on
 
 
 def earliest_events(told: RoundReports) -> list[Time]:
-    """When each process has its next event, with what the others send it."""
+    """The time of the next event of each process, with messages in transit to it."""
     earliest = list(told.next_time)
     for target, arrival in told.arrivals:
         earliest[target] = min(earliest[target], arrival)
@@ -145,16 +143,16 @@ def earliest_events(told: RoundReports) -> list[Time]:
 
 
 def _half(earliest: Time, grant: Time) -> Time:
-    """Half as far as `grant`, but further than `earliest`; that far where there is no end."""
+    """Halfway from `earliest` to `grant`, or `grant` if that is unbounded."""
     return grant if grant >= UNREACHABLE else earliest + (grant - earliest + 1) // 2
 
 
 FEW = 32
-"""Up to so many processes, plain integers take less time than arrays."""
+"""Up to this many processes, integers take less time than arrays."""
 
 
 def _one_distance(lookahead: Ints) -> Time:
-    """How far all are from each other, and half as far as from themselves; 0 if they are not."""
+    """The distance of all processes from each other, half that to themselves; else 0."""
     count = len(lookahead)
     distance = int(lookahead[0, -1])
     expected = np.full((count, count), distance) + np.diag([distance] * count)
@@ -163,23 +161,19 @@ def _one_distance(lookahead: Ints) -> Time:
 
 
 class SafeTimes:
-    """Finds times up to which nothing can reach a process any more.
+    """Computes safe times from `lookahead`, shortest latencies of shape (processes, processes).
 
-    For process i that is the least, over all processes j, of the time of j's next event plus the
-    shortest path of latencies from j to i; for j = i the way leads over others and back. What
-    nothing can reach runs to its own end.
+    The safe time of process i is the minimum over all processes j of the time of j's next event
+    plus the shortest path from j to i; for j = i the path leads over others and back. A process
+    that no message can reach runs to its end.
 
-    All others go together, to the least of the times that those who can work may reach, and no
-    further than the next event of one who has to wait. For whoever ran ahead of the others would
-    wait for them later, and two that are a window apart would take turns for ever. It costs no
-    rounds while one alone has work; and the earliest of all can always work, so that a run ends.
+    All others advance to a common time: the minimum of the safe times of those with work, and no
+    further than the next event of one that has to wait. Otherwise two processes a window apart
+    would take turns for ever. The process with the earliest event always has work, so a run ends.
 
-    `first` and `next` are for processes that go on while what they tell is under way: what all told
-    after one round is the ground for the grant of the round after the next. Nothing reaches anybody
-    there for the same reason: what was not told of then is sent later still. So that both rounds
-    have something in them, the first goes half as far.
-
-    `lookahead` has shape (processes, processes).
+    `first` and `next` are for overlapping rounds: reports after one round determine the safe time
+    of the round after the next. Messages that were not reported then are sent later still. The
+    first round goes half as far, so that both have work.
     """
 
     def __init__(self, lookahead: Ints) -> None:
@@ -188,12 +182,12 @@ class SafeTimes:
         self._distance = _one_distance(lookahead)
 
     def of(self, number: int, earliest: list[Time]) -> Time:
-        """The grant of process `number`, where the next events of all are at `earliest`.
+        """The safe time of process `number` if the next events of all are at `earliest`.
 
-        Where it is not later than its own next event, it has to wait.
+        If it is not later than its own next event, the process waits.
         """
         if self._distance:
-            # The same, where all are equally far from each other.
+            # The same for equal distances, in less time.
             first, second = sorted(earliest)[:2]
             reached = first + self._distance
             return reached if second <= reached else min(second, reached + self._distance)
@@ -201,19 +195,19 @@ class SafeTimes:
         return NEVER if reach[number] >= UNREACHABLE else min(map(max, earliest, reach))
 
     def first(self, number: int, told: RoundReports) -> tuple[Time, Time]:
-        """The grants of the next two rounds, where all have told `told` and none is under way."""
+        """The safe times of the next two rounds, if no report is in transit."""
         earliest = earliest_events(told)
         grant = self.of(number, earliest)
         return _half(min(earliest), grant), grant
 
     def next(self, number: int, told: RoundReports, before: Time) -> Time:
-        """The grant that follows that of `before`, to which the process has gone meanwhile."""
+        """The safe time after `before`, which the process has reached."""
         earliest = earliest_events(told)
         grant = self.of(number, earliest)
         return grant if min(earliest) < before else _half(min(earliest), grant)
 
     def _reach(self, earliest: list[Time]) -> list[Time]:
-        """Up to when nothing can reach each process whose next events are at `earliest`."""
+        """The earliest arrival at each process if their next events are at `earliest`."""
         if len(earliest) <= FEW:
             return [min(map(add, earliest, ways)) for ways in self._ways_to]
         times: list[Time] = (np.array(earliest)[:, None] + self._lookahead).min(axis=0).tolist()

@@ -1,9 +1,8 @@
-"""The processes that decide for clusters with policy `batsim`: started, asked, and ended.
+"""External schedulers of clusters with policy `batsim`: processes and their ZeroMQ sockets.
 
-A conversation is a socket (ZeroMQ, request and reply) and mostly a process at its other end. What
-goes wrong with them ends the run, with a line that names the scheduler. A copy of a run that goes
-back to a checkpoint takes the conversation so far along, starts the scheduler anew, and says it all
-again: a scheduler that then answers otherwise cannot be gone back with, and that is said, too.
+An error of a scheduler ends the run, with a line that names it. After a return to a checkpoint, the
+scheduler is started again and receives all messages so far; if it answers differently, the run
+fails.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ class Schedulers:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Around the run: tell them of its end, and leave no process behind."""
+        """Around the run: send its end to the schedulers, and leave no process behind."""
         try:
             yield
             for one in self._conversations:
@@ -142,7 +141,7 @@ class Conversation:
                 self._process.wait(FAREWELL_SECONDS)
 
     def close(self) -> None:
-        """Let go of the socket and, whatever it does, of the process and all that it started."""
+        """Close the socket, and kill the process and its children."""
         if self._process is not None:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)

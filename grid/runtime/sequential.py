@@ -60,12 +60,6 @@ def run_sequential(
         process.count_kinds()
         store.keep_news()
 
-    def look(*, is_over: bool = False) -> None:
-        if watcher is not None and (is_over or watcher.is_due()):
-            state = look_at(process, store, time.process_time() - cpu)
-            real_s = time.perf_counter() - wall
-            watcher.look(Look(process.now, real_s, 0, (state,), is_over=is_over))
-
     jobs = sum(grid.jobs_by_vo())
     events, at_a_time = 0, min(EVENTS_AT_A_TIME if watcher is None else WATCHED_EVENTS, limit)
     if any(table is not None for table in grid.direct):
@@ -91,7 +85,8 @@ def run_sequential(
                     spool.add(0, store.take_events())
                 if progress is not None:
                     progress(process.now, store.jobs, jobs)
-                look()
+                if watcher is not None and watcher.is_due():
+                    watcher.look(_look(process, store, cpu, wall))
             process.finish()
     except MemoryError:
         del reserve
@@ -100,7 +95,8 @@ def run_sequential(
     store.add(process.records)
     if spool is not None:
         spool.add(0, store.take_events())
-    look(is_over=True)
+    if watcher is not None:
+        watcher.look(_look(process, store, cpu, wall)._replace(is_over=True))
     return replace(
         store.outcome(),
         schedulers=schedulers.times(),
@@ -112,3 +108,8 @@ def run_sequential(
         start_seconds=wall - started,
         stalled=stalled,
     )
+
+
+def _look(process: LogicalProcess, store: RecordStore, cpu: float, wall: float) -> Look:
+    state = look_at(process, store, time.process_time() - cpu)
+    return Look(process.now, time.perf_counter() - wall, 0, (state,))

@@ -1,8 +1,4 @@
-"""One side of a windowed run: a logical process that advances from grant to grant.
-
-Plain Python, no Ray: what a process tells and sends the others after each window, and how it finds
-from what they tell how far it may go.
-"""
+"""One logical process of a windowed run, without Ray: its rounds, reports and saved state."""
 
 from __future__ import annotations
 
@@ -52,11 +48,7 @@ from grid.runtime.schedulers import Schedulers
 
 @dataclass(slots=True)
 class Saved:
-    """The state of a process, and the jobs that have ended since it was last saved.
-
-    So are the events, where they are wanted, the timings of the rounds, and the seconds that VOs
-    took in some of them.
-    """
+    """The state of a process; jobs, events, timings and seconds by VO since the last one."""
 
     state: bytes
     chunks: list[JobResults]
@@ -78,14 +70,14 @@ class Others(Protocol):
 
 
 class Played(NamedTuple):
-    """So many rounds were played, and then all processes told this."""
+    """The number of rounds, and the reports of all processes after them."""
 
     rounds: int
     told: RoundReports
 
 
 class Player(Protocol):
-    """What plays rounds: a window, of which the following methods tell more."""
+    """See `Window`."""
 
     def report(self) -> tuple[ProcessReport, list[Parcel]]: ...
     def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None: ...
@@ -93,10 +85,10 @@ class Player(Protocol):
 
 
 class WindowSchedule:
-    """How process `number` goes from grant to grant, of which it has had so many `rounds`.
+    """How process `number` advances from one safe time to the next; `rounds` counts them.
 
-    Where that `pays`, by what all told, it goes on to the grant before while what it tells is under
-    way. Then it waits only for those who are more than a round behind.
+    If that `pays`, rounds overlap: it advances while its report is in transit, and waits only for
+    processes that are more than a round behind.
     """
 
     def __init__(
@@ -109,15 +101,15 @@ class WindowSchedule:
         self.rounds = 0
         self._player, self._number, self._grants, self._pays = player, number, grants, pays
         self._after: Time | None = None
-        """The grant before, as long as rounds overlap."""
+        """The safe time before, while rounds overlap."""
 
     def go_on(self) -> None:
-        """While what it tells is under way."""
+        """Advance while the report is in transit, if rounds overlap."""
         if self._after is not None:
             self._advance(self._after)
 
     def follow(self, told: RoundReports) -> None:
-        """All have told `told`."""
+        """Advance by the reports of all."""
         if not self._pays(told):
             self._after = None
             self._advance(self._grants.of(self._number, earliest_events(told)))
@@ -135,11 +127,10 @@ class WindowSchedule:
 def play(
     player: Player, number: int, grants: SafeTimes, others: Others, rounds: int, seconds: float
 ) -> Played:
-    """Have process `number` play round after round with the others, until a pause or the end.
+    """Play rounds of process `number` with the others, until a pause or the end.
 
-    There is a pause after `rounds` rounds, or some `seconds`, or where the processes hold many
-    events. Everything that was sent has arrived then, or is kept.
-
+    There is a pause after `rounds` rounds, after about `seconds`, or when the processes hold many
+    events. Then no message is in transit.
     """
     end = time.perf_counter() + seconds
     course = WindowSchedule(player, number, grants, Overlap().pays)
@@ -157,12 +148,12 @@ def play(
 
 
 class Window:
-    """The entities of `grid` that process number `number` has, from `state` on if it is given.
+    """The entities of `grid` in process `number`, from the saved `state` if it is given.
 
-    `process_of[i]` is the process of entity i of the grid. It stops before its grant after many
-    events, so that there are pauses. With `events` it keeps its events. If it `is_watched`, it can
-    be asked for looks. With `profile` it takes the time of each VO's events, else now and then.
-    `cpu_began_s` is the one of the window before, if this one takes its place in the same actor.
+    `process_of[i]` is the process of entity i. It stops after many events, so that there are
+    pauses. With `events` it records its events; if it `is_watched`, it supports `look`; with
+    `profile` it measures the events of each VO in each round, else in some rounds. `cpu_began_s` is
+    that of the window before in the same actor.
     """
 
     EVENTS_AT_A_TIME = 5000
@@ -190,7 +181,7 @@ class Window:
         self._busy_us = 0
         self._has_told = False
         self._told: RoundReports | None = None
-        """What all told last."""
+        """The last reports of all."""
         self._profile = profile
         self._rounds = 0
         self._costs: dict[int, float] = {}
@@ -209,7 +200,7 @@ class Window:
         self._process.start()
 
     def report(self) -> tuple[ProcessReport, list[Parcel]]:
-        """How the process stands, and what it sends since it was last asked."""
+        """The report of the process, and its messages since the last one."""
         process, store = self._process, self._store
         outbox = process.take_outbox()
         parcels: list[Parcel] = []
@@ -230,7 +221,7 @@ class Window:
         return ProcessReport(*stands, False, *told), parcels
 
     def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
-        """Take in what the other processes told and sent."""
+        """Receive the reports and messages of the other processes."""
         self._stopwatch.lap(WAITING)
         self._has_told = False
         self._told = told
@@ -243,15 +234,14 @@ class Window:
         self._stopwatch.lap(MESSAGES)
 
     def go_on(self, grants: SafeTimes, told: RoundReports) -> None:
-        """Advance to where the process may go now that all have told `told`."""
+        """Advance to the safe time by these reports."""
         self.advance(grants.of(self._number, earliest_events(told)))
 
     def advance(self, grant: Time) -> None:
-        """Handle what happens strictly before `grant`, or the first of it where that is much."""
+        """Handle events strictly before `grant`, up to EVENTS_AT_A_TIME."""
         self._stopwatch.lap(POSTS)
         self._rounds += 1
         costs: dict[int, float] = {}
-        # One that gets idle on its way asks in its next round.
         told = self._told if self._process.idle else None
         foreground = MIN_EVENT_KEY if told is None else foreground_of(told)
         if self._process.next_time() < grant:
@@ -266,11 +256,11 @@ class Window:
         self._stopwatch.end_round(self._has_told, costs if self._profile else {})
 
     def resume(self) -> None:
-        """A pause is over."""
+        """End a pause."""
         self._stopwatch.resume()
 
     def save(self) -> Saved:
-        """Its state. What was recorded so far is handed over."""
+        """Its state, and all records so far."""
         chunks, events = self._store.take(), self._store.take_events()
         try:
             state = self._shared.dumps((self._process, self._store, self._schedulers))
@@ -280,7 +270,7 @@ class Window:
         return Saved(state, chunks, events, self._stopwatch.take(), costs)
 
     def look(self) -> ProcessLook:
-        """How the process stands, for those who watch the run."""
+        """The state of the process for observers."""
         return look_at(self._process, self._store, time.process_time() - self.cpu_began_s)
 
     def progress(self) -> ProcessProgress:
@@ -288,7 +278,7 @@ class Window:
         return progress_of(self._process)
 
     def outcome(self) -> RunOutcome:
-        """What this process recorded and what it cost."""
+        """The records of this process, and its costs."""
         with self._schedulers.held():
             self._process.finish()
         self._store.add(self._process.records)
@@ -306,9 +296,9 @@ class Window:
 
 
 def dealt_anew(grid: Grid, states: Sequence[bytes], process_of: Sequence[int]) -> list[bytes]:
-    """The states of as many windows that have the entities by `process_of`, of what was saved.
+    """The saved states with entities moved to the processes in `process_of`.
 
-    What each has recorded and counted stays with its number.
+    Records and counters stay with their process number.
     """
     shared = Shared(grid)
     saved = [shared.loads(state) for state in states]
@@ -326,7 +316,7 @@ def dealt_anew(grid: Grid, states: Sequence[bytes], process_of: Sequence[int]) -
 
 
 class Shared:
-    """Pickles states of a run without what all processes have of its grid and never change."""
+    """Pickles states without the immutable objects of the grid, which each process has."""
 
     def __init__(self, grid: Grid) -> None:
         tables = [table for table in (*grid.submitted, *grid.direct) if table is not None]

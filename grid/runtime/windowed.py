@@ -1,7 +1,7 @@
-"""The grid on Ray actors, in virtual time: bit-identical to one process, whatever the placement.
+"""The grid on Ray actors in virtual time, bit-identical to one process for any placement.
 
-Now and then all actors save their state, all at the same moment of the run. When one dies, it is
-replaced, all go back to what was saved last, and go on from there to the same result.
+All actors save a checkpoint at the same time of the run. When one dies, it is replaced, all return
+to the last checkpoint, and continue to the same result.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ MANY_JOBS = 10_000
 """With more jobs, kernels are compiled before the run."""
 ANSWER_SECONDS = 300.0
 MOST_TO_DEAL = 1_000_000_000
-"""Larger states, in bytes, are not taken apart to deal VOs anew: the driver would hold them all."""
+"""VOs are not rebalanced if the states, in bytes, are larger: the driver would hold them all."""
 DEATHS_IN_A_ROW = 20
-"""So many deaths without a checkpoint between them are no accident."""
+"""Limit of deaths without a checkpoint between them."""
 
 
 class ActorDied(RunFailed):
-    """Ray actors of the run die again and again, and the part of the grid that they hold."""
+    """Ray actors of the run died repeatedly, or one cannot start."""
 
 
 def run_windowed(
@@ -77,10 +77,10 @@ def run_windowed(
 ) -> RunOutcome:
     """Run `grid` on Ray actors until nothing is left to do; its events go to `spool`, if given.
 
-    `placement` is `vo`, `cluster` or `entity`; `actors` is how many actors the VOs are dealt over
-    (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. All actors save
-    their state after `rounds_a_checkpoint` (default: as often as it pays). With `profile` the
-    outcome's profile says what more CPUs would give. Raises ActorDied.
+    `placement` is `vo`, `cluster` or `entity`; `actors` is the number of actors for placement `vo`
+    (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. Checkpoints are
+    `rounds_a_checkpoint` apart (default: see `Checkpoints`). With `profile` the outcome's profile
+    predicts run times for more CPUs. Raises ActorDied.
     """
     started = time.perf_counter()
     if compile_first or sum(grid.jobs_by_vo()) > MANY_JOBS:
@@ -116,20 +116,19 @@ def run_windowed(
 
 
 SECONDS_A_DEATH = 3600.0
-"""Between two deaths, as long as none have come sooner."""
+"""Assumed mean time between deaths of actors."""
 FIRST_SAVE_SECONDS = 0.02
-"""What it is taken to cost to save the state until that was measured."""
+"""Assumed cost of a checkpoint until it is measured."""
 MANY_ROUNDS = 2**31
 
 
 class Checkpoints:
-    """When all actors save their state: after so many rounds, or, with None, when it pays.
+    """When to save a checkpoint: after `rounds`, or, with None, at the optimal interval.
 
-    That is every sqrt(2 C T) seconds, where saving takes C and an actor dies every T seconds: less
-    often would cost more for what is done again, more often for saving (J. W. Young, "A first order
-    approximation to the optimum checkpoint interval", 1974). T is `SECONDS_A_DEATH`; where actors
-    die more often, it is the mean time between their deaths in this run, which would get nowhere
-    otherwise. `clock` gives seconds.
+    That is sqrt(2 C T) seconds if a checkpoint takes C and an actor dies every T seconds (J. W.
+    Young, "A first order approximation to the optimum checkpoint interval", 1974). T is
+    `SECONDS_A_DEATH`, or the mean time between deaths in this run if that is less. `clock` returns
+    seconds.
     """
 
     def __init__(self, rounds: int | None, clock: Callable[[], float]) -> None:
@@ -141,7 +140,7 @@ class Checkpoints:
         self._deaths = 0
 
     def rounds_left(self) -> int:
-        """So many rounds may be played before it is to be asked again."""
+        """Rounds until the next call of `is_due`."""
         return MANY_ROUNDS if self._rounds is None else self._rounds - self._unsaved
 
     def played(self, rounds: int) -> None:
@@ -159,26 +158,26 @@ class Checkpoints:
         self._save_s = self._saved_at - began
 
     def go_back(self, send_back: Callable[[], None]) -> None:
-        """An actor has died: `send_back` makes all what they were when they last saved."""
+        """An actor has died: `send_back` returns all actors to the last checkpoint."""
         self._deaths += 1
         send_back()
         self._begin()
 
     def _begin(self) -> None:
-        """The state is just what was saved last."""
+        """The state is that of the last checkpoint."""
         self._unsaved, self._saved_at = 0, self._clock()
 
     def _death_s(self) -> float:
-        """How far apart two deaths are expected to be."""
+        """The expected time between two deaths."""
         seen_s = (self._clock() - self._begun) / max(1, self._deaths)
         return min(SECONDS_A_DEATH, seen_s) if self._deaths else SECONDS_A_DEATH
 
 
 @dataclass(slots=True)
 class _Checkpoint:
-    """What a run goes back to. `chunks` are the jobs that had ended by then.
+    """States of all processes; `chunks` are the jobs that had ended.
 
-    `timings` are those of each process so far, from one checkpoint to the next.
+    `timings` are those of each process, from one checkpoint to the next.
     """
 
     states: list[bytes | None]
@@ -211,28 +210,28 @@ class _Workers:
         self._shared = ray.put(grid)
         self._deal(process_of)
         self._seconds = np.zeros(len(grid.vos))
-        """What VOs took in a part of the run."""
+        """Measured seconds of VOs."""
         self.dealt_anew = 0
         self._saved = _Checkpoint([None for _ in options], [], [[] for _ in options])
         self._actors = [self._start_worker(number) for number in range(len(options))]
         self.deaths = 0
         self._missing = 0
-        """Which actor was last found dead."""
+        """The actor that was last found dead."""
 
     def _deal(self, process_of: list[int]) -> None:
         grid = self._grid
         members: list[list[int]] = [[] for _ in self._options]
         for entity, (process, vo) in enumerate(zip(process_of, grid.sites, strict=True)):
-            # Where all jobs enter the clusters themselves, nobody sends anything to another VO.
+            # A VO whose jobs all enter clusters directly sends nothing to other VOs.
             if grid.submitted[vo] is not None or grid.direct[vo] is None:
                 members[process].append(entity)
         self._process_of = process_of
         self._dealing = ray.put(process_of), ray.put(grid.network.lookahead(members))
 
     def begin(self, *, is_counted: bool = False) -> None:
-        """Have all actors be as they were when they last saved, or at the beginning of the run.
+        """Return all actors to the last checkpoint, or to the beginning of the run.
 
-        With `is_counted` a death has been counted of actors that will be found missing here.
+        With `is_counted` the death of an actor that will be found missing here was counted.
         """
         while True:
             if not self._are_there():
@@ -242,25 +241,25 @@ class _Workers:
             elif self._connected():
                 return
             else:
-                # Who died while the others connected is found missing next.
+                # An actor that died while the others connected is found missing next.
                 self._count_death()
                 is_counted = True
 
     def go_back(self) -> None:
-        """Replace the dead, and have all actors be as they were when they last saved."""
+        """Replace dead actors, and return all to the last checkpoint."""
         self._count_death()
         self._began_again = True
         self.begin(is_counted=True)
 
     def play(self, rounds: int) -> Played:
-        """Have all actors play up to so many rounds."""
+        """Have all actors play up to this number of rounds."""
         seconds = SECONDS_A_PAUSE if self._watcher is None else SECONDS_A_LOOK
         played = self.link.play(min(rounds, ROUNDS_A_PAUSE), seconds)
         self.now = max(played.told.now)
         return played
 
     def save(self, rounds: int) -> None:
-        """Have all actors save their state, to go back to from now on."""
+        """Save a checkpoint."""
         self.look(rounds, is_saved=True)
         saved = answers(self._actors, [actor.save.remote() for actor in self._actors])
         if self._spool is not None:
@@ -277,12 +276,11 @@ class _Workers:
         self._deal_anew()
 
     def _stream(self, number: int) -> int:
-        """Where the events of an actor go, which are in order of time up to a new dealing."""
+        """The stream of events of an actor, in order of time until VOs are rebalanced."""
         return self.dealt_anew * len(self._actors) + number
 
     def _deal_anew(self) -> None:
-        """Where VOs take other time than was expected, and can be dealt better: all actors go on
-        from what was just saved, with other VOs."""
+        """Move VOs between actors by their measured times, if that pays, at a checkpoint."""
         grid, states = self._grid, [state for state in self._saved.states if state is not None]
         found = better_process_of(grid, self._process_of, self._seconds.tolist())
         if found is None or sum(map(len, states)) > MOST_TO_DEAL:
@@ -293,7 +291,7 @@ class _Workers:
         self.begin()
 
     def look(self, rounds: int, *, is_saved: bool = False, is_over: bool = False) -> None:
-        """Show how the run stands, if somebody watches and it is time for that."""
+        """Call the observer, if there is one and it is due."""
         watcher = self._watcher
         if watcher is None or not (is_saved or is_over or watcher.is_due()):
             return
@@ -307,7 +305,7 @@ class _Workers:
         return answers(self._actors, [actor.progress.remote() for actor in self._actors])
 
     def outcome(self) -> RunOutcome:
-        """What all actors recorded and what it cost them."""
+        """The records of all actors, and their costs."""
         parts = answers(self._actors, [actor.outcome.remote() for actor in self._actors])
         total = RunOutcome(chunks=list(self._saved.chunks), actors=len(self._actors))
         total.dealt_anew = self.dealt_anew
@@ -330,7 +328,7 @@ class _Workers:
         return total
 
     def _profile(self, last: list[Timings]) -> dict[str, Any]:
-        """What each actor did all the time, and what other dealings of the VOs would give."""
+        """Timings of each actor, and predictions for other placements of VOs."""
         grid = self._grid
         together = zip(self._saved.timings, last, strict=True)
         timings = [joined([*before, one]) for before, one in together]
@@ -350,7 +348,7 @@ class _Workers:
         )
 
     def _are_there(self) -> bool:
-        """Have each actor go to the saved state; those who are dead are replaced."""
+        """Restore each actor; dead ones are replaced."""
         states = zip(self._actors, self._saved.states, strict=True)
         calls = [actor.begin.remote(state, *self._dealing) for actor, state in states]
         nodes = []
@@ -388,8 +386,8 @@ class _Workers:
 
     def _vos_of(self, number: int) -> set[int]:
         """The VOs of an actor."""
-        dealt = zip(self._process_of, self._grid.sites, strict=True)
-        return {vo for process, vo in dealt if process == number}
+        placed = zip(self._process_of, self._grid.sites, strict=True)
+        return {vo for process, vo in placed if process == number}
 
 
 def _drive(
@@ -399,7 +397,7 @@ def _drive(
     progress: Progress | None,
     stalls: StallDetector,
 ) -> RunOutcome:
-    """Round after round until nothing is left to do, or no job makes progress."""
+    """Play rounds until nothing is left to do, or no job makes progress."""
     rounds, stalled = 0, None
     while True:
         try:

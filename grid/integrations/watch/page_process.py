@@ -69,7 +69,7 @@ class LivePage:
         now = time.monotonic()
         self._next = now + max(LOOK_SECONDS, (now - self._asked) / MAX_SHARE)
 
-    def wishes(self) -> list[Asked]:
+    def requests(self) -> list[Asked]:
         """The interventions that the page requested since the last call."""
         requested: list[Asked] = []
         with suppress(EOFError, OSError):
