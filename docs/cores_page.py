@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from key_words import MADE
 
-from grid.cluster import engines
 from grid.model.plugins.registry import Plugins
-from grid.policies.gang_policy import GangPolicy
+from grid.policies import features
 from grid.policies.registry import POLICIES
 
 KEYS = {
@@ -22,7 +21,7 @@ KEYS = {
 
 def cores_page() -> str:
     """What clusters support, and which policies do not."""
-    modes = {"queue and schedule policies": "general", "gang policies": "gang"}
+    modes = ("queue and schedule policies", "gang policies")
     lines = [f"{MADE}# What clusters support\n"]
     lines.append(
         "One engine simulates the clusters of all policies; gang policies have a mode of their "
@@ -31,14 +30,14 @@ def cores_page() -> str:
     )
     lines.append("| feature | key | " + " | ".join(modes) + " |")
     lines.append("| --- | --- |" + " --- |" * len(modes))
-    for feature, (field, _) in engines.FEATURES.items():
-        able = [feature in engines.CAPABILITIES[mode] for mode in modes.values()]
+    for feature, (field, _, gangs, _) in features.FEATURES.items():
+        able = [feature != "choices of processors", gangs]
         marks = " | ".join("yes" if one else "-" for one in able)
         lines.append(f"| {feature} | `{KEYS.get(feature, field)}` | {marks} |")
     lines.append("\n| policy | does not support |\n| --- | --- |")
-    for features, policies in ignored_by_policies().items():
+    for unsupported, policies in ignored_by_policies().items():
         named = ", ".join(f"`{name}`" for name in policies)
-        lines.append(f"| {named} | {', '.join(features)} |")
+        lines.append(f"| {named} | {', '.join(unsupported)} |")
     return "\n".join(lines) + "\n"
 
 
@@ -49,10 +48,7 @@ def ignored_by_policies() -> dict[tuple[str, ...], list[str]]:
         # `batsim` needs the command of its external process.
         settings = {"command": "x {endpoint}"} if name == "batsim" else {}
         policy = Plugins().make(POLICIES, name, settings)
-        is_gang = isinstance(policy, GangPolicy)
-        of_gangs = set(engines.FEATURES) - set(engines.CAPABILITIES["gang"])
-        ignores = of_gangs if is_gang else {*getattr(policy, "ignores", ())}
+        ignores = [one for one in features.unsupported(policy) if one != "choices of processors"]
         if ignores:
-            unsupported = tuple(feature for feature in engines.FEATURES if feature in ignores)
-            found.setdefault(unsupported, []).append(name)
+            found.setdefault(tuple(ignores), []).append(name)
     return found

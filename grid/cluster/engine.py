@@ -22,13 +22,24 @@ from grid.model.platform import Cluster
 from grid.model.plugins.calls import label_of
 from grid.model.records import Draw, HeldTimes, Levels
 from grid.model.time import NEVER, Time
-from grid.policies.compiled_form import CompiledForm
+from grid.policies.columns import (
+    KILL,
+    PREEMPT,
+    REJECT,
+    START,
+    WAKE,
+    CompiledForm,
+    memory_shape,
+    wider,
+)
 from grid.policies.interface import ClusterView, JobColumns, MachineColumns, Plan, Policy
+from grid.policies.queue import form_of
 
 PADDING = 2**20
 """More CPUs than the jobs that are in a cluster at a time can ask for together."""
 FIRST_SLOTS, FIRST_ENDS, FIRST_LOGS = 64, 2048, 256
-_NO_PLAN = np.zeros((0, 3), np.int64)
+OFFSET = 24
+"""Columns of the store beyond a power of two, so that the rows do not share sets of the cache."""
 _JOB_ROWS = {
     "serial": at.SERIAL,
     "submit_us": at.SUBMIT,
@@ -116,7 +127,6 @@ class Engine:
         clock: Callable[[], float] | None = None,
         *,
         pool: bool = False,
-        compiled: bool = True,
     ) -> None:
         self.processors = platform.processors
         self._policy = policy
@@ -125,19 +135,22 @@ class Engine:
         self._estimates = estimates
         self._outcomes = outcomes
         self._clock = PlanClock(clock)
-        form: CompiledForm | None = getattr(policy, "compiled_form", None)
-        self.is_pool = pool and form is not None
-        self._pool_kinds = (
-            pool_loop.kinds_of(form.kernel) if form is not None and self.is_pool else None
-        )
-        self._kinds = loop.kinds_of(form.kernel if compiled and form is not None else None)
-        self._plan, self._wake_us = _NO_PLAN, NEVER
+        self._form: CompiledForm | None = form_of(policy)
+        self.is_pool = pool and self._form is not None
+        self._kernel = ""
+        """Of the policy, unless Python plans."""
+        if self._form is not None:
+            self._kernel = self._form.pool if self.is_pool else self._form.kernel
+            self._settings = np.array(self._form.settings, np.float64)
+        self._rows, self._count = np.zeros((0, 4), np.int64), 0
+        """Of the plan that is to be carried out, or room for those of the policy's kernel."""
+        self._memory = np.zeros((1, 1), np.int64)
         self._has_licenses = bool(platform.licenses)
         self._switches = any(machine.switch_off for machine in platform.machines)
-        self.machines = machine_columns(platform, padding_of(platform))
+        self.machines = machine_columns(platform)
         self._store = _new_store(platform, self.machines, estimates)
-        if form is not None and self.is_pool:
-            _set_up_pool(self._store, form)
+        if self._form is not None and self.is_pool:
+            _set_up_pool(self._store, self._form)
         self._view_store()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -145,7 +158,7 @@ class Engine:
         return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Of a copy: its columns have to be rows of its own store."""
+        """Restore a copy: its columns have to be rows of its own store."""
         self.__dict__.update(state)
         self._view_store()
 
@@ -156,8 +169,13 @@ class Engine:
         store = self._store = self._store._replace(measures=measures)
         self._pool_blocks = store.whole, store.lists, counters, store.ends
         self._blocks: Blocks = tuple(store)  # type: ignore[assignment]
-        # A cell of a memoryview costs Python a third of one of a numpy array.
-        self._counters = store.counters.data
+        # Indexing a memoryview takes a third of the time of indexing a numpy array.
+        self._counters = counters.data
+        form, slots = self._form, store.whole.shape[1]
+        if form is not None and self._kernel == form.kernel:
+            machines, licenses = store.machines.shape[1], store.licenses.shape[1]
+            self._memory = wider(self._memory, memory_shape(form, machines, licenses, slots))
+            self._rows = np.empty((2 * slots + machines + 1, 4), np.int64)
         whole, real = store.whole, store.real
         columns: dict[str, Any] = {name: whole[row] for name, row in _JOB_ROWS.items()}
         columns |= {name: real[row] for name, row in _JOB_NUMBERS.items()}
@@ -190,12 +208,14 @@ class Engine:
         """Continue the loop; see `loop.advance`."""
         arrivals = self._arrivals
         first, end, block = arrivals.first, arrivals.end, arrivals.block
-        if self._pool_kinds is not None:
-            return pool_loop.advance(
-                until, first, end, *self._pool_blocks, block, *self._pool_kinds
-            )
-        plan, wake_us = self._plan, self._wake_us
-        return loop.advance(until, first, end, self._blocks, block, plan, wake_us, *self._kinds)
+        if self.is_pool:
+            advance = pool_loop.loop_of(self._kernel)
+            return int(advance(until, first, end, *self._pool_blocks, block))
+        if self._kernel:
+            advance, rows = loop.loop_of(self._kernel), self._rows
+            settings, memory = self._settings, self._memory
+            return int(advance(until, first, end, self._blocks, block, rows, settings, memory))
+        return loop.advance(until, first, end, self._blocks, block, self._rows, self._count)
 
     def _ask(self, now: Time) -> Plan:
         return self._clock.plan(self._policy, self.view(now), now)
@@ -223,12 +243,16 @@ class Engine:
         """Hand the plan to the next call of the loop."""
         if plan.wake_us <= now:
             raise self.error(f"wants to wake at {plan.wake_us}, and it is {now}")
-        self._wake_us = int(plan.wake_us)
-        rows: list[tuple[int, int, int]] = [(loop.KILL, slot, 0) for slot in plan.kill]
-        rows += [(loop.PREEMPT, slot, 0) for slot in plan.preempt]
-        rows += [(loop.REJECT, slot, 0) for slot in plan.reject]
-        rows += [(loop.START, slot, machine) for slot, machine in plan.start]
-        self._plan = np.array(rows, np.int64) if rows else _NO_PLAN
+        changes = len(plan.kill) + len(plan.preempt) + len(plan.reject) + len(plan.start)
+        if changes == 0 and plan.wake_us == NEVER:
+            self._count = 0
+            return
+        rows = [(KILL, slot, 0, 0) for slot in plan.kill]
+        rows += [(PREEMPT, slot, 0, 0) for slot in plan.preempt]
+        rows += [(REJECT, slot, 0, 0) for slot in plan.reject]
+        rows += [(START, slot, machine, 0) for slot, machine in plan.start]
+        rows.append((WAKE, 0, 0, plan.wake_us))
+        self._rows, self._count = np.array(rows, np.int64), len(rows)
 
     def _problem(self, what: int) -> str:
         """What the plan breaks, in words."""
@@ -280,6 +304,7 @@ class Engine:
             old, size = store.whole.shape[1], FIRST_SLOTS
             while size < slots or size <= old:
                 size *= 2
+            size += OFFSET
             count = self._counters[at.N_FREE]
             free = store.lists[at.FREE_SLOTS, :count].copy()
             store = store._replace(
@@ -346,7 +371,7 @@ class Engine:
 
     def take_levels(self) -> Levels | None:
         """The CPU time of machines is reported if a job has changed its machine."""
-        if self._pool_kinds is not None:
+        if self.is_pool:
             return None
         store, counters = self._store, self._counters
         times, busy, held = store.logs[: at.LEVEL_HELD + 1, : counters[at.N_LEVELS]].copy()
@@ -367,8 +392,7 @@ class Engine:
         return levels
 
     def plan_times(self) -> list[TimedPlans]:
-        plans_within = self._pool_kinds is not None or self._kinds[1:] != (None, None)
-        return [NOT_MEASURED] if plans_within else self._clock.times()
+        return [NOT_MEASURED] if self._kernel else self._clock.times()
 
     # State
 
@@ -455,18 +479,19 @@ def _wider(array: Any, width: int) -> Any:
     return wider
 
 
-def padding_of(platform: Cluster) -> int:
+def _padding(platform: Cluster) -> int:
     return PADDING if platform.one_job_a_machine else 0
 
 
-def machine_columns(platform: Cluster, padding: int = 0) -> MachineColumns:
-    """The machines as their policy sees them, each with `padding` CPUs more than it has.
+def machine_columns(platform: Cluster) -> MachineColumns:
+    """The machines as their policy sees them, with `PADDING` if each runs one job at a time.
 
     Bit n of a mask is the n-th license. Memory is rounded up to the next kilobyte, so that sums and
     differences are exact.
     """
     machines, licenses = platform.machines, [license.name for license in platform.licenses]
     types = sorted({machine.cpu_type for machine in machines})
+    padding = _padding(platform)
     cpus = np.array([machine.cpus + padding for machine in machines], np.int64)
     mips = np.array([machine.mips for machine in machines], np.float64)
     ram_mb = [ceil(machine.ram_mb * 1024) / 1024 or np.inf for machine in machines]
@@ -520,7 +545,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     store.speeds[at.BUSY_WATTS] = [machine.watts_busy for machine in machines]
     store.speeds[at.IDLE_WATTS] = [machine.watts_idle for machine in machines]
     store.licenses[at.COPIES] = store.licenses[at.FREE_COPIES] = copies
-    padding = padding_of(platform)
+    padding = _padding(platform)
     overheads = platform.overheads
     said = {
         at.WAKE: NEVER,
@@ -549,9 +574,8 @@ def _set_up_pool(store: Store, form: CompiledForm) -> None:
     """Set what only the kernels of pools use."""
     cpus = store.counters[at.CPUS_IN_ALL]
     # Reservations for some jobs only let other jobs pass them.
-    reserves_for_all = form.slowdown_limit == 0
+    reserves_for_all = form.pool == "reserving" and form.settings[0] == 0
     said = {
-        at.KERNEL: int(form.kernel),
         at.FREE_CPUS: cpus,
         at.LAST_STEP: 1,
         at.GAIN_FROM: NEVER,
@@ -563,6 +587,5 @@ def _set_up_pool(store: Store, form: CompiledForm) -> None:
         store.counters[counter] = value
     store.measures[at.POOL_MIPS] = store.speeds[at.MIPS, 0]
     store.watts[:] = store.speeds[at.BUSY_WATTS : at.IDLE_WATTS + 1, :1]
-    store.measures[at.SLOWDOWN_LIMIT] = form.slowdown_limit
-    store.measures[at.AGE_FACTOR : at.BOOST_VALUE + 1] = form.factors or 0.0
+    store.measures[at.SETTINGS : at.SETTINGS + len(form.settings)] = form.settings
     store.lists[at.STEP_LEVEL, 0] = cpus

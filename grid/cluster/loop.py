@@ -1,4 +1,4 @@
-"""The event loop of a cluster: compiled, up to a time bound or to the next decision of a policy.
+"""The event loop of a cluster: compiled, up to a time bound or to the next plan of a policy.
 
 An instant has its completions, then its arrivals, then one plan. A policy that declares a kernel
 plans within the loop; for all others the loop returns ASK, and the next call carries out the plan.
@@ -6,7 +6,8 @@ plans within the loop; for all others the loop returns ASK, and the next call ca
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -40,23 +41,21 @@ from grid.cluster.store import (
     Store,
     store_of,
 )
-from grid.model.arrays import Ints
+from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.columns import PackedView
-from grid.policies.compiled_form import QueueKernel
-from grid.policies.easy_kernels import backfill
-from grid.policies.fitting import work_left_of
-from grid.policies.in_order_kernels import start_all_that_fit, start_in_turn
-
-KILL, PREEMPT, REJECT, START = range(4)
-"""Kinds of rows of a plan: a kind, a slot, a machine. Rows of a kind precede those of the next."""
-
-BY_ARRIVAL, SHORTEST_FIRST, BY_DEADLINE = range(3)
-"""Orders of the queue. By deadline, a job that does not fit blocks no other."""
-
-Does = Literal[True] | None
-"""Whether a kind of plan is made here. Code behind a None is not compiled."""
+from grid.policies.columns import (
+    KILL,
+    PREEMPT,
+    REJECT,
+    RESERVE,
+    START,
+    WAKE,
+    CompiledView,
+    Jobs,
+    Machines,
+)
+from grid.policies.queue import kernel_named
 
 (
     _SUBMIT, _PROCESSORS, _ESTIMATE, _DEADLINE, _LICENSES, _BOUND, _ARRIVAL, _USER,
@@ -71,78 +70,82 @@ Does = Literal[True] | None
 )  # fmt: skip
 
 
-def kinds_of(queue_kernel: QueueKernel | None) -> tuple[int, Does, Does]:
-    """The last arguments of `advance`: the order of the queue, and which kind of plan is made."""
-    order = {
-        QueueKernel.SJF: SHORTEST_FIRST,
-        QueueKernel.EASY_SJBF: SHORTEST_FIRST,
-        QueueKernel.EDF: BY_DEADLINE,
-    }
-    in_order = queue_kernel in (QueueKernel.FCFS, QueueKernel.SJF, QueueKernel.EDF)
-    backfills = queue_kernel in (QueueKernel.EASY, QueueKernel.EASY_SJBF)
-    number = BY_ARRIVAL if queue_kernel is None else order.get(queue_kernel, BY_ARRIVAL)
-    return number, in_order or None, backfills or None
-
-
 @kernel(allocates=False)
 def advance(
-    until: int,
-    first: int,
-    end: int,
-    blocks: Blocks,
-    arrivals: Ints,
-    plan: Ints,
-    wake_us: int,
-    order: int,
-    in_order: Does,
-    backfills: Does,
+    until: int, first: int, end: int, blocks: Blocks, arrivals: Ints, rows: Ints, count: int
 ) -> int:
-    """Carry out `plan`, if one was asked for, and simulate all instants before `until`.
+    """Carry out `count` rows of a plan, if it was asked for, and simulate up to the next plan.
 
     Positions `first` to before `end` of `arrivals` are to arrive; NEXT_ARRIVAL is left at the first
-    that has not. `plan` has shape (rows, 3). Returns REACHED, ASK, or which array has to grow.
+    that has not. For `rows` see `grid.policies.columns`. Returns ASK, REACHED if no plan is needed
+    before `until`, which array has to grow, or the negative of what the plan breaks.
     """
     store = store_of(blocks)
     counters = store.counters
     counters[at.NEXT_ARRIVAL] = first
     if counters[at.IS_ASKED]:
-        now = counters[at.NOW]
         counters[at.IS_ASKED] = 0
-        _free_slots(store)
-        problem = _carry_out(plan, now, store)
+        problem = _carry_out(rows[:count], store)
         if problem != OK:
             return -problem
-        counters[at.WAKE] = wake_us
-        _note_use(now, store)
-    while True:
-        upcoming = counters[at.NEXT_ARRIVAL]
-        now = next_end(store)
-        if upcoming < end:
-            now = min(now, arrivals[upcoming, _ARRIVAL])
-        if now >= until:
-            counters[at.NEXT_END] = next_end(store)
-            return REACHED
-        last = upcoming
-        while last < end and arrivals[last, _ARRIVAL] <= now:
-            last += 1
-        full = _full(last - upcoming, store)
-        if full != REACHED:
-            return full
-        complete(now, store)
-        for arrival in range(upcoming, last):
-            _admit(now, arrival, arrivals, store)
-        counters[at.NEXT_ARRIVAL], counters[at.NOW] = last, now
-        counters[at.WAKE] = NEVER
-        if in_order is not None:
-            count = _plan_in_order(now, order, store)
-        elif backfills is not None:
-            count = _plan_backfilling(now, order, store)
-        else:
-            counters[at.IS_ASKED] = 1
-            return ASK
-        _free_slots(store)
-        _start_listed(count, now, store)
-        _note_use(now, store)
+    reached = _to_next_plan(until, end, arrivals, store)
+    counters[at.IS_ASKED] = reached == ASK
+    return reached
+
+
+@cache
+def loop_of(name: str) -> Any:
+    """`advance` with the kernel of that name as the policy, whole windows in one call.
+
+    It has two more arguments in the place of `count`: see `CompiledForm`.
+    """
+    plan = kernel_named(name)
+
+    @kernel(allocates=False)
+    def advance_with_plans(
+        until: int,
+        first: int,
+        end: int,
+        blocks: Blocks,
+        arrivals: Ints,
+        rows: Ints,
+        settings: Floats,
+        memory: Ints,
+    ) -> int:
+        store = store_of(blocks)
+        store.counters[at.NEXT_ARRIVAL] = first
+        while True:
+            reached = _to_next_plan(until, end, arrivals, store)
+            if reached != ASK:
+                return reached
+            count = plan(_view_of(store), settings, memory, rows)
+            _carry_out(rows[:count], store)
+
+    return advance_with_plans
+
+
+@inner(allocates=False)
+def _to_next_plan(until: int, end: int, arrivals: Ints, store: Store) -> int:
+    """Complete and admit the jobs of the next instant before `until`; see `advance`."""
+    counters = store.counters
+    upcoming = counters[at.NEXT_ARRIVAL]
+    now = next_end(store)
+    if upcoming < end:
+        now = min(now, arrivals[upcoming, _ARRIVAL])
+    if now >= until:
+        counters[at.NEXT_END] = next_end(store)
+        return REACHED
+    last = upcoming
+    while last < end and arrivals[last, _ARRIVAL] <= now:
+        last += 1
+    full = _full(last - upcoming, store)
+    if full != REACHED:
+        return full
+    complete(now, store)
+    for arrival in range(upcoming, last):
+        _admit(now, arrival, arrivals, store)
+    counters[at.NEXT_ARRIVAL], counters[at.NOW], counters[at.WAKE] = last, now, NEVER
+    return ASK
 
 
 @inner(allocates=False)
@@ -173,16 +176,6 @@ def _full(arriving: int, store: Store) -> int:
 
 
 @inner(allocates=False)
-def _free_slots(store: Store) -> None:
-    """Slots of jobs that ended since the last plan are free."""
-    lists, counters = store.lists, store.counters
-    for place in range(counters[at.N_GONE]):
-        lists[at.FREE_SLOTS, counters[at.N_FREE]] = lists[at.GONE, place]
-        counters[at.N_FREE] += 1
-    counters[at.N_GONE] = 0
-
-
-@inner(allocates=False)
 def _note_use(now: int, store: Store) -> None:
     """The usage of machines and licenses (CS2 Eq. 15 to 18), and the log of both."""
     counters, logs = store.counters, store.logs
@@ -190,11 +183,12 @@ def _note_use(now: int, store: Store) -> None:
     busy, held, arrived = counters[at.BUSY_CPUS], counters[at.HELD], counters[at.ARRIVED] > 0
     counters[at.ARRIVED] = 0
     active, required = busy // unit, (busy + counters[at.WAITING_CPUS]) // unit
-    _add_usage(now, 0, at.SINCE, active, required, counters[at.CPUS_IN_ALL], arrived, store)
-    copies = counters[at.COPIES_IN_ALL]
-    if copies >= 0:
-        asked = counters[at.REQUESTED]
-        _add_usage(now, at.LICENSE_USAGE, at.LICENSES_SINCE, held, asked, copies, arrived, store)
+    available, usage = counters[at.CPUS_IN_ALL], store.measures
+    add_usage(now, 0, at.SINCE, active, required, available, arrived, counters, usage)
+    available = counters[at.COPIES_IN_ALL]
+    if available >= 0:
+        required, first, since = counters[at.REQUESTED], at.LICENSE_USAGE, at.LICENSES_SINCE
+        add_usage(now, first, since, held, required, available, arrived, counters, usage)
     busy -= active * counters[at.PADDING]
     if busy != counters[at.LAST_BUSY] or held != counters[at.LAST_LICENSED]:
         place = counters[at.N_LEVELS]
@@ -205,7 +199,7 @@ def _note_use(now: int, store: Store) -> None:
 
 
 @inner(allocates=False)
-def _add_usage(
+def add_usage(
     now: int,
     first: int,
     since: int,
@@ -213,14 +207,14 @@ def _add_usage(
     required: int,
     available: int,
     arrived: bool,
-    store: Store,
+    counters: Ints,
+    usage: Floats,
 ) -> None:
-    """From `now` on so much is active and so much asked for, active ones included.
+    """From `now` on, so much is active, and so much required, active ones included.
 
     The usage is the mean over time of active / min(available, required), from plan to plan; time in
-    which nothing is asked for does not count.
+    which nothing is required does not count.
     """
-    counters, usage = store.counters, store.measures
     share = usage[first + at.SHARE]
     if share >= 0:
         seconds = (now - counters[since]) / SECOND_US
@@ -324,101 +318,72 @@ def _predict(slot: int, store: Store) -> None:
 
 
 @inner(allocates=False)
-def _carry_out(plan: Ints, now: int, store: Store) -> int:
+def _carry_out(rows: Ints, store: Store) -> int:
     """Carry out a plan; OK, or what it breaks, with the job in ERROR_SLOT and its machine."""
-    whole, counters, leaving = store.whole, store.counters, False
-    for row in range(len(plan)):
-        kind, slot = plan[row, 0], plan[row, 1]
-        counters[at.ERROR_SLOT], counters[at.ERROR_MACHINE] = slot, plan[row, 2]
-        problem = OK
-        if not 0 <= slot < whole.shape[1]:
-            problem = NOT_WAITING
-        elif kind == KILL:
-            problem = kill(slot, now, store)
-        elif kind == PREEMPT:
-            problem = preempt(slot, now, store)
-        elif whole[at.STATE, slot] != WAITING:
-            problem = NOT_WAITING
-        else:
-            whole[at.STATE, slot] = -1
-            leaving = True
+    counters, now = store.counters, store.counters[at.NOW]
+    for place in range(counters[at.N_GONE]):
+        store.lists[at.FREE_SLOTS, counters[at.N_FREE]] = store.lists[at.GONE, place]
+        counters[at.N_FREE] += 1
+    counters[at.N_GONE] = 0
+    leaving = False
+    for row in rows:
+        counters[at.ERROR_SLOT], counters[at.ERROR_MACHINE] = row[1], row[2]
+        problem = _stop_or_mark(row, now, store)
         if problem != OK:
             return problem
+        leaving |= row[0] in (REJECT, START)
     if leaving:
         close_gaps(store)
-    for row in range(len(plan)):
-        kind, slot, machine = plan[row, 0], plan[row, 1], plan[row, 2]
-        if kind == REJECT:
-            reject(slot, now, store)
-        elif kind == START:
-            problem = start(slot, machine, now, store)
+    for row in rows:
+        if row[0] == REJECT:
+            reject(row[1], now, store)
+        elif row[0] == START:
+            counters[at.ERROR_SLOT], counters[at.ERROR_MACHINE] = row[1], row[2]
+            problem = start(row[1], row[2], now, store)
             if problem != OK:
-                counters[at.ERROR_SLOT], counters[at.ERROR_MACHINE] = slot, machine
                 return problem
+    _note_use(now, store)
     return OK
 
 
-@inner()
-def _plan_in_order(now: int, order: int, store: Store) -> int:
-    """List the jobs to start of a policy that goes through the queue once; how many."""
-    lists, counters = store.lists, store.counters
-    queue = lists[at.QUEUE, counters[at.FIRST] : counters[at.LAST]]
-    if len(queue) == 0:
-        return 0
-    packed = _packed(now, queue, store)
-    if order == BY_DEADLINE:
-        by = queue[np.argsort(store.whole[at.DEADLINE][queue], kind="mergesort")]
-        return _list_starts(start_all_that_fit(packed, by), store)
-    if order == SHORTEST_FIRST:
-        by = queue[np.argsort(work_left_of(packed, queue), kind="mergesort")]
-        return _list_starts(start_in_turn(packed, by), store)
-    return _list_starts(start_in_turn(packed, queue), store)
-
-
-@inner()
-def _plan_backfilling(now: int, order: int, store: Store) -> int:
-    """List the jobs that EASY starts; how many."""
-    lists, counters = store.lists, store.counters
-    queue = lists[at.QUEUE, counters[at.FIRST] : counters[at.LAST]]
-    if len(queue) == 0:
-        return 0
-    packed = _packed(now, queue, store)
-    started, _ = backfill(packed, queue, order == SHORTEST_FIRST, -1, True)
-    return _list_starts(started, store)
+@inner(allocates=False)
+def _stop_or_mark(row: Ints, now: int, store: Store) -> int:
+    """Kill or preempt the job of a row, or mark that it waits no more; OK, or what it breaks."""
+    kind, slot, state = row[0], row[1], store.whole[at.STATE]
+    if kind == WAKE:
+        store.counters[at.WAKE] = row[3]
+    elif kind != RESERVE:
+        if not 0 <= slot < len(state):
+            return NOT_WAITING
+        if kind == KILL:
+            return kill(slot, now, store)
+        if kind == PREEMPT:
+            return preempt(slot, now, store)
+        if state[slot] != WAITING:
+            return NOT_WAITING
+        state[slot] = -1
+    return OK
 
 
 @inner(allocates=False)
-def _start_listed(count: int, now: int, store: Store) -> None:
-    for place in range(count):
-        slot, machine = store.lists[at.START_SLOT, place], store.lists[at.START_MACHINE, place]
-        start(slot, machine, now, store)
-    if count > 0:
-        close_gaps(store)
-
-
-@inner(allocates=False)
-def _list_starts(started: Ints, store: Store) -> int:
-    for place in range(started.shape[1]):
-        store.lists[at.START_SLOT, place] = started[0, place]
-        store.lists[at.START_MACHINE, place] = started[1, place]
-    return int(started.shape[1])
-
-
-@inner(allocates=False)
-def _packed(now: int, queue: Ints, store: Store) -> PackedView:
+def _view_of(store: Store) -> CompiledView:
     """What a policy's kernel sees of the store."""
-    lists, counters = store.lists, store.counters
-    return (
-        now,
-        store.machines[at.FREE],
+    lists, counters, whole, real = store.lists, store.counters, store.whole, store.real
+    cells, speeds = store.machines, store.speeds
+    jobs = Jobs(
+        whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
+        whole[9], whole[10], real[0], real[1], whole[at.CHECKPOINTABLE],
+    )  # fmt: skip
+    return CompiledView(
+        counters[at.NOW],
+        cells[at.FREE],
         store.licenses[at.FREE_COPIES],
-        queue,
+        lists[at.QUEUE, counters[at.FIRST] : counters[at.LAST]],
         lists[at.RUNNING, : counters[at.N_RUNNING]],
-        lists[at.GONE, :0],
-        (store.whole, store.real),
-        store.whole[at.CHECKPOINTABLE],
-        (store.machines, store.speeds),
-        store.speeds[at.FREE_RAM],
+        lists[at.GONE, : counters[at.N_GONE]],
+        jobs,
+        Machines(cells[0], cells[1], cells[2], speeds[0], speeds[1]),
+        speeds[at.FREE_RAM],
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from grid.cluster import store as at
 from grid.cluster.store import Store
+from grid.model.arrays import Ints
 from grid.model.compiled import inner
 from grid.model.job import JobState
 from grid.model.time import NEVER
@@ -35,46 +36,41 @@ def duration(time_us: int, slot: int, machine: int, store: Store) -> int:
 
 
 @inner(allocates=False)
-def ends_before(one: int, other: int, store: Store) -> bool:
-    """Whether a running job comes before another in the heap of ends."""
-    whole = store.whole
-    if whole[at.END, one] != whole[at.END, other]:
-        return bool(whole[at.END, one] < whole[at.END, other])
-    return bool(whole[at.SERIAL, one] < whole[at.SERIAL, other])
+def _ends_before(one: int, other: int, end: Ints, serial: Ints) -> bool:
+    if end[one] != end[other]:
+        return bool(end[one] < end[other])
+    return bool(serial[one] < serial[other])
 
 
 @inner(allocates=False)
-def _rise(slot: int, place: int, store: Store) -> None:
-    """Put the job into the heap at that place or nearer to the root."""
-    lists = store.lists
-    while place > 0:
-        parent = (place - 1) // 2
-        if not ends_before(slot, lists[at.BY_END, parent], store):
-            break
-        lists[at.BY_END, place] = lists[at.BY_END, parent]
-        place = parent
-    lists[at.BY_END, place] = slot
+def rise(slot: int, place: int, heap: Ints, end: Ints, serial: Ints) -> None:
+    """Put the job into a heap by (end, serial number), at that place or nearer to the root."""
+    while place > 0 and _ends_before(slot, heap[(place - 1) // 2], end, serial):
+        heap[place] = heap[(place - 1) // 2]
+        place = (place - 1) // 2
+    heap[place] = slot
 
 
 @inner(allocates=False)
-def _take_from_heap(place: int, store: Store) -> None:
-    """Remove the job at that place of the heap of N_RUNNING jobs."""
-    lists = store.lists
-    size = store.counters[at.N_RUNNING] - 1
-    last = lists[at.BY_END, size]
+def take_out(place: int, size: int, heap: Ints, end: Ints, serial: Ints) -> None:
+    """Remove the job at that place of a heap, which has `size` jobs afterwards."""
+    last = heap[size]
     if place == size:
         return
     while 2 * place + 1 < size:
         child = 2 * place + 1
-        if child + 1 < size and ends_before(
-            lists[at.BY_END, child + 1], lists[at.BY_END, child], store
-        ):
+        if child + 1 < size and _ends_before(heap[child + 1], heap[child], end, serial):
             child += 1
-        if not ends_before(lists[at.BY_END, child], last, store):
+        if not _ends_before(heap[child], last, end, serial):
             break
-        lists[at.BY_END, place] = lists[at.BY_END, child]
+        heap[place] = heap[child]
         place = child
-    _rise(last, place, store)
+    rise(last, place, heap, end, serial)
+
+
+@inner(allocates=False)
+def _rise(slot: int, place: int, store: Store) -> None:
+    rise(slot, place, store.lists[at.BY_END], store.whole[at.END], store.whole[at.SERIAL])
 
 
 @inner(allocates=False)
@@ -140,17 +136,23 @@ def enqueue(slot: int, store: Store) -> None:
 @inner(allocates=False)
 def close_gaps(store: Store) -> None:
     """Take the jobs that wait no more out of the queue."""
-    lists, counters, whole = store.lists, store.counters, store.whole
+    queue, counters, state = store.lists[at.QUEUE], store.counters, store.whole[at.STATE]
     first, last = counters[at.FIRST], counters[at.LAST]
-    while first < last and whole[at.STATE, lists[at.QUEUE, first]] != WAITING:
+    while first < last and state[queue[first]] != WAITING:
         first += 1
+    counters[at.FIRST], counters[at.LAST] = first, keep_waiting(queue, first, last, state)
+
+
+@inner(allocates=False)
+def keep_waiting(slots: Ints, first: int, last: int, state: Ints) -> int:
+    """Take the jobs that do not wait out of a list; its new end."""
     kept = first
     for place in range(first, last):
-        slot = lists[at.QUEUE, place]
-        if whole[at.STATE, slot] == WAITING:
-            lists[at.QUEUE, kept] = slot
+        slot = slots[place]
+        if state[slot] == WAITING:
+            slots[kept] = slot
             kept += 1
-    counters[at.FIRST], counters[at.LAST] = first, kept
+    return kept
 
 
 # Starts
@@ -302,8 +304,9 @@ def _stop(slot: int, now: int, store: Store) -> int:
     place = 0
     while store.lists[at.BY_END, place] != slot:
         place += 1
-    _take_from_heap(place, store)
     counters[at.N_RUNNING] -= 1
+    heap, end, serial = store.lists[at.BY_END], whole[at.END], whole[at.SERIAL]
+    take_out(place, counters[at.N_RUNNING], heap, end, serial)
     machine = whole[at.MACHINE, slot]
     ran = now - whole[at.START, slot]
     overhead = min(ran, whole[at.OVERHEAD, slot])

@@ -36,13 +36,13 @@ REFERENCE_MIPS, RAM_MB, POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE = range(6)
 time in which the job held CPUs, in watt-microseconds a CPU."""
 
 (
-    QUEUE, RUNNING, BY_END, FREE_SLOTS, GONE, START_SLOT, START_MACHINE,
-    SHORTEST, PARTED_ENDS, PARTED_CPUS, STEP_TIME, STEP_LEVEL,
-) = range(12)  # fmt: skip
+    QUEUE, RUNNING, BY_END, FREE_SLOTS, GONE, SHORTEST, PARTED_ENDS, PARTED_CPUS, STEP_TIME,
+    STEP_LEVEL,
+) = range(10)  # fmt: skip
 """Rows of `Store.lists`, of slots: waiting jobs by serial number, running ones by (expected end,
 serial number), a heap of them by (end, serial number), free slots, jobs that ended since the last
-plan; the starts of a plan. The others are of pools: waiting jobs by work, expected ends and CPUs of
-running jobs while the shadow time is computed, and the profile of free CPUs."""
+plan. The others are of pools: waiting jobs by work, expected ends and CPUs of running jobs while
+the shadow time is computed, and the profile of free CPUs."""
 
 CPUS, MACHINE_LICENSES, SPEED_ORDER, FREE, OFF_AFTER, BOOT_TIME, IDLE_SINCE, LAST_HELD, BUSY = (
     range(9)
@@ -60,31 +60,31 @@ COPIES, FREE_COPIES, USERS = range(3)
 (
     FIRST, LAST, N_RUNNING, N_FREE, N_GONE, NEXT_SERIAL, NEXT_ARRIVAL, ARRIVED, WAKE, NOW, IS_ASKED,
     BUSY_CPUS, WAITING_CPUS, REQUESTED, HELD, MOVES, BOOTS, ENDED, ERROR_SLOT, ERROR_MACHINE,
-    N_LEVELS, N_DRAWS, N_HELD, LAST_BUSY, LAST_LICENSED, SINCE, LICENSES_SINCE, SEEN,
+    N_LEVELS, N_DRAWS, N_HELD, LAST_BUSY, LAST_LICENSED, SINCE, LICENSES_SINCE,
     PADDING, HAS_MEMORY, EXTENDS, KILLS, PREDICTS, LOGS_DRAW, SUSPEND_US, RESUME_US, MOVE_US,
     NEVER_FREE, WIDEST, CPUS_IN_ALL, COPIES_IN_ALL,
-    KERNEL, FREE_CPUS, N_SHORTEST, BLOCKED, SHADOW, EXTRA, FIRST_STEP, LAST_STEP, GAIN_FROM,
+    FREE_CPUS, N_SHORTEST, BLOCKED, SHADOW, EXTRA, FIRST_STEP, LAST_STEP, GAIN_FROM,
     GAIN_TO, ENDED_EARLY, KEPT_JOB, IN_TURN, IN_TURN_AFTER, NEXT_END, N_COUNTERS,
-) = range(57)  # fmt: skip
-"""Positions in `Store.counters`. The queue is in use from FIRST to LAST. ARRIVED and SEEN count
-jobs that came since the last plan and at this instant. HELD counts license copies that machines
-hold, REQUESTED those that jobs ask for. From PADDING on they are settings of the cluster.
+) = range(55)  # fmt: skip
+"""Positions in `Store.counters`. The queue is in use from FIRST to LAST. ARRIVED counts the jobs
+that arrived since the last plan, HELD license copies that machines hold, REQUESTED those that jobs
+require. From PADDING on they are settings of the cluster. NEXT_END is the result of `loop.next_end`
+when a loop last returned.
 
-From KERNEL on they are of pools. If BLOCKED is set, the head waits and no job behind it could start
-at the last plan; its shadow time is SHADOW, with EXTRA CPUs (-1: not computed yet). The profile is
-in use from FIRST_STEP to before LAST_STEP; for GAIN_FROM and GAIN_TO see `pool.reserving`.
-ENDED_EARLY: whether a job has ended before its estimate since the last plan. WAKE is the next
-reservation. KEPT_JOB is the waiting job whose reservation FLEXIBLE_KEPT keeps, -1 for none.
-IN_TURN: jobs of RESERVING start in turn at present and have no reservations; from the job with the
-serial number IN_TURN_AFTER on they may do so again. NEXT_END is the result of `loop.next_end` when
-a loop last returned.
+From FREE_CPUS on they are of pools. If BLOCKED is set, the head waits, and no job behind it could
+start at the last plan. Its shadow time is SHADOW, with EXTRA CPUs (-1: not computed yet). The
+profile is in use from FIRST_STEP to before LAST_STEP; for GAIN_FROM and GAIN_TO see
+`pool.reserving`. ENDED_EARLY: whether a job has ended before its estimate since the last plan. WAKE
+is the next reservation. KEPT_JOB is the waiting job whose reservation is kept, -1 for none.
+IN_TURN: jobs start in turn at present and have no reservations; from the job with the serial number
+IN_TURN_AFTER on they may do so again.
 """
 
 SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S = range(5)
 LICENSE_USAGE = 5
-SLOWDOWN_LIMIT, AGE_FACTOR, K, MAXIMUM, MINIMUM, BOOST_VALUE, POOL_MIPS, N_MEASURES = range(10, 18)
+POOL_MIPS, SETTINGS, N_MEASURES = 10, 11, 17
 """Positions in `Store.measures`: the machine usage, the license usage from LICENSE_USAGE on, and
-the settings of `grid.policies.compiled_form.CompiledForm`. A share is below 0 while no job asks."""
+of pools the speed and the settings of the policy. A share is below 0 while no job requires any."""
 
 REACHED, ASK, SLOTS_FULL, ENDS_FULL, LOGS_FULL = range(5)
 """What a loop returns, REACHED at its time bound. A value below zero is the negative of what a plan

@@ -567,7 +567,7 @@ def unsupported(
     plugins: Plugins,
 ) -> Iterator[Problem]:
     """Features that policies do not support; `memory`: whether jobs require some."""
-    from grid.cluster.engines import Wanted, refusals
+    from grid.policies.features import ClusterSpec, refusals
 
     policies = {}
     for v, vo in enumerate(vos):
@@ -582,7 +582,8 @@ def unsupported(
                     yield (*path, "policy", "settings", *error.path), error.found, error.expected
                     continue
             fails = faults is not None and faults.break_machines_of(vo.name, cluster.name)
-            for field, found, reason in refusals(Wanted(cluster, fails, memory), policies[kind]):
+            spec = ClusterSpec(cluster, fails, memory)
+            for field, found, reason in refusals(spec, policies[kind]):
                 yield (*path, field), found, reason
 
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from grid.cluster.engines import can_break
 from grid.cluster.shell import ClusterShell
 from grid.config.build import NO_HOOKS, Grid, RuntimeHooks
 from grid.config.faults import entity_outages
@@ -17,6 +16,7 @@ from grid.kernel.reliable import Reliable, ResendRules
 from grid.model.platform import Outage, VirtualOrganization
 from grid.model.resources import resources_of
 from grid.model.time import Time, from_seconds, to_seconds
+from grid.policies.features import can_break
 from grid.protocol.checkers import (
     Checked,
     Checker,

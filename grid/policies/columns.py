@@ -1,16 +1,21 @@
-"""A cluster as compiled functions see it: `ClusterView` and its columns as tuples of arrays.
+"""A cluster as compiled functions see it, and how a policy declares the one that plans for it.
 
-What a call from Python costs grows with the number of arrays that it hands on. So such a call is
-given a `PackedView`, of whole tables of columns; `grid.policies.fitting.unpacked` takes it apart.
+The cost of a call from Python grows with the number of its arrays. Such a call therefore takes a
+`PackedView`, of whole tables of columns, which `grid.policies.fitting.unpacked` takes apart.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import Time
-from grid.policies.interface import ClusterView, Tables
+from grid.policies.interface import ClusterView, Plan, Tables
+
+KILL, PREEMPT, REJECT, START, RESERVE, WAKE = range(6)
+"""Kinds of rows of a plan: kind, slot, machine, time. Rows of a kind precede those of the next."""
 
 
 class Jobs(NamedTuple):
@@ -43,7 +48,7 @@ class Machines(NamedTuple):
 
 
 class CompiledView(NamedTuple):
-    """What `ClusterView` has, by the same names."""
+    """The fields of `ClusterView`, by the same names."""
 
     now: Time
     free: Ints
@@ -57,23 +62,66 @@ class CompiledView(NamedTuple):
 
 
 PackedView = tuple[Time, Ints, Ints, Ints, Ints, Ints, Tables, Bools | Ints, Tables, Floats]
-"""The same, in that order, for a call from Python; of jobs and machines the `tables`.
-
-A plain tuple, which such a call takes apart in half the time of one with names.
-"""
+"""The same in that order, with the `tables` of jobs and machines. A plain tuple: a call from Python
+unpacks it in half the time of a named one."""
 
 
 def packed_view(view: ClusterView) -> PackedView:
     jobs = view.jobs
     return (
-        view.now,
-        view.free,
-        view.license_copies_free,
-        view.queue,
-        view.running,
-        view.ended,
-        jobs.tables,
-        jobs.checkpointable,
-        view.machines.tables,
-        view.free_ram_mb,
-    )
+        view.now, view.free, view.license_copies_free, view.queue, view.running, view.ended,
+        jobs.tables, jobs.checkpointable, view.machines.tables, view.free_ram_mb,
+    )  # fmt: skip
+
+
+class CompiledForm(NamedTuple):
+    """The attribute `compiled_form` of a policy that the compiled loop of a cluster can call.
+
+    `kernel` is "module:function". It is called as function(view, settings, memory, rows), with a
+    `CompiledView` and arrays of floats, shape (settings,), and of ints, writes the rows of its plan
+    and returns their number; shape (rows, 4), with room for all jobs and machines. `memory` is kept
+    from plan to plan. It begins with zeros and has shape (1, slots) or, for a policy that
+    `has_profile`, that of `profile_rows` and room for two steps a slot. `pool` names its kernel in
+    `grid.cluster.pool`, if there is one.
+    """
+
+    kernel: str
+    settings: tuple[float, ...] = ()
+    pool: str = ""
+    has_profile: bool = False
+
+
+def memory_shape(form: CompiledForm, machines: int, licenses: int, slots: int) -> tuple[int, int]:
+    """The shape of the `memory` of a policy on a cluster with so many slots."""
+    if not form.has_profile:
+        return 1, slots
+    rows = profile_rows(machines, licenses)
+    # A job adds at most two steps to a row of the profile; a change needs room for two more.
+    return 2 * rows + 8, max(2 * slots + 4, rows)
+
+
+def profile_rows(machines: int, licenses: int) -> int:
+    """The rows of a profile; see `grid.policies.profile`."""
+    return machines + licenses + machines * licenses
+
+
+def wider(array: Ints, shape: tuple[int, int]) -> Ints:
+    """The array with more rows and columns, of zeros."""
+    larger = np.zeros(shape, np.int64)
+    larger[: array.shape[0], : array.shape[1]] = array
+    return larger
+
+
+def plan_of(rows: Ints) -> Plan:
+    """The plan of a kernel's rows."""
+    plan = Plan()
+    for kind, slot, machine, time in rows.tolist():
+        if kind == START:
+            plan.start.append((slot, machine))
+        elif kind == PREEMPT:
+            plan.preempt.append(slot)
+        elif kind == RESERVE:
+            plan.reserve.append((slot, machine, time))  # type: ignore[union-attr]
+        else:
+            plan.wake_us = time
+    return plan

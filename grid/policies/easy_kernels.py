@@ -1,15 +1,17 @@
-"""Backfilling around a reservation that is made anew at every instant: EASY and its kin. Compiled.
+"""Backfilling around a reservation that is remade at every instant: EASY and Flexible. Compiled.
 
 On one pool of processors this is EASY to the letter (Mu'alem and Feitelson, IEEE TPDS 12(6),
 2001): the head's shadow time is the earliest at which the estimates of the running jobs free
 enough processors for it; the extra processors are those free at that time beyond the head's; a job
 may pass if it ends by the shadow time or needs no more than the extra processors, which it uses up.
 
-On many machines the first blocked job that may run anywhere has one reservation, where it can
-start first; and so has the first blocked job of those bound to a machine, there, unless another
-has one there already. So jobs that are all bound have EASY on each machine. The licenses that a
-head will need are kept for the first reservation only.
+On many machines the first blocked job that is bound to none has one reservation, where it can start
+first. The first blocked job that is bound to a machine has one there, unless another job has. With
+all jobs bound, each machine has EASY of its own. The licenses that a head will need are kept for
+the first reservation only.
 """
+
+# ruff: noqa: ARG001 (kernels of a kind have the same arguments)
 
 from __future__ import annotations
 
@@ -19,10 +21,11 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
-from grid.model.time import NEVER
-from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
+from grid.model.time import NEVER, SECOND_US
+from grid.policies.columns import RESERVE, START, CompiledView, Jobs, Machines, PackedView
 from grid.policies.fitting import (
     Free,
+    any_fits,
     book,
     book_licenses,
     copied,
@@ -30,18 +33,24 @@ from grid.policies.fitting import (
     free_now,
     least_work_us,
     licenses_fit,
+    most_of,
+    stable_order,
     time_left,
     unbook,
     unpacked,
     work_left,
 )
 
+DOUBT = 1e-9
+"""Tolerance of the bounds within which the deadline of EG 3.1 is computed; its formulas err by far
+less."""
+
 
 class Reservations(NamedTuple):
     """Reserved starts by machine (NEVER for none), and the CPUs and memory left over at that time.
 
-    `head` and `start` of the first reservation of all, in arrays of one; `later` is what is free
-    at that start, the head booked in.
+    `first_start`, of shape (1,), is that of the first reservation; `later` is what is free at that
+    start, with its job booked in.
     """
 
     start: Ints
@@ -52,149 +61,236 @@ class Reservations(NamedTuple):
     later: Free
 
 
-class Starts(NamedTuple):
-    """What the plan starts so far: `number[0]` jobs. Rows are slots, machines, expected ends."""
+class Planned(NamedTuple):
+    """The starts so far: `number[0]` rows of a plan, with expected ends in the place of times."""
 
     number: Ints
-    started: Ints
-    """Shape (3, room)."""
+    rows: Ints
+
+
+@inner()
+def easy(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
+    """The plan of EASY; `settings`: whether the shortest jobs are backfilled first."""
+    # A reservation matters only to jobs that could pass.
+    if not any_fits(view):
+        return 0
+    return _backfill(view, view.queue, settings[0] == 1, -1, rows)
+
+
+@inner()
+def flexible(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
+    """The plan of Flexible backfilling by EG's priority.
+
+    `settings`: whether the reservation is kept, and the factors of `grid.policies.flexible`. For
+    `memory` see `_by_priority`.
+    """
+    if len(view.queue) == 0 or (settings[0] == 0 and not any_fits(view)):
+        return 0
+    return _by_priority(view, eg_priorities(view, settings[1:]), settings[0] == 1, memory, rows)
 
 
 @kernel()
-def backfill(
-    packed: PackedView, order: Ints, shortest_first: bool, kept_machine: int, lazy: bool
-) -> tuple[Ints, Ints]:
-    """What to start, as two rows, slots and machines; what is reserved, as rows of slot, machine
-    and start.
+def plan_by_priority(
+    packed: PackedView, priority: Floats, keeps: bool, memory: Ints, rows: Ints
+) -> int:
+    """Flexible backfilling by another priority, by place in the queue; see `_by_priority`."""
+    return _by_priority(unpacked(packed), priority, keeps, memory, rows)
+
+
+@inner()
+def eg_priorities(view: CompiledView, factors: Floats) -> Floats:
+    """By place in the queue: the sum of Aging, Deadline and Wait Minimization of EG 3.1.
+
+    The machine m of the Deadline heuristic is the fastest of the cluster. A job without a deadline
+    has one that is far away. Times in the formulas are seconds.
+    """
+    queue, jobs = view.queue, view.jobs
+    age_factor, k, maximum, minimum = factors[0], factors[1], factors[2], factors[3]
+    fastest_mips, span, shortest_us = 0.0, maximum - minimum, NEVER
+    for mips in view.machines.mips:
+        fastest_mips = max(fastest_mips, mips)
+    for slot in queue:
+        shortest_us = min(shortest_us, jobs.estimate_us[slot])
+    boost = factors[4] * (shortest_us / SECOND_US)
+    least = (1 - DOUBT) / fastest_mips
+    most = (1 + k) * (1 + DOUBT) / fastest_mips
+    priority = np.empty(len(queue), np.float64)
+    for place in range(len(queue)):
+        slot = queue[place]
+        age_s = (view.now - jobs.submit_us[slot]) / SECOND_US
+        estimated_s = jobs.estimate_us[slot] / SECOND_US
+        left_us = jobs.deadline_us[slot] - view.now
+        work = jobs.estimate_us[slot] * jobs.reference_mips[slot]
+        rise = 0.0
+        # Divisions take most of the time; jobs that are not urgent need fewer.
+        if least * work <= left_us <= most * work:
+            # Nxtime; with the present as zero, it is Extime too.
+            next_s = estimated_s * jobs.reference_mips[slot] / fastest_mips
+            deadline_s = left_us / SECOND_US
+            begin_s = deadline_s - k * next_s
+            if begin_s < next_s <= deadline_s:
+                rise = span * (next_s - begin_s) / (k * next_s)
+        priority[place] = age_factor * age_s + minimum + rise + boost / estimated_s
+    return priority
+
+
+@inner()
+def _by_priority(
+    view: CompiledView, priority: Floats, keeps: bool, memory: Ints, rows: Ints
+) -> int:
+    """Backfill in order of priority, the highest first, equals by arrival.
+
+    If the reservation is not kept, `priority` is read of jobs that some machine has enough free
+    CPUs for, of those that are bound to a machine, and of the highest of the others. If it is,
+    `memory[0]` has the serial number + 1 of its job, 0 for none, and its machine.
+    """
+    queue, jobs = view.queue, view.jobs
+    if not keeps:
+        order = _relevant(view, priority)
+        order = order[stable_order(-priority[order])]
+        return _backfill(view, queue[order], False, -1, rows)
+    order = queue[stable_order(-priority)]
+    kept_machine = -1
+    for place in range(len(order)):
+        slot = order[place]
+        if jobs.serial[slot] + 1 == memory[0, 0]:
+            kept_machine = memory[0, 1]
+            for later in range(place, 0, -1):
+                order[later] = order[later - 1]
+            order[0] = slot
+            break
+    count = _backfill(view, order, False, kept_machine, rows)
+    memory[0, 0] = 0
+    for slot in order:
+        for row in range(count):
+            if rows[row, 0] == RESERVE and rows[row, 1] == slot:
+                memory[0, 0], memory[0, 1] = jobs.serial[slot] + 1, rows[row, 2]
+                return count
+    return count
+
+
+@inner()
+def _relevant(view: CompiledView, priority: Floats) -> Ints:
+    """The places of the jobs on which the plan depends.
+
+    Of the unbound jobs that cannot start, only the first can be a head.
+    """
+    queue, jobs, most = view.queue, view.jobs, most_of(view.free)
+    places, count, highest = np.empty(len(queue), np.int64), 0, -1
+    for place in range(len(queue)):
+        slot = queue[place]
+        if jobs.processors[slot] <= most or jobs.bound_machine[slot] >= 0:
+            places[count] = place
+            count += 1
+        elif highest < 0 or priority[place] > priority[highest]:
+            highest = place
+    if highest < 0:
+        return places[:count]
+    # In order of arrival.
+    place = count
+    while place > 0 and places[place - 1] > highest:
+        places[place] = places[place - 1]
+        place -= 1
+    places[place] = highest
+    return places[: count + 1]
+
+
+@inner()
+def _backfill(
+    view: CompiledView, order: Ints, shortest_first: bool, kept_machine: int, rows: Ints
+) -> int:
+    """Write the rows of the starts, and of the reservations by machine; how many.
 
     Jobs are heads in the given order, and candidates for backfilling in that order too or, with
-    `shortest_first`, by what their estimates leave to be done. If `kept_machine` is not -1, the
-    first job of `order` has its reservation there. With `lazy` nothing is reserved where no machine
-    has the CPUs for any job.
+    `shortest_first`, by the work that their estimates leave. If `kept_machine` is not -1, the first
+    job of `order` has its reservation there.
     """
-    view = unpacked(packed)
-    now, jobs, machines = view.now, view.jobs, view.machines
-    if lazy and _none_fits(order, view.free.max(), jobs):
-        return np.empty((3, 0), np.int64)[:2, :0], np.empty((0, 3), np.int64)
+    jobs, machines = view.jobs, view.machines
     free = free_now(view)
-    reserved = no_reservations(len(free.cpus), free)
-    starts = no_starts(len(order))
-    rest = np.empty(len(order), np.int64)
-    anywhere_blocked = False
-    position, passed = _next_head(0, 0, order, rest, anywhere_blocked, jobs, reserved)
-    while position < len(order):
-        slot, bound = order[position], jobs.bound_machine[order[position]]
-        if not start(now, slot, jobs, machines, free, reserved, starts):
-            only = kept_machine if position == 0 else bound
-            reserve(slot, only, view, free, reserved, starts)
-            anywhere_blocked |= bound < 0
-        position, passed = _next_head(
-            position + 1, passed, order, rest, anywhere_blocked, jobs, reserved
-        )
-    waiting = rest[:passed]
-    if shortest_first:
-        waiting = waiting[np.argsort(work_left(waiting, jobs), kind="mergesort")]
-    refused = np.full(max(0, free.cpus.max()) + 1, np.inf)
-    start_behind(now, waiting, refused, jobs, machines, free, reserved, starts)
-    return starts.started[:2, : starts.number[0]], reservation_rows(reserved)
-
-
-@inner(allocates=False)
-def _none_fits(order: Ints, most: int, jobs: Jobs) -> bool:
-    """Whether every job asks for more CPUs than any machine has free."""
-    fitting = 0
-    for slot in order:
-        fitting += jobs.processors[slot] <= most
-    return fitting == 0
-
-
-@inner(allocates=False)
-def _next_head(
-    position: int,
-    passed: int,
-    order: Ints,
-    rest: Ints,
-    anywhere_blocked: bool,
-    jobs: Jobs,
-    reserved: Reservations,
-) -> tuple[int, int]:
-    """From that position on, the first job that no reservation holds up; how many are held up.
-
-    Those come to `rest`, from `passed` on.
-    """
-    while position < len(order):
-        slot = order[position]
+    count = len(free.cpus)
+    reserved = Reservations(
+        np.full(count, NEVER),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.float64),
+        np.full(count, -1),
+        np.full(1, NEVER),
+        copied(free),
+    )
+    planned = Planned(np.zeros(1, np.int64), rows)
+    behind, passed = np.empty(len(order), np.int64), 0
+    is_blocked = False
+    for place in range(len(order)):
+        slot = order[place]
         bound = jobs.bound_machine[slot]
-        if not (anywhere_blocked if bound < 0 else reserved.start[bound] < NEVER):
-            break
-        rest[passed] = slot
-        passed += 1
-        position += 1
-    return position, passed
+        if is_blocked if bound < 0 else reserved.start[bound] < NEVER:
+            behind[passed] = slot
+            passed += 1
+        elif not _start(view.now, slot, jobs, machines, free, reserved, planned):
+            only = kept_machine if place == 0 and kept_machine >= 0 else bound
+            _reserve(slot, only, view, free, reserved, planned)
+            is_blocked |= bound < 0
+    behind = behind[:passed]
+    if shortest_first:
+        behind = behind[stable_order(work_left(behind, jobs))]
+    refused = np.full(most_of(free.cpus) + 1, np.inf)
+    _start_behind(view.now, behind, refused, jobs, machines, free, reserved, planned)
+    return _add_reservations(reserved, planned)
 
 
 @inner(allocates=False)
-def start_behind(
+def _start_behind(
     now: int,
-    waiting: Ints,
+    behind: Ints,
     refused: Floats,
     jobs: Jobs,
     machines: Machines,
     free: Free,
     reserved: Reservations,
-    starts: Starts,
+    planned: Planned,
 ) -> None:
-    """Start what can start behind the heads, in that order."""
-    most = free.cpus.max()
-    for slot in waiting:
+    """Start what can start behind the heads, in that order.
+
+    `refused[n]` is the least work, in CPU time x MIPS, of a refused job that requires at most n
+    CPUs and nothing else. Within a plan, less and less is free: a job that requires no less is
+    refused, too.
+    """
+    most = most_of(free.cpus)
+    for slot in behind:
         if most <= 0:
             break
-        if jobs.processors[slot] > most or asks_no_less(slot, jobs, refused):
+        processors, mips = jobs.processors[slot], jobs.reference_mips[slot]
+        if processors > most or least_work_us(slot, jobs) * mips >= refused[processors]:
             continue
-        if start(now, slot, jobs, machines, free, reserved, starts):
-            most = free.cpus.max()
-        else:
-            remember(slot, jobs, refused)
+        if _start(now, slot, jobs, machines, free, reserved, planned):
+            most = most_of(free.cpus)
+        elif not (jobs.licenses[slot] or jobs.ram_mb[slot] > 0 or jobs.bound_machine[slot] >= 0):
+            work = (jobs.estimate_us[slot] - min(0, jobs.done_us[slot])) * mips
+            for number in range(processors, len(refused)):
+                if refused[number] <= work:
+                    break
+                refused[number] = work
 
 
-@inner()
-def reservation_rows(reserved: Reservations) -> Ints:
-    """The reservations as rows of slot, machine and start."""
-    listed, count = np.empty((len(reserved.start), 3), np.int64), 0
+@inner(allocates=False)
+def _add_reservations(reserved: Reservations, planned: Planned) -> int:
+    count, rows = planned.number[0], planned.rows
     for machine in range(len(reserved.start)):
         if reserved.start[machine] < NEVER:
-            listed[count, 0], listed[count, 1] = reserved.slot[machine], machine
-            listed[count, 2] = reserved.start[machine]
+            rows[count, 0], rows[count, 1] = RESERVE, reserved.slot[machine]
+            rows[count, 2], rows[count, 3] = machine, reserved.start[machine]
             count += 1
-    return listed[:count]
+    return int(count)
 
 
-@inner(forceinline=True)
-def no_reservations(machines: int, free: Free) -> Reservations:
-    return Reservations(
-        np.full(machines, NEVER),
-        np.zeros(machines, np.int64),
-        np.zeros(machines, np.float64),
-        np.full(machines, -1),
-        np.full(1, NEVER),
-        copied(free),
-    )
-
-
-@inner(forceinline=True)
-def no_starts(most: int) -> Starts:
-    return Starts(np.zeros(1, np.int64), np.empty((3, most), np.int64))
-
-
-@inner(allocates=False, forceinline=True)
-def start(
+@inner(allocates=False)
+def _start(
     now: int,
     slot: int,
     jobs: Jobs,
     machines: Machines,
     free: Free,
     reserved: Reservations,
-    starts: Starts,
+    planned: Planned,
 ) -> bool:
     """Start the job on the fastest machine where it fits and delays no reserved start."""
     processors, licenses, cpus = jobs.processors[slot], jobs.licenses[slot], free.cpus
@@ -217,41 +313,16 @@ def start(
             reserved.extra_ram_mb[machine] -= ram_mb
         if outlasts_first:
             book_licenses(licenses, machine, reserved.later)
-        place, started = starts.number[0], starts.started
-        started[0, place], started[1, place], started[2, place] = slot, machine, end
-        starts.number[0] = place + 1
+        row = planned.rows[planned.number[0]]
+        row[0], row[1], row[2], row[3] = START, slot, machine, end
+        planned.number[0] += 1
         return True
     return False
 
 
-@inner(allocates=False, forceinline=True)
-def asks_no_less(slot: int, jobs: Jobs, refused: Floats) -> bool:
-    """Whether a job that asks for no more than this one has just been refused.
-
-    What is free only gets less within a plan, so this one would be refused, too.
-    """
-    work_us = least_work_us(slot, jobs)
-    return bool(work_us * jobs.reference_mips[slot] >= refused[jobs.processors[slot]])
-
-
-@inner(allocates=False, forceinline=True)
-def remember(slot: int, jobs: Jobs, refused: Floats) -> None:
-    """`refused[n]` is the least work of a refused job that asked for n CPUs at most, and no more.
-
-    Work is CPU time x MIPS. A license or a machine of its own might be why a job was refused.
-    """
-    if jobs.licenses[slot] or jobs.ram_mb[slot] > 0 or jobs.bound_machine[slot] >= 0:
-        return
-    work = (jobs.estimate_us[slot] - min(0, jobs.done_us[slot])) * jobs.reference_mips[slot]
-    for processors in range(jobs.processors[slot], len(refused)):
-        if refused[processors] <= work:
-            break
-        refused[processors] = work
-
-
-@inner(forceinline=True)
-def reserve(
-    slot: int, only: int, view: CompiledView, free: Free, reserved: Reservations, starts: Starts
+@inner()
+def _reserve(
+    slot: int, only: int, view: CompiledView, free: Free, reserved: Reservations, planned: Planned
 ) -> None:
     """Reserve the machine where the job can start first, the fastest of several; or the `only` one.
 
@@ -259,9 +330,9 @@ def reserve(
     """
     # Jobs of other machines matter too if they hold licenses.
     of_machine = only if view.jobs.licenses[slot] == 0 else -1
-    slots, ends, targets = _by_end(view.running, of_machine, view.jobs, starts)
+    ends = _by_end(view.running, of_machine, view.jobs, planned)
     later, is_first = copied(free), reserved.first_start[0] == NEVER
-    _reserve_after(slot, only, slots, ends, targets, view.jobs, view.machines, later, reserved)
+    _reserve_after(slot, only, ends, view.jobs, view.machines, later, reserved)
     if is_first:
         # One by one: numba takes seconds to compile an assignment of arrays, for its messages.
         for number in range(len(later.copies)):
@@ -274,25 +345,32 @@ def reserve(
 def _reserve_after(
     slot: int,
     only: int,
-    slots: Ints,
     ends: Ints,
-    targets: Ints,
     jobs: Jobs,
     machines: Machines,
     later: Free,
     reserved: Reservations,
 ) -> None:
-    """Reserve at the first of those ends, of those slots on their machines, at which it can be."""
-    position = 0
-    while position < len(slots):
-        first, time = position, ends[position]
-        while position < len(slots) and ends[position] == time:
-            unbook(slots[position], targets[position], jobs, later)
-            position += 1
+    """Reserve at the first of those `ends`, see `_by_end`, at which it can be."""
+    place = 0
+    while place < ends.shape[1]:
+        first, time = place, ends[1, place]
+        while place < ends.shape[1] and ends[1, place] == time:
+            unbook(ends[0, place], ends[2, place], jobs, later)
+            place += 1
         # Without licenses a job can only become able to start where one has just ended.
         unlicensed = jobs.licenses[slot] == 0
-        candidates = targets[first:position] if unlicensed else machines.speed_order
-        chosen = _fastest_of(candidates, slot, only, jobs, machines, later, reserved)
+        candidates = ends[2, first:place] if unlicensed else machines.speed_order
+        chosen = -1
+        for machine in candidates:
+            if (
+                later.cpus[machine] >= jobs.processors[slot]
+                and (only < 0 or machine == only)
+                and reserved.start[machine] == NEVER
+                and (chosen < 0 or _is_faster(machine, chosen, machines))
+                and fits(slot, machine, jobs, machines, later)
+            ):
+                chosen = machine
         if chosen >= 0:
             book(slot, chosen, jobs, later)
             reserved.start[chosen] = time
@@ -304,32 +382,8 @@ def _reserve_after(
             return
 
 
-@inner(allocates=False, forceinline=True)
-def _fastest_of(
-    candidates: Ints,
-    slot: int,
-    only: int,
-    jobs: Jobs,
-    machines: Machines,
-    later: Free,
-    reserved: Reservations,
-) -> int:
-    best = -1
-    needed, cpus = jobs.processors[slot], later.cpus
-    for machine in candidates:
-        if (
-            cpus[machine] >= needed
-            and (only < 0 or machine == only)
-            and reserved.start[machine] == NEVER
-            and fits(slot, machine, jobs, machines, later)
-            and (best < 0 or _faster(machine, best, machines))
-        ):
-            best = machine
-    return best
-
-
-@inner(allocates=False, forceinline=True)
-def _faster(one: int, other: int, machines: Machines) -> bool:
+@inner(allocates=False)
+def _is_faster(one: int, other: int, machines: Machines) -> bool:
     """Whether `one` comes before `other` in the order of speed."""
     if machines.mips[one] != machines.mips[other]:
         return bool(machines.mips[one] > machines.mips[other])
@@ -338,27 +392,28 @@ def _faster(one: int, other: int, machines: Machines) -> bool:
     return one < other
 
 
-@inner(forceinline=True)
-def _by_end(running: Ints, only: int, jobs: Jobs, starts: Starts) -> tuple[Ints, Ints, Ints]:
-    """Running jobs and those about to start, by expected end: slots, ends, machines.
+@inner()
+def _by_end(running: Ints, only: int, jobs: Jobs, planned: Planned) -> Ints:
+    """Running jobs and those about to start, by expected end: rows of slots, ends, machines.
 
     If `only` is not -1, those of that machine alone.
     """
-    started = starts.started
-    order = np.argsort(started[2, : starts.number[0]], kind="mergesort")
+    rows = planned.rows
+    order = stable_order(rows[: planned.number[0], 3])
     merged = np.empty((3, len(running) + len(order)), np.int64)
     place, begun, count = 0, 0, 0
     while place + begun < merged.shape[1]:
-        # The running ones are in that order, and come first where two end at the same time.
+        # The running ones are in that order, and come first if two end at the same time.
         if place < len(running) and (
-            begun == len(order) or jobs.expected_end_us[running[place]] <= started[2, order[begun]]
+            begun == len(order) or jobs.expected_end_us[running[place]] <= rows[order[begun], 3]
         ):
             slot = running[place]
-            target, end = jobs.machine[slot], jobs.expected_end_us[slot]
+            machine, end = jobs.machine[slot], jobs.expected_end_us[slot]
             place += 1
         else:
-            slot, target, end = started[:, order[begun]]
+            row = rows[order[begun]]
+            slot, machine, end = row[1], row[2], row[3]
             begun += 1
-        merged[0, count], merged[1, count], merged[2, count] = slot, end, target
-        count += only < 0 or target == only
-    return merged[0, :count], merged[1, :count], merged[2, :count]
+        merged[0, count], merged[1, count], merged[2, count] = slot, end, machine
+        count += only < 0 or machine == only
+    return merged[:, :count]

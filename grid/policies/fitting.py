@@ -1,13 +1,12 @@
 """Where a job may run, how long it would take there, and whether it fits now: compiled.
 
-`Free` is what is free at one time, of CPUs, memory and licenses; policies keep one for the present
-and others for times to come, and book jobs in and out of them. A call that hands on a dozen arrays
-costs some hundred nanoseconds; so loops over machines compare CPUs before they ask for more.
+Policies keep a `Free` for the present and others for times to come, and book jobs in and out of
+them. Loops over machines compare CPUs before they call `fits`, which has a dozen arrays.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,33 +19,29 @@ from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
 @inner(forceinline=True)
 def unpacked(view: PackedView) -> CompiledView:
     now, free, copies_free, queue, running, ended = view[:6]
-    of_jobs, checkpointable, of_machines, free_ram_mb = view[6:]
-    whole, numbers = of_jobs
+    (whole, numbers), checkpointable, (cells, speeds), free_ram_mb = view[6:]
     jobs = Jobs(
-        whole[0],
-        whole[1],
-        whole[2],
-        whole[3],
-        whole[4],
-        whole[5],
-        whole[6],
-        whole[7],
-        whole[8],
-        whole[9],
-        whole[10],
-        numbers[0],
-        numbers[1],
-        checkpointable,
-    )
-    whole, numbers = of_machines
-    machines = Machines(whole[0], whole[1], whole[2], numbers[0], numbers[1])
+        whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
+        whole[9], whole[10], numbers[0], numbers[1], checkpointable,
+    )  # fmt: skip
+    machines = Machines(cells[0], cells[1], cells[2], speeds[0], speeds[1])
     return CompiledView(now, free, copies_free, queue, running, ended, jobs, machines, free_ram_mb)
+
+
+def planner_of(plan: Any) -> Any:
+    """The kernel `plan` of a policy, for a call from Python; see `CompiledForm`."""
+
+    @kernel()
+    def planned(packed: PackedView, settings: Floats, memory: Ints, rows: Ints) -> int:
+        return plan(unpacked(packed), settings, memory, rows)  # type: ignore[no-any-return]
+
+    return planned
 
 
 class Free(NamedTuple):
     """What is free at one time: CPUs and memory by machine, copies by license.
 
-    Also how many use them: users[machine, license].
+    `users[machine, license]`: how many jobs share a copy there.
     """
 
     cpus: Ints
@@ -186,35 +181,55 @@ def copied(free: Free) -> Free:
     return Free(free.cpus.copy(), free.ram_mb.copy(), free.copies.copy(), free.users.copy())
 
 
-@kernel()
-def any_fits(packed: PackedView) -> bool:
-    """Whether any machine has the CPUs that are free for any waiting job."""
-    view = unpacked(packed)
-    most, processors = view.free.max(), view.jobs.processors
+@inner(allocates=False)
+def most_of(cpus: Ints) -> int:
+    """The largest of the numbers, 0 if all are below."""
+    most = 0
+    for number in cpus:
+        most = max(most, number)
+    return most
+
+
+@inner(allocates=False)
+def any_fits(view: CompiledView) -> bool:
+    """Whether any machine has enough free CPUs for any waiting job."""
     least = NEVER
     for slot in view.queue:
-        least = min(least, processors[slot])
-    return bool(least <= most)
+        least = min(least, view.jobs.processors[slot])
+    return bool(least <= most_of(view.free))
 
 
 @inner()
 def work_left(slots: Ints, jobs: Jobs) -> Floats:
-    """What the estimates leave to be done, in CPU time x MIPS, to compare jobs by. Shape (slots,).
-
-    The plain estimate where all jobs are estimated for the same speed.
-    """
+    """The work left by the estimates, in CPU time x MIPS, to compare jobs by. Shape (slots,)."""
     work = np.empty(len(slots), np.float64)
     for position, slot in enumerate(slots):
         work[position] = (jobs.estimate_us[slot] - jobs.done_us[slot]) * jobs.reference_mips[slot]
     return work
 
 
-@kernel()
-def work_left_of(view: PackedView, slots: Ints) -> Floats:
-    return work_left(slots, unpacked(view).jobs)
+@inner()
+def stable_order(keys: Ints | Floats) -> Ints:
+    """Positions by rising key, equal ones in their order: a merge sort.
 
-
-def durations(work_us: Ints, reference_mips: Floats, mips: float) -> Ints:
-    """`duration` of each row."""
-    exact = work_us * reference_mips / mips
-    return np.maximum(1, np.rint(exact)).astype(np.int64)
+    numba takes seconds to compile its own `argsort`.
+    """
+    count = len(keys)
+    order, merged = np.empty(count, np.int64), np.empty(count, np.int64)
+    for position in range(count):
+        order[position] = position
+    width = 1
+    while width < count:
+        for low in range(0, count, 2 * width):
+            middle, high = min(low + width, count), min(low + 2 * width, count)
+            left, right = low, middle
+            for position in range(low, high):
+                if left < middle and (right == high or keys[order[left]] <= keys[order[right]]):
+                    merged[position] = order[left]
+                    left += 1
+                else:
+                    merged[position] = order[right]
+                    right += 1
+        order, merged = merged, order
+        width *= 2
+    return order

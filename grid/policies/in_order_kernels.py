@@ -1,119 +1,163 @@
-"""Starting jobs in a given order: with the first that does not fit in the way, or not. Compiled.
+"""FCFS, SJF and EDF: jobs start in a given order. Compiled; see `CompiledForm`."""
 
-What is to be started comes as an array of two rows, slots and machines.
-"""
+# ruff: noqa: ARG001 (kernels of a kind have the same arguments)
 
 from __future__ import annotations
 
 import numpy as np
 
-from grid.model.arrays import Bools, Ints
-from grid.model.compiled import inner, kernel
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.compiled import inner
 from grid.model.time import NEVER
-from grid.policies.columns import Jobs, Machines, PackedView
+from grid.policies.columns import PREEMPT, START, CompiledView, Jobs, Machines
 from grid.policies.fitting import (
     Free,
+    any_fits,
     book,
     duration,
     fastest_fit,
     fits,
     free_now,
     may_run,
+    most_of,
+    stable_order,
     time_left,
     unbook,
-    unpacked,
+    work_left,
 )
 
 
-@kernel()
-def start_in_turn(packed: PackedView, order: Ints) -> Ints:
-    """What to start of `order`, which is not empty: no job passes one that has to wait.
+@inner()
+def fcfs(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
+    """The plan of FCFS."""
+    return _start_in_turn(view, view.queue, rows)
 
-    But a job bound to a machine waits in that machine's queue and holds up no other: with all jobs
-    bound, each machine has a queue of its own.
+
+@inner()
+def sjf(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
+    """The plan of SJF."""
+    if not any_fits(view):
+        return 0
+    queue = view.queue
+    return _start_in_turn(view, queue[stable_order(work_left(queue, view.jobs))], rows)
+
+
+@inner()
+def _start_in_turn(view: CompiledView, order: Ints, rows: Ints) -> int:
+    """Start jobs of `order` until one has to wait.
+
+    A job that is bound to a machine delays only those behind it that are bound to the same one:
+    with all jobs bound, each machine has a queue of its own.
     """
-    view = unpacked(packed)
-    jobs, machines = view.jobs, view.machines
-    started, count = np.empty((2, len(order)), np.int64), 0
-    if jobs.bound_machine[order[0]] < 0 and jobs.processors[order[0]] > view.free.max():
-        return started[:, :0]
+    jobs, machines, count = view.jobs, view.machines, 0
+    if not any_fits(view):
+        return 0
     free = free_now(view)
     for slot in order:
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
             book(slot, chosen, jobs, free)
-            started[0, count], started[1, count] = slot, chosen
+            rows[count, 0], rows[count, 1], rows[count, 2] = START, slot, chosen
             count += 1
         elif jobs.bound_machine[slot] < 0:
             break
         else:
-            # Less than no CPUs are free on a blocked machine, so that no job fits.
+            # With fewer than no CPUs free, no job fits on the blocked machine.
             free.cpus[jobs.bound_machine[slot]] = -1
-    return started[:, :count]
+    return count
 
 
-@kernel()
-def start_all_that_fit(packed: PackedView, order: Ints) -> Ints:
-    """What to start: each job in its turn, if it fits then."""
-    view = unpacked(packed)
-    jobs, machines = view.jobs, view.machines
-    free = free_now(view)
-    started, count = np.empty((2, len(order)), np.int64), 0
-    most = free.cpus.max()
+@inner()
+def edf(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
+    """The plan of EDF.
+
+    `settings`: 0 not preemptive, 1 preemptive, 2 for new jobs only; whether jobs without a deadline
+    are first; whether the latest deadline is first. `memory[0, 0]`: the first serial number that is
+    new at this plan.
+    """
+    queue, running, jobs = view.queue, view.running, view.jobs
+    if len(queue) == 0 or (settings[0] == 0 and not any_fits(view)):
+        return 0
+    order_us = np.empty(len(jobs.serial), np.int64)
+    for slot in queue:
+        order_us[slot] = _order_us(jobs.deadline_us[slot], settings)
+    for slot in running:
+        order_us[slot] = _order_us(jobs.deadline_us[slot], settings)
+    if settings[0] == 0:
+        return _start_all_that_fit(view, queue[stable_order(order_us[queue])], rows)
+    first_new = memory[0, 0] if settings[0] == 2 else 0
+    memory[0, 0] = max(memory[0, 0], jobs.serial[queue[len(queue) - 1]] + 1)
+    present = np.concatenate((queue, running))
+    present = present[stable_order(jobs.serial[present])]
+    present = present[stable_order(order_us[present])]
+    victims = running[stable_order(-jobs.serial[running])]
+    victims = victims[stable_order(-order_us[victims])]
+    victims = victims[stable_order(jobs.machine[victims])]
+    return _start_by_preempting(view, order_us, first_new, present, victims, rows)
+
+
+@inner(allocates=False)
+def _order_us(deadline_us: int, settings: Floats) -> int:
+    """The key of a deadline; the lowest is first."""
+    if deadline_us == NEVER:
+        return -1 if settings[1] else NEVER
+    return NEVER - 1 - deadline_us if settings[2] else deadline_us
+
+
+@inner()
+def _start_all_that_fit(view: CompiledView, order: Ints, rows: Ints) -> int:
+    """Start each job in its turn, if it fits then."""
+    jobs, machines, free, count = view.jobs, view.machines, free_now(view), 0
+    most = most_of(free.cpus)
     for slot in order:
         if jobs.processors[slot] > most:
             continue
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
             book(slot, chosen, jobs, free)
-            started[0, count], started[1, count] = slot, chosen
+            rows[count, 0], rows[count, 1], rows[count, 2] = START, slot, chosen
             count += 1
-            most = free.cpus.max()
-    return started[:, :count]
+            most = most_of(free.cpus)
+    return count
 
 
-@kernel()
-def start_by_preempting(
-    packed: PackedView, deadline: Ints, preempts: Bools, order: Ints, victims: Ints
-) -> tuple[Ints, Ints]:
-    """What to start, and running slots to preempt for that.
+@inner()
+def _start_by_preempting(
+    view: CompiledView, deadline: Ints, first_new: int, order: Ints, victims: Ints, rows: Ints
+) -> int:
+    """Start jobs, and preempt running ones for them.
 
     `order` has all jobs, waiting and running, by `deadline`, a column by slot; `victims` the
-    running ones by machine, those of a machine by falling deadline. A job that fits nowhere and,
-    by the column `preempts`, may preempt takes the place of running jobs with later deadlines, of
-    the latest ones first, on the fastest machine where that is enough. These are then in for
+    running ones by machine, those of a machine by falling deadline. A job that fits nowhere and has
+    a serial number from `first_new` on takes the place of running jobs with later deadlines, of the
+    latest ones first, on the fastest machine where that is enough. The preempted jobs may start on
     another machine, in their turn.
     """
-    view = unpacked(packed)
     jobs, machines, running = view.jobs, view.machines, view.running
     free = free_now(view)
     first = np.searchsorted(jobs.machine[victims], np.arange(len(free.cpus) + 1))
     runs = np.zeros(len(jobs.processors), np.bool_)
-    runs[running] = True
-    started = np.empty((2, len(order)), np.int64)
-    preempted = np.empty(len(running), np.int64)
-    count, taken, needed = 0, 0, jobs.processors
+    for slot in running:
+        runs[slot] = True
+    preempted, taken = np.empty(len(running), np.int64), 0
+    started, count = np.empty((2, len(order)), np.int64), 0
     latest = np.full(len(free.cpus), -1)
+    latest_of_all = -1
     for machine in range(len(latest)):
         if first[machine] < first[machine + 1]:
             latest[machine] = deadline[victims[first[machine]]]
-    latest_of_all = latest.max()
-    # Taking a column out of a tuple in the loops costs more than what is done with it.
-    fastest_first, cpus, free_cpus = machines.speed_order, machines.cpus, free.cpus
-    most = free_cpus.max()
+            latest_of_all = max(latest_of_all, latest[machine])
+    most = most_of(free.cpus)
     for slot in order:
         if runs[slot]:
             continue
-        fit = needed[slot] <= most
+        fit = jobs.processors[slot] <= most
         chosen = _first_to_end(view.now, slot, jobs, machines, free) if fit else -1
-        if chosen < 0 and preempts[slot] and deadline[slot] < latest_of_all:
-            for machine in fastest_first:
-                if deadline[slot] >= latest[machine] or needed[slot] > cpus[machine]:
+        if chosen < 0 and jobs.serial[slot] >= first_new and deadline[slot] < latest_of_all:
+            for machine in machines.speed_order:
+                if deadline[slot] >= latest[machine]:
                     continue
                 own = victims[first[machine] : first[machine + 1]]
-                within_reach = _held_by_later(slot, deadline, own, runs, needed)
-                if free_cpus[machine] + within_reach < needed[slot]:
-                    continue
                 more = _make_way(
                     slot, machine, deadline, own, runs, preempted[taken:], jobs, machines, free
                 )
@@ -125,21 +169,31 @@ def start_by_preempting(
             book(slot, chosen, jobs, free)
             started[0, count], started[1, count] = slot, chosen
             count += 1
-            most = free_cpus.max()
-    return started[:, :count], preempted[:taken]
+            most = most_of(free.cpus)
+    return _write_changes(started[:, :count], preempted[:taken], runs, jobs, rows)
 
 
-@inner(forceinline=True)
-def _held_by_later(slot: int, deadline: Ints, own: Ints, runs: Bools, needed: Ints) -> int:
-    """CPUs of those of `own` that still run and have later deadlines than the job."""
-    cpus = 0
-    for other in own:
-        if runs[other] and deadline[other] > deadline[slot]:
-            cpus += needed[other]
-    return cpus
+@inner(allocates=False)
+def _write_changes(started: Ints, preempted: Ints, runs: Bools, jobs: Jobs, rows: Ints) -> int:
+    """Write the rows. A job that was preempted and starts where it ran continues: it has none."""
+    count = 0
+    for place in range(started.shape[1]):
+        slot, machine = started[0, place], started[1, place]
+        was_running = jobs.expected_end_us[slot] < NEVER
+        runs[slot] = was_running and jobs.machine[slot] == machine
+    for slot in preempted:
+        if not runs[slot]:
+            rows[count, 0], rows[count, 1] = PREEMPT, slot
+            count += 1
+    for place in range(started.shape[1]):
+        slot, machine = started[0, place], started[1, place]
+        if not runs[slot]:
+            rows[count, 0], rows[count, 1], rows[count, 2] = START, slot, machine
+            count += 1
+    return count
 
 
-@inner()
+@inner(allocates=False)
 def _make_way(
     slot: int,
     machine: int,
@@ -151,8 +205,14 @@ def _make_way(
     machines: Machines,
     free: Free,
 ) -> int:
-    """Preempt on the machine until the job fits; how many that took, 0: it would not be enough."""
+    """Preempt on the machine until the job fits; how many jobs that took, 0 if it cannot fit."""
     if not may_run(slot, machine, jobs, machines):
+        return 0
+    cpus = free.cpus[machine]
+    for other in victims:
+        if runs[other] and deadline[other] > deadline[slot]:
+            cpus += jobs.processors[other]
+    if cpus < jobs.processors[slot]:
         return 0
     count = 0
     for other in victims:
@@ -172,18 +232,17 @@ def _make_way(
     return 0
 
 
-@inner(forceinline=True)
+@inner(allocates=False)
 def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     """The machine on which the job fits and would end first, -1 for none.
 
-    The fastest, unless the job has run on another one and would start again.
+    It is the fastest, unless the job has run on another one and would start again.
     """
     if jobs.machine[slot] < 0:
         return int(fastest_fit(slot, jobs, machines, free))
     best, shortest = -1, 0
-    needed, cpus = jobs.processors[slot], free.cpus
     for machine in machines.speed_order:
-        if cpus[machine] >= needed and fits(slot, machine, jobs, machines, free):
+        if fits(slot, machine, jobs, machines, free):
             if jobs.expected_end_us[slot] < NEVER:
                 left = _time_left_of_victim(now, slot, machine, jobs, machines)
             else:
@@ -193,7 +252,7 @@ def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Fre
     return best
 
 
-@inner(forceinline=True)
+@inner(allocates=False)
 def _time_left_of_victim(now: int, slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     """`time_left` of a job that has run up to this plan, so that its work is not booked yet."""
     own = jobs.machine[slot]

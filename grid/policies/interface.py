@@ -8,7 +8,7 @@ between two instants (a schedule, reservations, the last matching) it keeps in i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -72,16 +72,6 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
         if not self.tables:
             object.__setattr__(self, "tables", _in_tables(self, JOB_TABLES))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return _columns(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Of a copy, which makes tables of its own: copied rows would be no part of them."""
-        for name, values in state.items():
-            object.__setattr__(self, name, values)
-        object.__setattr__(self, "tables", ())
-        self.__post_init__()
-
 
 @dataclass(slots=True, eq=False)
 class MachineColumns:
@@ -102,19 +92,6 @@ class MachineColumns:
     def __post_init__(self) -> None:
         self.tables = _in_tables(self, MACHINE_TABLES)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return _columns(self)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Of a copy, which makes tables of its own: copied rows would be no part of them."""
-        for name, values in state.items():
-            object.__setattr__(self, name, values)
-        self.__post_init__()
-
-
-def _columns(columns: Any) -> dict[str, Any]:
-    return {one.name: getattr(columns, one.name) for one in fields(columns) if one.name != "tables"}
-
 
 def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:
     """Put columns of a kind into one array: each becomes a row of it, and can be written there."""
@@ -129,9 +106,9 @@ def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:
 class ClusterView:
     """One cluster at one instant. Arrays are the cluster's own: read them, do not keep them.
 
-    A policy that starts jobs one after the other asks for each `fits` or `fastest`, and says with
-    `take` what it starts and with `give_back` what it preempts; the next answer is as if that were
-    done. What is free is then as of there, too.
+    A policy that starts jobs one after the other calls `fits` or `fastest` for each, and `take` for
+    what it starts and `give_back` for what it preempts. Later answers, and what is free, are as if
+    that were done.
     """
 
     now: Time
@@ -219,15 +196,6 @@ class ClusterView:
 
 def _bits(mask: int) -> list[int]:
     return [number for number in range(mask.bit_length()) if mask >> number & 1]
-
-
-FEATURES = (
-    "several machines", "machine outages", "memory", "licenses", "binding to machines",
-    "one job a machine", "preemption costs", "choices of processors", "machines switched off",
-    "jobs over their estimates", "exact estimates", "factors of estimates",
-    "predicted estimates",
-)  # fmt: skip
-"""What a policy may say that it takes no account of: see `Policy`."""
 
 
 @dataclass(slots=True)

@@ -17,14 +17,15 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import inlined, kernel
+from grid.model.compiled import inlined, inner
 from grid.model.time import NEVER
-
-FIRST_STEPS = 8
 
 
 class AvailabilityProfile(NamedTuple):
-    """Rows of `time` and `level`, shape (rows, room), and how many steps each has, (rows,)."""
+    """Rows of `time` and `level`, shape (rows, room), and how many steps each has, (rows,).
+
+    A change needs room for two more steps in each of its rows.
+    """
 
     time: Ints
     level: Ints
@@ -33,33 +34,26 @@ class AvailabilityProfile(NamedTuple):
     licenses: int
 
 
-@kernel()
-def all_free(cpus: Ints, copies: Ints) -> AvailabilityProfile:
-    """Everything free at all times: so many CPUs of each machine, copies of each license."""
-    machines, licenses = len(cpus), len(copies)
-    rows = machines + licenses + machines * licenses
-    profile = AvailabilityProfile(
-        np.zeros((rows, FIRST_STEPS), np.int64),
-        np.zeros((rows, FIRST_STEPS), np.int64),
-        np.ones(rows, np.int64),
-        machines,
-        licenses,
-    )
-    # One by one: numba takes long to compile an assignment of arrays, for its messages.
-    for machine in range(machines):
-        profile.level[machine, 0] = cpus[machine]
-    for number in range(licenses):
-        profile.level[machines + number, 0] = copies[number]
-    return profile
+@inner(allocates=False)
+def set_free(profile: AvailabilityProfile, cpus: Ints, copies: Ints, now: int) -> None:
+    """Everything is free from `now` on: CPUs by machine, copies by license."""
+    time, level, machines = profile.time, profile.level, profile.machines
+    for row in range(len(profile.length)):
+        profile.length[row] = 1
+        time[row, 0], level[row, 0] = now, 0
+        if row < machines:
+            level[row, 0] = cpus[row]
+        elif row < machines + profile.licenses:
+            level[row, 0] = copies[row - machines]
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def forget(profile: AvailabilityProfile, now: int) -> None:
-    """Drop what is over; the first level of each row is that of the present then."""
+    """Drop the past; the first level of each row is then that of the present."""
     time, level, length = profile.time, profile.level, profile.length
     for row in range(len(length)):
         if length[row] > 1 and time[row, 1] <= now:
-            length[row] = drop_past(time[row], level[row], length[row], now)
+            length[row] = _drop_past(time[row], level[row], length[row], now)
         time[row, 0] = now
 
 
@@ -80,8 +74,8 @@ def step_from(time: Ints, first: int, stop: int, at: int) -> int:
     return np.int64(low)  # type: ignore[return-value]
 
 
-@kernel(allocates=False)
-def drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
+@inner(allocates=False)
+def _drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
     """Drop the steps of a row that end by `now`; returns how many there are left."""
     first = step_at(time, length, now)
     if first > 0:
@@ -89,7 +83,7 @@ def drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
     return length - first
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def earliest(
     time: Ints,
     level: Ints,
@@ -111,7 +105,7 @@ def earliest(
     return start
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def earliest_steps(
     time: Ints,
     level: Ints,
@@ -146,7 +140,7 @@ def earliest_steps(
     return int(found), np.int64(first), np.int64(step) - 1  # type: ignore[return-value]
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: int) -> int:
     """Add `amount` from `start` until `end`; needs room for two more steps; returns their number.
 
@@ -159,7 +153,7 @@ def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: i
     return stop
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def change_steps(
     time: Ints,
     level: Ints,
@@ -235,34 +229,11 @@ def shift(time: Ints, level: Ints, first: int, end: int, by: int) -> None:
             low += one
 
 
-@kernel()
-def with_room(profile: AvailabilityProfile, machine: int, licenses: int) -> AvailabilityProfile:
-    """The profile, larger if a reservation on that machine might find no room."""
-    length, room = profile.length, profile.time.shape[1]
-    most = length[machine] + 2
-    for number in range(profile.licenses):
-        if licenses >> number & 1:
-            copies, users = _license_rows(profile, machine, number)
-            most = max(most, length[copies] + 2 * length[users] + 2)
-    if most <= room:
-        return profile
-    time = np.zeros((len(length), 2 * most), np.int64)
-    level = np.zeros((len(length), 2 * most), np.int64)
-    for row in range(len(length)):
-        for step in range(room):
-            time[row, step] = profile.time[row, step]
-            level[row, step] = profile.level[row, step]
-    return AvailabilityProfile(time, level, length, profile.machines, profile.licenses)
-
-
-@kernel(allocates=False)
+@inner(allocates=False)
 def reserve(
     profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
 ) -> None:
-    """Take CPUs and licenses of a machine out of what is free from `start` until `end`.
-
-    Needs room, see `with_room`.
-    """
+    """Take CPUs and licenses of a machine out of what is free from `start` until `end`."""
     _change_row(profile, machine, start, end, -processors)
     for number in range(profile.licenses):
         if licenses >> number & 1:
@@ -271,11 +242,11 @@ def reserve(
             _change_row(profile, users, start, end, 1)
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def release(
     profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
 ) -> None:
-    """Undo `reserve`, or the part of it that is from `start` on. Needs room."""
+    """Undo `reserve`, or the part of it that is from `start` on."""
     _change_row(profile, machine, start, end, processors)
     for number in range(profile.licenses):
         if licenses >> number & 1:
@@ -284,20 +255,20 @@ def release(
             _change_where_unused(profile, users, copies, start, end, 1)
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def _license_rows(profile: AvailabilityProfile, machine: int, number: int) -> tuple[int, int]:
     """The row of a license's copies, and that of its users on the machine."""
     copies = profile.machines + number
     return copies, profile.machines + (machine + 1) * profile.licenses + number
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def _change_row(profile: AvailabilityProfile, row: int, start: int, end: int, amount: int) -> None:
     time, level, length = profile.time[row], profile.level[row], profile.length
     length[row] = change(time, level, length[row], start, end, amount)
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def _change_where_unused(
     profile: AvailabilityProfile, users: int, copies: int, start: int, end: int, amount: int
 ) -> None:
@@ -310,7 +281,7 @@ def _change_where_unused(
             _change_row(profile, copies, begin, stop, amount)
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def earliest_start(
     profile: AvailabilityProfile,
     machine: int,
@@ -341,7 +312,7 @@ def earliest_start(
         start = later
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def _earliest_copy(
     profile: AvailabilityProfile, users: int, copies: int, duration: int, start: int
 ) -> int:
@@ -362,17 +333,15 @@ def _earliest_copy(
     return NEVER
 
 
-@kernel()
-def room_from(now: int, profile: AvailabilityProfile, mips: Floats) -> Floats:
-    """The most work, in microseconds x MIPS, that so many CPUs of a machine can do from now on
-    before a reservation needs them. Shape: more than any machine has free CPUs.
+@inner(allocates=False)
+def set_room(room: Floats, now: int, profile: AvailabilityProfile, mips: Floats) -> None:
+    """Write the most work, in microseconds x MIPS, that n CPUs of a machine can do from now on
+    before a reservation needs them, to `room[n]`.
 
-    Needs that what was before `now` is forgotten.
+    The past is forgotten, and no machine has more free CPUs than `room` has numbers.
     """
-    most = 0
-    for machine in range(profile.machines):
-        most = max(most, profile.level[machine, 0])
-    room = np.zeros(most + 1)
+    for needed in range(len(room)):
+        room[needed] = 0.0
     for machine in range(profile.machines):
         time, level = profile.time[machine], profile.level[machine]
         least, steps = level[0], profile.length[machine]
@@ -387,4 +356,3 @@ def room_from(now: int, profile: AvailabilityProfile, mips: Floats) -> Floats:
                 least = after
     for needed in range(len(room) - 2, -1, -1):
         room[needed] = max(room[needed], room[needed + 1])
-    return room

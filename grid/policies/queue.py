@@ -1,189 +1,110 @@
-"""Policies that keep a queue and nothing else: FCFS, SJF, EASY, EDF.
+"""Policies that compiled code plans: FCFS, SJF, EASY, EDF, conservative and selective backfilling.
 
-Compiled code is imported when the first plan is asked for, so that a scenario can be checked
-without it.
+Compiled code is imported when the first plan is needed, so that a scenario can be checked without
+it.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
 
-from grid.model.arrays import Bools, Ints
-from grid.model.time import NEVER, Time
-from grid.policies.columns import packed_view
-from grid.policies.compiled_form import CompiledForm, QueueKernel
+from grid.model.arrays import Ints
+from grid.model.time import Time
+from grid.policies.columns import CompiledForm, memory_shape, packed_view, plan_of, wider
 from grid.policies.interface import ClusterView, Plan
 
-Preemptive = Literal[True, False, "on_arrival"]
+KERNELS = "grid.policies.in_order_kernels"
 
 
-class InTurn:
-    """Jobs start in turn; one that does not fit holds up all behind it.
+class KernelPolicy:
+    """A policy that is a compiled kernel: the loop of a cluster calls it by its form.
 
-    Their turn is their arrival (FCFS) or, with `shortest_first`, what their estimates leave to be
-    done (SJF). A job that is bound to a machine holds up only those behind it that want that one.
+    `plan` is for other callers, such as a policy that wraps this one.
     """
 
-    def __init__(self, shortest_first: bool, form: CompiledForm | None = None) -> None:
-        self.shortest_first = shortest_first
-        self.compiled_form = form
+    def __init__(self, form: CompiledForm, ignores: Sequence[str] = ()) -> None:
+        self.compiled_form: CompiledForm | None = form
+        self._form = form
+        self.ignores = tuple(ignores)
+        self._settings = np.array(form.settings, np.float64)
+        self._memory = np.zeros((0, 0), np.int64)
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        if len(view.queue) == 0:
-            return Plan()
-        from grid.policies.in_order_kernels import start_in_turn
+        rows, memory = self.room(view)
+        count = planner(self._form.kernel)(packed_view(view), self._settings, memory, rows)
+        return plan_of(rows[:count])
 
-        seen, order = packed_view(view), view.queue
-        if self.shortest_first:
-            from grid.policies.fitting import work_left_of
+    def room(self, view: ClusterView) -> tuple[Ints, Ints]:
+        """Rows for a plan, and the memory."""
+        machines, slots = len(view.free), len(view.jobs.serial)
+        copies = view.license_copies_free
+        shape = memory_shape(self._form, machines, len(copies), slots)
+        if self._memory.shape != shape:
+            self._memory = wider(self._memory, shape)
+        return np.empty((2 * slots + machines + 1, 4), np.int64), self._memory
 
-            order = order[np.argsort(work_left_of(seen, order), kind="stable")]
-        return Plan(start=pairs(start_in_turn(seen, order)))
+
+def form_of(policy: object) -> CompiledForm | None:
+    """The form of a policy that compiled code plans; None if Python does, as in a subclass."""
+    if isinstance(policy, KernelPolicy) and type(policy).plan is KernelPolicy.plan:
+        return policy.compiled_form
+    return None
 
 
-class EasyBackfilling:
-    """EASY: jobs may pass the first one that must wait, as long as they do not delay it.
+def kernel_named(name: str) -> Any:
+    """The function of a `CompiledForm.kernel`."""
+    module, function = name.split(":")
+    return getattr(import_module(module), function)
 
-    They are tried in order of arrival or, with `shortest_first`, those with the least to do first
-    (SJBF: Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007).
+
+@cache
+def planner(name: str) -> Any:
+    """The kernel of that name for a call from Python with a `PackedView`."""
+    from grid.policies.fitting import planner_of
+
+    return planner_of(kernel_named(name))
+
+
+def fcfs() -> KernelPolicy:
+    """First come, first served.
+
+    A job that does not fit delays all behind it. If it is bound to a machine, it delays only those
+    that are bound to the same one.
     """
-
-    def __init__(self, shortest_first: bool, form: CompiledForm | None = None) -> None:
-        self.shortest_first = shortest_first
-        self.compiled_form = form
-
-    def plan(self, view: ClusterView, now: Time) -> Plan:
-        if len(view.queue) == 0:
-            return Plan()
-        # A reservation matters only to those that could pass.
-        return backfilled(view, view.queue, shortest_first=self.shortest_first, lazy=True)
+    return KernelPolicy(CompiledForm(f"{KERNELS}:fcfs", pool="fcfs"))
 
 
-class EarliestDeadlineFirst:
-    """EDF as C07, section 6 has it: jobs by deadline, each to the best machine, if one is free.
-
-    A job that finds none waits and holds up no other. With `preemptive` it takes the place of jobs
-    with later deadlines; with "on_arrival" it may do so only when it is new, and one that waits or
-    was preempted waits for a free machine. C07's "decreasing order w.r.t. their deadline" is read
-    as the most urgent job first, as its section 2 says; equal deadlines are in order of arrival.
-    `latest_first` takes it literally. Jobs without a deadline come last or, with
-    `without_deadline_first`, before all.
-    """
-
-    def __init__(
-        self,
-        preemptive: Preemptive,
-        *,
-        without_deadline_first: bool = False,
-        latest_first: bool = False,
-    ) -> None:
-        self.preemptive = preemptive
-        self.compiled_form: CompiledForm | None = None
-        self.without_deadline_first = without_deadline_first
-        self.latest_first = latest_first
-
-    def plan(self, view: ClusterView, now: Time) -> Plan:
-        if len(view.queue) == 0:
-            return Plan()
-        from grid.policies.fitting import any_fits
-        from grid.policies.in_order_kernels import start_all_that_fit, start_by_preempting
-
-        seen, jobs = packed_view(view), view.jobs
-        if not self.preemptive and not any_fits(seen):
-            return Plan()
-        deadlines, serial, machine = jobs.deadline_us, jobs.serial, jobs.machine
-        if self.without_deadline_first or self.latest_first:
-            deadlines = self._order_us(deadlines)
-        if not self.preemptive:
-            order = view.queue[np.argsort(deadlines[view.queue], kind="stable")]
-            return Plan(start=pairs(start_all_that_fit(seen, order)))
-        everyone = np.concatenate((view.queue, view.running))
-        running = view.running
-        started, preempted = start_by_preempting(
-            seen,
-            deadlines,
-            self._preempting(view, now),
-            everyone[np.lexsort((serial[everyone], deadlines[everyone]))],
-            running[np.lexsort((-serial[running], -deadlines[running], machine[running]))],
-        )
-        start, preempt = pairs(started), preempted.tolist()
-        # Who was in the way of one job may have a place again when all are looked at: it goes on.
-        goes_on = {slot for slot, where in start if slot in preempt and machine[slot] == where}
-        return Plan(
-            start=[one for one in start if one[0] not in goes_on],
-            preempt=[slot for slot in preempt if slot not in goes_on],
-        )
-
-    def _preempting(self, view: ClusterView, now: Time) -> Bools:
-        """By slot: whether the job may preempt others."""
-        jobs = view.jobs
-        if self.preemptive == "on_arrival":
-            is_new: Bools = (jobs.arrival_us == now) & (jobs.start_us == NEVER)
-            return is_new
-        return np.ones(len(jobs.serial), np.bool_)
-
-    def _order_us(self, deadline_us: Ints) -> Ints:
-        """What takes the place of deadlines, so that the lowest comes first."""
-        order_us = NEVER - 1 - deadline_us if self.latest_first else deadline_us
-        without = -1 if self.without_deadline_first else NEVER
-        return np.where(deadline_us == NEVER, without, order_us)
+def sjf() -> KernelPolicy:
+    """Shortest estimate first: FCFS in the order of the work that the estimates leave."""
+    return KernelPolicy(CompiledForm(f"{KERNELS}:sjf", pool="sjf"))
 
 
-def backfilled(
-    view: ClusterView,
-    order: Ints,
-    *,
-    shortest_first: bool = False,
-    kept_machine: int = -1,
-    lazy: bool = False,
-) -> Plan:
-    """The plan of `easy_kernels.backfill`, with its reservations."""
-    from grid.policies.easy_kernels import backfill
-
-    return backfill_plan(*backfill(packed_view(view), order, shortest_first, kept_machine, lazy))
-
-
-def backfill_plan(started: Ints, promised: Ints) -> Plan:
-    """The plan of the rows of `easy_kernels.backfill`."""
-    reserve = [(slot, machine, start) for slot, machine, start in promised.tolist()]
-    return Plan(start=pairs(started), reserve=reserve)
-
-
-def pairs(started: Ints) -> list[tuple[int, int]]:
-    """`Plan.start` of two rows, slots and machines."""
-    return list(zip(*started.tolist(), strict=True))
-
-
-def fcfs() -> InTurn:
-    """First come, first served."""
-    return InTurn(shortest_first=False, form=CompiledForm(QueueKernel.FCFS))
-
-
-def sjf() -> InTurn:
-    """Shortest estimate first."""
-    return InTurn(shortest_first=True, form=CompiledForm(QueueKernel.SJF))
-
-
-def easy() -> EasyBackfilling:
+def easy() -> KernelPolicy:
     """EASY backfilling: a reservation for the head of the queue."""
-    return EasyBackfilling(shortest_first=False, form=CompiledForm(QueueKernel.EASY))
+    return KernelPolicy(CompiledForm("grid.policies.easy_kernels:easy", (0.0,), "easy"))
 
 
-def easy_sjbf() -> EasyBackfilling:
-    """EASY that backfills the shortest jobs first."""
-    return EasyBackfilling(shortest_first=True, form=CompiledForm(QueueKernel.EASY_SJBF))
+def easy_sjbf() -> KernelPolicy:
+    """EASY that backfills the shortest jobs first.
+
+    SJBF: Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007.
+    """
+    return KernelPolicy(CompiledForm("grid.policies.easy_kernels:easy", (1.0,), "easy_sjbf"))
 
 
 def edf(
     *,
     preemptive: Annotated[
-        Preemptive,
+        Literal[True, False, "on_arrival"],
         Field(
             description="it preempts jobs with later deadlines for more urgent ones; on_arrival: "
-            "for new ones alone"
+            "for new ones only"
         ),
     ] = False,
     without_deadline: Annotated[
@@ -192,13 +113,35 @@ def edf(
     order: Annotated[
         Literal["earliest_first", "latest_first"], Field(description="of the deadlines")
     ] = "earliest_first",
-) -> EarliestDeadlineFirst:
-    """Earliest deadline first, preemptive if so set."""
-    policy = EarliestDeadlineFirst(
-        preemptive,
-        without_deadline_first=without_deadline == "first",
-        latest_first=order == "latest_first",
-    )
-    if (preemptive, without_deadline, order) == (False, "last", "earliest_first"):
-        policy.compiled_form = CompiledForm(QueueKernel.EDF)
-    return policy
+) -> KernelPolicy:
+    """Earliest deadline first, preemptive if so set.
+
+    C07, section 6: jobs by deadline, each to the best machine, if one is free. A job that finds
+    none waits and delays no other. C07's "decreasing order w.r.t. their deadline" is read as the
+    most urgent job first, as its section 2 says; `latest_first` takes it literally. Equal deadlines
+    are in order of arrival.
+    """
+    mode = 2.0 if preemptive == "on_arrival" else float(preemptive)
+    settings = (mode, float(without_deadline == "first"), float(order == "latest_first"))
+    pool = "" if any(settings) else "edf"
+    return KernelPolicy(CompiledForm(f"{KERNELS}:edf", settings, pool))
+
+
+def conservative() -> KernelPolicy:
+    """Conservative backfilling: a reservation for every job."""
+    return selective(slowdown_limit=0.0)
+
+
+def selective(
+    *,
+    slowdown_limit: Annotated[
+        float, Field(ge=0, description="jobs whose expected slowdown is above it get a reservation")
+    ] = 2.0,
+) -> KernelPolicy:
+    """Selective backfilling: a reservation for jobs that have waited long.
+
+    Srinivasan, Kettimuthu, Subramani and Sadayappan (JSSPP 2002), which C07, section 2 describes.
+    """
+    kernel = "grid.policies.reserving_kernels:reserving"
+    form = CompiledForm(kernel, (slowdown_limit,), "reserving", has_profile=True)
+    return KernelPolicy(form, ignores=("memory",))

@@ -15,8 +15,9 @@ from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.plugins.calls import Call, expected_attribute
 from grid.model.plugins.registry import Kind, Plugin, Plugins
 from grid.model.time import NEVER, Time
+from grid.policies.features import FEATURES
 from grid.policies.gang_policy import GangPolicy
-from grid.policies.interface import FEATURES, ClusterView, Plan, Policy
+from grid.policies.interface import ClusterView, Plan, Policy
 
 CONVERGENT = "grid.policies.convergent"
 MOST_IDLE_WAKES = 1_000_000
@@ -143,8 +144,8 @@ POLICIES = Kind(
         "easy": "grid.policies.queue:easy",
         "easy_sjbf": "grid.policies.queue:easy_sjbf",
         "flexible": "grid.policies.flexible:flexible",
-        "conservative": "grid.policies.reserving:conservative",
-        "selective": "grid.policies.reserving:selective",
+        "conservative": "grid.policies.queue:conservative",
+        "selective": "grid.policies.queue:selective",
         "afcfs": "grid.policies.gang_policy:AdaptedFirstComeFirstServed",
         "lgfs": "grid.policies.gang_policy:LargestGangFirstServed",
         "eg_edf": "grid.policies.schedule.policy:eg_edf",

@@ -1,183 +1,252 @@
 """Backfilling with a reservation for every job, or for those that have waited long. Compiled.
 
 Conservative backfilling (Mu'alem and Feitelson, IEEE TPDS 12(6), 2001): every job gets the earliest
-start at which it delays no reservation that is there, and when CPUs become free before their time
-the reservations are moved forward, one by one in order of arrival, each once, to where it is
-earliest then. (What one leaves that comes later, an earlier one can have when next a job ends
-before its time.) A reservation never moves back, unless a running job outlives its estimate or a
-machine goes down: then all are made anew, in order of arrival.
+start at which it delays no earlier reservation. When CPUs become free before their time, the
+reservations are moved forward, one by one in order of arrival, each once, to the earliest start
+then. (A time that a later job leaves in that pass is considered when next a job ends early.) A
+reservation never moves back, unless a running job outlives its estimate or a machine goes down:
+then all are remade, in order of arrival.
 
-Of several machines a job takes that on which it can start first, the fastest of equals.
+Among several machines a job takes the one on which it can start first, the fastest of equals.
 
 A reservation was the earliest one possible when it was made. A machine's *gains* are the times that
 have become free on it since then, because a job ended early or left its reservation; a job without
 licenses can only move to a window that overlaps a gain. (A job with licenses may move without one:
 it can share a copy that another has reserved.) Jobs without a reservation can only start on
-machines with free CPUs, which are few where many jobs wait.
+machines with free CPUs, which are few if many jobs wait.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import inner, kernel
+from grid.model.compiled import inner
 from grid.model.time import NEVER
-from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
-from grid.policies.fitting import (
-    free_now,
-    least_work_us,
-    may_run,
-    time_left,
-    unbook,
-    unpacked,
-)
+from grid.policies.columns import RESERVE, START, WAKE, CompiledView, Jobs, Machines
+from grid.policies.fitting import free_now, least_work_us, may_run, most_of, time_left, unbook
 from grid.policies.profile import (
     AvailabilityProfile,
-    all_free,
+    earliest,
+    earliest_start,
     forget,
     release,
     reserve,
-    room_from,
+    set_free,
+    set_room,
     step_at,
-    with_room,
-)
-from grid.policies.reservations import (
-    Reservations,
-    forget_gains,
-    gain,
-    reserve_before,
-    reserve_earliest,
 )
 
-Profile = tuple[Ints, Ints, Ints, int, int]
-"""What `AvailabilityProfile` has."""
 
+class Reservations(NamedTuple):
+    """The profile, and by slot the machine, start and end of running and of waiting jobs.
 
-@kernel()
-def plan_reserving(
-    packed: PackedView, slowdown_limit: float, kept: Profile, of_slots: Ints, of_machines: Ints
-) -> tuple[Ints, Ints, int, Profile]:
-    """What to start, as two rows, slots and machines; the starts to come; the first of them, or
-    NEVER; the profile.
-
-    Starts to come are rows of slot, machine and start, shape (jobs, 3), in order of arrival.
+    `start` is NEVER for a waiting job without a reservation. From `due` on it has a right to one
+    (-1: not computed yet). By machine, all gains are from `gain_from` until `gain_to`. `first_new`,
+    of shape (1,), is the first serial number that is new at this plan, 0 at the first plan.
     """
-    view = unpacked(packed)
-    profile = AvailabilityProfile(kept[0], kept[1], kept[2], kept[3], kept[4])
-    reserved = Reservations(
-        of_slots[0], of_slots[1], of_slots[2], of_slots[3], of_machines[0], of_machines[1]
-    )
-    profile = _keep_up(view, profile, reserved)
-    started, promised, profile = _start_reserved(view, slowdown_limit, profile, reserved)
-    wake = NEVER
-    for place in range(len(promised)):
-        wake = min(wake, promised[place, 2])
-    time, level, length, machines, licenses = profile
-    return started, promised, wake, (time, level, length, machines, licenses)
+
+    profile: AvailabilityProfile
+    machine: Ints
+    start: Ints
+    end: Ints
+    due: Ints
+    gain_from: Ints
+    gain_to: Ints
+    first_new: Ints
 
 
 @inner()
-def _keep_up(
-    view: CompiledView, profile: AvailabilityProfile, reserved: Reservations
-) -> AvailabilityProfile:
+def _in_memory(view: CompiledView, memory: Ints) -> Reservations:
+    """The rows of `memory`: the profile's times, its levels, and the other fields."""
+    machines, licenses = len(view.free), len(view.license_copies_free)
+    rows = (len(memory) - 8) // 2
+    rest = memory[2 * rows :]
+    profile = AvailabilityProfile(
+        memory[:rows], memory[rows : 2 * rows], rest[0, :rows], machines, licenses
+    )
+    gain_from, gain_to = rest[5, :machines], rest[6, :machines]
+    return Reservations(
+        profile, rest[1], rest[2], rest[3], rest[4], gain_from, gain_to, rest[7, :1]
+    )
+
+
+@inner()
+def reserving(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
+    """The plan; `settings`: the limit of the expected slowdown.
+
+    A job gets a reservation if its expected slowdown, (time waited + estimate) / estimate, is above
+    the limit; the others start if they delay no reservation, in order of arrival.
+    """
+    now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
+    kept = _in_memory(view, memory)
+    profile, without = kept.profile, 0
+    _update(view, kept)
+    for slot in queue:
+        if kept.start[slot] == NEVER:
+            if kept.due[slot] < 0:
+                kept.due[slot] = _due(slot, settings[0], jobs, machines)
+            if now >= kept.due[slot]:
+                _reserve_earliest(now, slot, machines.speed_order, kept, jobs, machines)
+            without += kept.start[slot] == NEVER
+    if without > 0:
+        free = profile.level[: profile.machines, 0]
+        room = np.empty(most_of(free) + 1, np.float64)
+        set_room(room, now, profile, machines.mips)
+        able = _with_any(free, 1, machines)
+        for slot in queue:
+            if kept.start[slot] == NEVER and jobs.processors[slot] < len(room):
+                work = least_work_us(slot, jobs) * jobs.reference_mips[slot]
+                if work <= room[jobs.processors[slot]]:
+                    _reserve_before(now, slot, now + 1, able, kept, jobs, machines)
+                    if kept.start[slot] == now:
+                        set_room(room, now, profile, machines.mips)
+    return _write_starts(view, kept, rows)
+
+
+@inner(allocates=False)
+def _write_starts(view: CompiledView, kept: Reservations, rows: Ints) -> int:
+    """Write what starts now, what is reserved later, and when that is next."""
+    count, wake = 0, NEVER
+    for slot in view.queue:
+        if kept.start[slot] <= view.now:
+            rows[count, 0], rows[count, 1], rows[count, 2] = START, slot, kept.machine[slot]
+            count += 1
+    for slot in view.queue:
+        if view.now < kept.start[slot] < NEVER:
+            rows[count, 0], rows[count, 1] = RESERVE, slot
+            rows[count, 2], rows[count, 3] = kept.machine[slot], kept.start[slot]
+            wake = min(wake, kept.start[slot])
+            count += 1
+    if wake < NEVER:
+        rows[count, 0], rows[count, 3] = WAKE, wake
+        count += 1
+    return count
+
+
+@inner(allocates=False)
+def _due(slot: int, slowdown_limit: float, jobs: Jobs, machines: Machines) -> int:
+    """The first time at which (time waited + estimate) / estimate is above the limit.
+
+    The estimate is that on the fastest machine that the job may run on.
+    """
+    estimate = 1
+    for machine in machines.speed_order:
+        if may_run(slot, machine, jobs, machines):
+            estimate = time_left(slot, machine, jobs, machines)
+            break
+    longest = slowdown_limit * estimate
+    if longest >= NEVER - jobs.submit_us[slot]:
+        return NEVER
+    return int(max(0, jobs.submit_us[slot] - estimate + int(longest) + 1))
+
+
+# What happened since the last plan
+
+
+@inner()
+def _update(view: CompiledView, kept: Reservations) -> None:
     """Take into the profile what happened since the last plan, and move reservations forward."""
     now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
-    early = False
+    profile, is_first, early = kept.profile, kept.first_new[0] == 0, False
     for slot in view.ended:
-        machine, licenses = reserved.machine[slot], jobs.licenses[slot]
-        if reserved.end[slot] > now:
+        if kept.end[slot] > now and not is_first:
             early = True
-            profile = with_room(profile, machine, licenses)
-            release(profile, machine, now, reserved.end[slot], jobs.processors[slot], licenses)
-            gain(machine, now, reserved.end[slot], reserved)
-        reserved.start[slot], reserved.end[slot], reserved.due[slot] = NEVER, 0, -1
+            machine, end, licenses = kept.machine[slot], kept.end[slot], jobs.licenses[slot]
+            release(profile, machine, now, end, jobs.processors[slot], licenses)
+            _gain(machine, now, end, kept)
+    place = len(queue) - 1
+    while place >= 0 and jobs.serial[queue[place]] >= kept.first_new[0]:
+        slot = queue[place]
+        kept.start[slot], kept.end[slot], kept.due[slot] = NEVER, 0, -1
+        place -= 1
+    if len(queue):
+        kept.first_new[0] = max(kept.first_new[0], jobs.serial[queue[len(queue) - 1]] + 1)
     forget(profile, now)
-    if not _agrees(view, profile, reserved, np.zeros(len(view.free), np.int64)):
-        profile = _of_running(view, reserved)
-        forget_gains(reserved)
+    if is_first or not _agrees(view, kept, np.zeros(len(view.free), np.int64)):
+        _set_running(view, kept)
+        _forget_gains(kept)
         for slot in queue:
-            reserved.due[slot] = -1
-            if reserved.start[slot] < NEVER:
-                reserved.start[slot] = NEVER
-                profile = reserve_earliest(
-                    now, slot, machines.speed_order, profile, reserved, jobs, machines
-                )
+            kept.due[slot] = -1
+            if kept.start[slot] < NEVER:
+                kept.start[slot] = NEVER
+                _reserve_earliest(now, slot, machines.speed_order, kept, jobs, machines)
     elif early:
-        profile = _compress(now, queue, profile, reserved, jobs, machines)
-    return profile
+        _compress(now, queue, kept, jobs, machines)
+
+
+@inner(allocates=False)
+def _agrees(view: CompiledView, kept: Reservations, held: Ints) -> bool:
+    """Whether machines and running jobs are as the profile has them. `held` has only zeros."""
+    jobs = view.jobs
+    for slot in view.running:
+        if jobs.expected_end_us[slot] != kept.end[slot]:
+            return False
+    for slot in view.queue:
+        if kept.start[slot] <= view.now:
+            held[kept.machine[slot]] += jobs.processors[slot]
+    for machine in range(len(view.free)):
+        if kept.profile.level[machine, 0] + held[machine] != view.free[machine]:
+            return False
+    return True
 
 
 @inner()
-def _compress(
-    now: int,
-    queue: Ints,
-    profile: AvailabilityProfile,
-    reserved: Reservations,
-    jobs: Jobs,
-    machines: Machines,
-) -> AvailabilityProfile:
-    """Move reservations forward, one by one in order of arrival, each to where it is earliest."""
-    most = _most_gained(now, profile, reserved)
-    gained = _with_any(most, machines)
+def _set_running(view: CompiledView, kept: Reservations) -> None:
+    """Make the profile that of running jobs alone, with the CPUs that the machines have now."""
+    now, jobs, free = view.now, view.jobs, free_now(view)
+    for slot in view.running:
+        unbook(slot, jobs.machine[slot], jobs, free)
+    set_free(kept.profile, free.cpus, free.copies, now)
+    for slot in view.running:
+        machine, end = jobs.machine[slot], jobs.expected_end_us[slot]
+        kept.machine[slot], kept.start[slot], kept.end[slot] = machine, now, end
+        reserve(kept.profile, machine, now, end, jobs.processors[slot], jobs.licenses[slot])
+
+
+@inner()
+def _compress(now: int, queue: Ints, kept: Reservations, jobs: Jobs, machines: Machines) -> None:
+    """Move reservations forward, one by one in order of arrival, each to its earliest start."""
+    gained = np.zeros(kept.profile.machines, np.int64)
+    for machine in range(len(gained)):
+        if kept.gain_to[machine] > now:
+            gained[machine] = _most_free(
+                machine, kept.gain_from[machine], kept.gain_to[machine], kept
+            )
     # What a job leaves in this pass is a gain for those behind it now, for others in the next pass.
-    forget_gains(reserved)
-    candidates = np.empty(len(most), np.int64)
-    place = _next_to_move(0, now, queue, most.max(), reserved, jobs)
-    while place < len(queue):
-        slot = queue[place]
-        start, end, machine = reserved.start[slot], reserved.end[slot], reserved.machine[slot]
-        count = 0
-        if jobs.licenses[slot] == 0:
-            for other in gained:
-                candidates[count] = other
-                count += most[other] >= jobs.processors[slot]
-        else:
-            for other in machines.speed_order:
-                candidates[count] = other
-                count += 1
-        if count > 0:
-            profile = reserve_earliest(
-                now, slot, candidates[:count], profile, reserved, jobs, machines
-            )
-        if reserved.start[slot] < start:
-            gain(machine, start, end, reserved)
-            most[machine] = max(most[machine], _most_free(profile, machine, start, end))
-            gained = _with_any(most, machines)
-        place = _next_to_move(place + 1, now, queue, most.max(), reserved, jobs)
-    return profile
-
-
-@inner(allocates=False)
-def _next_to_move(
-    place: int, now: int, queue: Ints, most: int, reserved: Reservations, jobs: Jobs
-) -> int:
-    """From that place of the queue on, the first job whose reservation may move forward."""
-    while place < len(queue):
-        slot = queue[place]
-        if now < reserved.start[slot] < NEVER and (
-            jobs.processors[slot] <= most or jobs.licenses[slot] != 0
-        ):
-            break
-        place += 1
-    return place
+    _forget_gains(kept)
+    most = most_of(gained)
+    for slot in queue:
+        start, end, machine = kept.start[slot], kept.end[slot], kept.machine[slot]
+        has_licenses = jobs.licenses[slot] != 0
+        if now < start < NEVER and (has_licenses or jobs.processors[slot] <= most):
+            if has_licenses:
+                candidates = machines.speed_order
+            else:
+                candidates = _with_any(gained, jobs.processors[slot], machines)
+            _reserve_earliest(now, slot, candidates, kept, jobs, machines)
+            if kept.start[slot] < start:
+                _gain(machine, start, end, kept)
+                gained[machine] = max(gained[machine], _most_free(machine, start, end, kept))
+                most = max(most, gained[machine])
 
 
 @inner()
-def _most_gained(now: int, profile: AvailabilityProfile, reserved: Reservations) -> Ints:
-    """By machine: the most CPUs that are free at any time of its gains."""
-    most = np.zeros(profile.machines, np.int64)
-    for machine in range(profile.machines):
-        if reserved.gain_to[machine] > now:
-            most[machine] = _most_free(
-                profile, machine, reserved.gain_from[machine], reserved.gain_to[machine]
-            )
-    return most
+def _with_any(cpus: Ints, least: int, machines: Machines) -> Ints:
+    """The machines with at least so many of `cpus`, in order of speed."""
+    found, count = np.empty(len(cpus), np.int64), 0
+    for machine in machines.speed_order:
+        found[count] = machine
+        count += cpus[machine] >= least
+    return found[:count]
 
 
 @inner(allocates=False)
-def _most_free(profile: AvailabilityProfile, machine: int, start: int, end: int) -> int:
+def _most_free(machine: int, start: int, end: int, kept: Reservations) -> int:
     """The most CPUs of the machine that are free at any time from start until end."""
+    profile = kept.profile
     time, steps = profile.time[machine], profile.length[machine]
     first, last = step_at(time, steps, start), step_at(time, steps, end - 1)
     most = 0
@@ -186,167 +255,86 @@ def _most_free(profile: AvailabilityProfile, machine: int, start: int, end: int)
     return most
 
 
-@inner()
-def _with_any(cpus: Ints, machines: Machines) -> Ints:
-    """The machines with more than no CPUs, in order of speed."""
-    found, count = np.empty(len(cpus), np.int64), 0
-    for machine in machines.speed_order:
-        found[count] = machine
-        count += cpus[machine] > 0
-    return found[:count]
-
-
-@inner()
-def _start_reserved(
-    view: CompiledView,
-    slowdown_limit: float,
-    profile: AvailabilityProfile,
-    reserved: Reservations,
-) -> tuple[Ints, Ints, AvailabilityProfile]:
-    """What to start, the starts to come, and the profile; see `plan_reserving`.
-
-    A job gets a reservation if its expected slowdown, (time waited + estimate) / estimate, is
-    above the limit; the others start where they delay no reservation, in order of arrival.
-    """
-    now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
-    # Where a loop makes a new profile, its arrays are counted anew at each step. So the loops that
-    # go through the whole queue are functions of their own.
-    place, waiting = _next_due(0, now, queue, slowdown_limit, reserved, jobs, machines), len(queue)
-    while place < waiting:
-        profile = reserve_earliest(
-            now, queue[place], machines.speed_order, profile, reserved, jobs, machines
-        )
-        place = _next_due(place + 1, now, queue, slowdown_limit, reserved, jobs, machines)
-    place = _next_without(0, queue, reserved)
-    if place < waiting:
-        room = room_from(now, profile, machines.mips)
-        able = _with_any(profile.level[: profile.machines, 0], machines)
-        place = _next_with_room(place, queue, room, reserved, jobs)
-        while place < waiting:
-            slot = queue[place]
-            profile = reserve_before(now, slot, now + 1, able, profile, reserved, jobs, machines)
-            if reserved.start[slot] == now:
-                room = room_from(now, profile, machines.mips)
-            place = _next_with_room(place + 1, queue, room, reserved, jobs)
-    started, promised = np.empty((2, waiting), np.int64), np.empty((waiting, 3), np.int64)
-    count, held = _list_starts(now, queue, reserved, started, promised)
-    return started[:, :count], promised[:held], profile
+@inner(allocates=False)
+def _gain(machine: int, start: int, end: int, kept: Reservations) -> None:
+    kept.gain_from[machine] = min(kept.gain_from[machine], start)
+    kept.gain_to[machine] = max(kept.gain_to[machine], end)
 
 
 @inner(allocates=False)
-def _next_due(
-    place: int,
+def _forget_gains(kept: Reservations) -> None:
+    """Forget all gains, since all reservations are about to be tried against them."""
+    for machine in range(len(kept.gain_to)):
+        kept.gain_from[machine], kept.gain_to[machine] = NEVER, 0
+
+
+# Reservations
+
+
+@inner(allocates=False)
+def _reserve_earliest(
+    now: int, slot: int, candidates: Ints, kept: Reservations, jobs: Jobs, machines: Machines
+) -> None:
+    """Give the job the earliest reservation on those machines, if that is earlier than its own."""
+    start, end, machine = kept.start[slot], kept.end[slot], kept.machine[slot]
+    if start < NEVER and jobs.licenses[slot] != 0:
+        # The copies that are reserved for it may be in its own way.
+        _give_up(slot, kept, jobs)
+        _reserve_before(now, slot, start, candidates, kept, jobs, machines)
+        if kept.start[slot] == NEVER:
+            _hold(slot, machine, start, end, kept, jobs)
+    else:
+        _reserve_before(now, slot, start, candidates, kept, jobs, machines)
+
+
+@inner(allocates=False)
+def _reserve_before(
     now: int,
-    queue: Ints,
-    slowdown_limit: float,
-    reserved: Reservations,
+    slot: int,
+    before: int,
+    candidates: Ints,
+    kept: Reservations,
     jobs: Jobs,
     machines: Machines,
-) -> int:
-    """From that place of the queue on, the first job that has a right to a reservation and none."""
-    starts, due = reserved.start, reserved.due
-    while place < len(queue):
-        slot = queue[place]
-        if starts[slot] == NEVER:
-            if due[slot] < 0:
-                shortest = _shortest(slot, jobs, machines)
-                due[slot] = _due(jobs.submit_us[slot], shortest, slowdown_limit)
-            if now >= due[slot]:
+) -> None:
+    """Reserve the earliest start below `before`, if there is one, instead of what the job has.
+
+    Machines are tried in the order of `candidates`.
+    """
+    profile, processors, licenses = kept.profile, jobs.processors[slot], jobs.licenses[slot]
+    own = kept.machine[slot] if kept.start[slot] < NEVER else -1
+    best, chosen, length = before, -1, 0
+    for machine in candidates:
+        if best == now + 1 and profile.level[machine, 0] < processors:
+            continue
+        if not may_run(slot, machine, jobs, machines):
+            continue
+        left = time_left(slot, machine, jobs, machines)
+        if machine == own:
+            start = earliest(
+                profile.time[machine], profile.level[machine], profile.length[machine],
+                processors, left, now, best, kept.start[slot],
+            )  # fmt: skip
+        else:
+            start = earliest_start(profile, machine, processors, licenses, left, now, best)
+        if start < best:
+            best, chosen, length = start, machine, left
+            if best <= now:
                 break
-        place += 1
-    return place
+    if chosen >= 0:
+        if own >= 0:
+            _give_up(slot, kept, jobs)
+        _hold(slot, chosen, best, best + length, kept, jobs)
 
 
 @inner(allocates=False)
-def _next_without(place: int, queue: Ints, reserved: Reservations) -> int:
-    """From that place of the queue on, the first job that has no reservation."""
-    while place < len(queue) and reserved.start[queue[place]] < NEVER:
-        place += 1
-    return place
+def _hold(slot: int, machine: int, start: int, end: int, kept: Reservations, jobs: Jobs) -> None:
+    reserve(kept.profile, machine, start, end, jobs.processors[slot], jobs.licenses[slot])
+    kept.machine[slot], kept.start[slot], kept.end[slot] = machine, start, end
 
 
 @inner(allocates=False)
-def _next_with_room(
-    place: int, queue: Ints, room: Floats, reserved: Reservations, jobs: Jobs
-) -> int:
-    """From that place of the queue on, the first job without a reservation that may fit now."""
-    while place < len(queue):
-        slot = queue[place]
-        if reserved.start[slot] == NEVER:
-            needed = jobs.processors[slot]
-            work = least_work_us(slot, jobs) * jobs.reference_mips[slot]
-            if needed < len(room) and work <= room[needed]:
-                break
-        place += 1
-    return place
-
-
-@inner(allocates=False)
-def _list_starts(
-    now: int, queue: Ints, reserved: Reservations, started: Ints, promised: Ints
-) -> tuple[int, int]:
-    """List the jobs that start now, and those that do later; how many those are."""
-    count, held = 0, 0
-    for slot in queue:
-        start, machine = reserved.start[slot], reserved.machine[slot]
-        if start <= now:
-            started[0, count], started[1, count] = slot, machine
-            count += 1
-        elif start < NEVER:
-            promised[held, 0], promised[held, 1], promised[held, 2] = slot, machine, start
-            held += 1
-    return count, held
-
-
-@inner(allocates=False)
-def _due(submit: int, estimate: int, slowdown_limit: float) -> int:
-    """The first time at which (time waited + estimate) / estimate is above the limit."""
-    longest = slowdown_limit * estimate
-    if longest >= NEVER - submit:
-        return NEVER
-    return max(0, submit - estimate + int(longest) + 1)
-
-
-@inner(allocates=False)
-def _shortest(slot: int, jobs: Jobs, machines: Machines) -> int:
-    """How long the job takes by its estimate on the fastest machine that it may run on."""
-    for machine in machines.speed_order:
-        if may_run(slot, machine, jobs, machines):
-            return time_left(slot, machine, jobs, machines)
-    return 1
-
-
-@inner(allocates=False)
-def _agrees(
-    view: CompiledView, profile: AvailabilityProfile, reserved: Reservations, held: Ints
-) -> bool:
-    """Whether machines and running jobs are as the profile has them. `held` has only zeros."""
-    jobs, free_cpus = view.jobs, view.free
-    for slot in view.running:
-        if jobs.expected_end_us[slot] != reserved.end[slot]:
-            return False
-    for slot in view.queue:
-        if reserved.start[slot] <= view.now:
-            held[reserved.machine[slot]] += jobs.processors[slot]
-    for machine in range(len(free_cpus)):
-        if profile.level[machine, 0] + held[machine] != free_cpus[machine]:
-            return False
-    return True
-
-
-@inner()
-def _of_running(view: CompiledView, reserved: Reservations) -> AvailabilityProfile:
-    """The profile of running jobs alone, with the CPUs that the machines have now."""
-    now, running, jobs = view.now, view.running, view.jobs
-    free = free_now(view)
-    for slot in running:
-        unbook(slot, jobs.machine[slot], jobs, free)
-    profile = all_free(free.cpus, free.copies)
-    forget(profile, now)
-    for slot in running:
-        machine, licenses = jobs.machine[slot], jobs.licenses[slot]
-        reserved.machine[slot], reserved.start[slot] = machine, now
-        reserved.end[slot] = jobs.expected_end_us[slot]
-        profile = with_room(profile, machine, licenses)
-        reserve(profile, machine, now, reserved.end[slot], jobs.processors[slot], licenses)
-    return profile
+def _give_up(slot: int, kept: Reservations, jobs: Jobs) -> None:
+    start, end, licenses = kept.start[slot], kept.end[slot], jobs.licenses[slot]
+    release(kept.profile, kept.machine[slot], start, end, jobs.processors[slot], licenses)
+    kept.start[slot] = NEVER

@@ -32,7 +32,7 @@ POLICIES: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 def jobs_a_second(platform: Cluster, jobs: JobTable, name: str, **settings: Any) -> float:
-    cluster = make_cluster(platform, make_policy(name, settings), compiled=False)
+    cluster = make_cluster(platform, make_policy(name, settings), pool=False)
     started = time.process_time()
     cluster.submit_rows(jobs)
     cluster.advance(NEVER)

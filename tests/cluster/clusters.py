@@ -36,7 +36,7 @@ def general(platform: Cluster, policy: str, **settings: object) -> ClusterShell:
 
 
 def general_cluster(platform: Cluster, policy: Any) -> ClusterShell:
-    cluster = make_cluster(platform, policy, compiled=False)
+    cluster = make_cluster(platform, policy, pool=False)
     assert not cluster.core.is_pool
     return cluster
 

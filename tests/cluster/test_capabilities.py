@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import pytest
 
 from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.engines import CAPABILITIES, FEATURES, Wanted, choose
 from grid.cluster.gang.processor_choices import ald, ld
 from grid.model.errors import InputError
 from grid.model.job import Job
@@ -22,6 +21,7 @@ from grid.model.platform import (
     SwitchOff,
 )
 from grid.model.time import NEVER, SECOND_US
+from grid.policies.features import FEATURES, ClusterSpec, is_pool
 from grid.policies.registry import make_policy, policy_names
 
 S = SECOND_US
@@ -148,33 +148,26 @@ def test_a_feature_takes_effect_or_is_refused(policy: str, feature: str) -> None
 def test_every_feature_of_the_table_is_probed() -> None:
     """Predictions are apart, since they need jobs that have ended: see `test_estimates`."""
     assert [*PROBES, "predicted estimates"] == list(FEATURES)
-    for known in CAPABILITIES.values():
-        assert set(known) <= set(FEATURES)
 
 
-@pytest.mark.parametrize("feature", [one for one in PROBES if one in CAPABILITIES["general"]])
+@pytest.mark.parametrize("feature", [name for name in PROBES if FEATURES[name].pools])
 @pytest.mark.parametrize("policy", ["fcfs", "sjf", "edf", "easy", "easy_sjbf"])
-def test_where_the_compiled_loop_may_play_the_general_core_does_the_same(
-    policy: str, feature: str
-) -> None:
+def test_a_pool_and_machines_give_the_same(policy: str, feature: str) -> None:
     probe = PROBES[feature]
-    cores = [
-        make(probe.asked, policy, probe.asked_outages, compiled=compiled)
-        for compiled in (True, False)
-    ]
-    played = [ends(core, probe.jobs, probe.bound) for core in cores]
+    clusters = [make(probe.asked, policy, (), pool=pool) for pool in (True, False)]
+    played = [ends(cluster, probe.jobs, probe.bound) for cluster in clusters]
     assert played[0] == played[1]
 
 
-def test_the_core_follows_from_what_is_asked_for() -> None:
+def test_pool_kernels_are_used_if_they_support_what_is_required() -> None:
     easy = make_policy("easy", {})
-    assert choose(Wanted(ONE), easy) == "pool"
-    assert choose(Wanted(ONE, outages=True), easy) == "general"
-    assert choose(Wanted(ONE), make_policy("cs2", {})) == "general"
-    assert choose(Wanted(ONE), make_policy("afcfs", {})) == "gang"
+    assert is_pool(ClusterSpec(ONE), easy)
+    assert not is_pool(ClusterSpec(ONE, outages=True), easy)
+    assert not is_pool(ClusterSpec(ONE), make_policy("cs2", {}))
+    assert not is_pool(ClusterSpec(ONE), make_policy("edf", {"preemptive": True}))
     limited = replace(ONE, machines=(Machine("m", 4, ram_mb=1.0),))
-    assert choose(Wanted(limited), easy) == "general"
-    assert choose(Wanted(limited, memory=False), easy) == "pool"
+    assert not is_pool(ClusterSpec(limited), easy)
+    assert is_pool(ClusterSpec(limited, memory=False), easy)
 
 
 @pytest.mark.parametrize("policy", ["easy", "flexible"])

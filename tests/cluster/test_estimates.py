@@ -192,11 +192,6 @@ def test_exact_and_factor_are_as_if_users_had_said_so(policy: str, more: dict[st
         assert [(one.start_us, one.end_us) for one in ended] == [row[2:] for row in expected]
 
 
-def test_what_predicts_is_not_played_by_the_compiled_loop() -> None:
-    platform = cluster_with(estimates="average")
-    assert not make_cluster(platform, make_policy("easy", {})).core.is_pool
-
-
 def test_users_of_two_vos_with_one_number_are_two() -> None:
     """Both users 1 come to one cluster: of each is known how long its own jobs ran."""
     policy = Told()

@@ -47,12 +47,6 @@ def test_events_at_which_a_policy_makes_no_plan_are_timed_apart() -> None:
     assert clock.times() == [(0, 2, 2.0, 1.0), (2, 2, 2.0, 1.0)]
 
 
-def test_without_a_clock_nothing_is_timed() -> None:
-    clock = PlanClock(None)
-    clock.plan(Slow(), SimpleNamespace(queue=[0]), 0)  # type: ignore[arg-type]
-    assert clock.times() == []
-
-
 def test_a_run_tells_the_times_of_all_its_clusters_together() -> None:
     times = [
         PlanTimes("easy", 2, 1, 1.0, 1.0),

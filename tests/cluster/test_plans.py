@@ -58,39 +58,6 @@ def submit_all(cluster: ClusterShell, jobs: list[Job]) -> list[Ended]:
 TWO = Cluster("two", (Machine("slow", 2, 1000.0), Machine("fast", 2, 2000.0)))
 
 
-def test_preempted_job_goes_on_where_it_was() -> None:
-    """100 us on the slow machine: 30 done, 20 suspended, 70 to go."""
-    plans = {0: {"start": [(0, 0)]}, 30: {"preempt": [0]}, 50: {"start": [(0, 0)]}}
-    [ended] = submit_all(general_cluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
-    assert ended == Ended(("vo", 0), JobOutcome(0, JobState.COMPLETED, 0, 120, 1, 0, 0, 100))
-
-
-@pytest.mark.parametrize(
-    ("checkpointable", "end", "restarts", "lost", "held"),
-    [(False, 100, 1, 30, 80), (True, 85, 0, 0, 65)],
-)
-def test_preempted_job_on_another_machine(
-    checkpointable: bool, end: int, restarts: int, lost: int, held: int
-) -> None:
-    """On the fast machine 100 us take 50, and the 70 that are left after a checkpoint 35."""
-    plans = {0: {"start": [(0, 0)]}, 30: {"preempt": [0]}, 50: {"start": [(0, 1)]}}
-    cluster = general_cluster(TWO, timed(plans))
-    [ended] = submit_all(cluster, [job(0, 0, 1, 100, 100, checkpointable=checkpointable)])
-    outcome = JobOutcome(1, JobState.COMPLETED, 0, end, 1, restarts, lost, held)
-    assert ended == Ended(("vo", 0), outcome)
-
-
-def test_a_job_moved_within_one_plan_and_back() -> None:
-    """Preempted and started elsewhere at 30, and back at 40: it starts anew both times."""
-    plans = {
-        0: {"start": [(0, 0)]},
-        30: {"preempt": [0], "start": [(0, 1)]},
-        40: {"preempt": [0], "start": [(0, 0)]},
-    }
-    [ended] = submit_all(general_cluster(TWO, timed(plans)), [job(0, 0, 1, 100, 100)])
-    assert ended == Ended(("vo", 0), JobOutcome(0, JobState.COMPLETED, 0, 140, 2, 2, 40, 140))
-
-
 def test_what_a_policy_sees_of_a_preempted_job() -> None:
     seen: list[tuple[int, ...]] = []
 

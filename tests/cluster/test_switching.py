@@ -138,7 +138,7 @@ def played(platform: Cluster, outages: tuple[MachineOutage, ...], jobs: list[Job
     from grid.cluster import make_cluster
     from grid.policies.registry import make_policy
 
-    cluster = make_cluster(platform, make_policy("fcfs", {}), None, outages, compiled=False)
+    cluster = make_cluster(platform, make_policy("fcfs", {}), None, outages, pool=False)
     cluster.submit_rows(table(jobs))
     cluster.advance(NEVER)
     return cluster

@@ -278,7 +278,7 @@ def test_what_gangs_of_sites_take_no_account_of_is_refused_where_it_stands(
         "name: replay\nworkload:\n  trace: log.swf\n  route: partition\n"
         f"vos_from_trace:\n  {settings}\n  total_cpus: 8\n  policy: afcfs\n"
     )
-    with pytest.raises(InputError, match=f"yaml:{says}, for gang policy afcfs takes no account"):
+    with pytest.raises(InputError, match=f"yaml:{says}, for gang policy afcfs does not support"):
         load_scenario(tmp_path / "replay.yaml")
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-from grid.policies.flexible import EgFactors, eg_priority
+from grid.policies.columns import packed_view
+from grid.policies.easy_kernels import eg_priorities
+from grid.policies.fitting import unpacked
 from grid.policies.interface import ClusterView
 from tests.policies.convergent.clusters import S, view_of, waiting
 
 NOW_S = 5000
-FACTORS = (EgFactors(), EgFactors(0.5, 1e-9, 7.0, 3.0, 0.0), EgFactors(0.0, 1e9, 5.0, 0.0, 1.0))
+FACTORS = ((0.01, 2.0, 20.0, 0.1, 2.0), (0.5, 1e-9, 7.0, 3.0, 0.0), (0.0, 1e9, 5.0, 0.0, 1.0))
 
 
 def view_around_bounds(k: float) -> ClusterView:
@@ -27,26 +30,24 @@ def view_around_bounds(k: float) -> ClusterView:
 
 
 @pytest.mark.parametrize("factors", FACTORS, ids=["paper", "small k", "large k"])
-def test_it_is_the_sum_of_the_three_heuristics(factors: EgFactors) -> None:
-    view = view_around_bounds(factors.k)
+def test_it_is_the_sum_of_the_three_heuristics(factors: tuple[float, ...]) -> None:
+    age_factor, k, maximum, minimum, boost_value = factors
+    view = view_around_bounds(k)
     jobs, expected, pressing = view.jobs, [], 0
     shortest_s = min(jobs.estimate_us / 1e6)
     for slot in view.queue:
         estimated_s = jobs.estimate_us[slot] / 1e6
         next_s = estimated_s * jobs.reference_mips[slot] / 700.0
         deadline_s = (jobs.deadline_us[slot] - view.now) / 1e6
-        begin_s = deadline_s - factors.k * next_s
-        deadline = factors.minimum
+        begin_s = deadline_s - k * next_s
+        deadline = minimum
         if begin_s < next_s <= deadline_s:
-            span = factors.maximum - factors.minimum
-            deadline += span * (next_s - begin_s) / (factors.k * next_s)
+            span = maximum - minimum
+            deadline += span * (next_s - begin_s) / (k * next_s)
             pressing += 1
         age_s = (view.now - jobs.submit_us[slot]) / 1e6
-        wait = factors.boost_value * shortest_s / estimated_s
-        expected.append(factors.age_factor * age_s + deadline + wait)
+        wait = boost_value * shortest_s / estimated_s
+        expected.append(age_factor * age_s + deadline + wait)
     assert 3 <= pressing < len(expected)
-    assert eg_priority(view, view.now, _values(factors)) == pytest.approx(expected, rel=1e-14)
-
-
-def _values(factors: EgFactors) -> tuple[float, ...]:
-    return tuple(float(getattr(factors, name)) for name in EgFactors.__dataclass_fields__)
+    found = eg_priorities(unpacked(packed_view(view)), np.array(factors))
+    assert found == pytest.approx(expected, rel=1e-14)

@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 from grid.model.time import NEVER
 from grid.policies.profile import (
     AvailabilityProfile,
-    all_free,
     earliest,
     earliest_start,
     forget,
     release,
     reserve,
-    with_room,
+    set_free,
 )
 from tests.examples import examples
 
@@ -52,6 +51,15 @@ class SlowProfile:
         return NEVER
 
 
+def all_free(cpus: tuple[int, ...], copies: tuple[int, ...] = ()) -> AvailabilityProfile:
+    machines, licenses = len(cpus), len(copies)
+    rows = machines + licenses + machines * licenses
+    time, level = np.zeros((2, rows, 64), np.int64)
+    profile = AvailabilityProfile(time, level, np.zeros(rows, np.int64), machines, licenses)
+    set_free(profile, np.array(cpus), np.array(copies, np.int64), 0)
+    return profile
+
+
 reservations = st.tuples(
     st.sampled_from(range(len(CPUS))),
     st.integers(1, max(CPUS)),
@@ -74,14 +82,13 @@ def steps(profile: AvailabilityProfile, row: int) -> list[tuple[int, int]]:
 def test_every_answer_is_that_of_the_slow_profile(
     wanted: list[tuple[int, int, int, int, int, bool]],
 ) -> None:
-    profile = all_free(np.array(CPUS), np.array(COPIES))
+    profile = all_free(CPUS, COPIES)
     slow = SlowProfile()
     for machine, processors, licenses, length, not_before, gives_back in wanted:
         if gives_back and slow.held:
             # The first half of an old reservation is used, the rest is given back.
             old, start, end, held, mask = slow.held.pop(0)
             middle = (start + end) // 2
-            profile = with_room(profile, old, mask)
             release(profile, old, middle, end, held, mask)
             if start < middle:
                 slow.held.append((old, start, middle, held, mask))
@@ -94,7 +101,6 @@ def test_every_answer_is_that_of_the_slow_profile(
             earliest_start(profile, machine, processors, licenses, length, not_before, found)
             == NEVER
         )
-        profile = with_room(profile, machine, licenses)
         reserve(profile, machine, found, found + length, processors, licenses)
         slow.held.append((machine, found, found + length, processors, licenses))
     for machine in range(len(CPUS)):
@@ -108,18 +114,16 @@ def test_every_answer_is_that_of_the_slow_profile(
 def test_all_given_back_is_as_before(
     wanted: list[tuple[int, int, int, int, int, bool]],
 ) -> None:
-    profile = all_free(np.array(CPUS), np.array(COPIES))
+    profile = all_free(CPUS, COPIES)
     made = []
     for machine, processors, licenses, length, not_before, _ in wanted:
         start = earliest_start(profile, machine, processors, licenses, length, not_before, NEVER)
         if start < NEVER:
-            profile = with_room(profile, machine, licenses)
             reserve(profile, machine, start, start + length, processors, licenses)
             made.append((machine, start, start + length, processors, licenses))
     for one in made:
-        profile = with_room(profile, one[0], one[4])
         release(profile, *one)
-    fresh = all_free(np.array(CPUS), np.array(COPIES))
+    fresh = all_free(CPUS, COPIES)
     for row in range(len(fresh.length)):
         assert steps(profile, row) == steps(fresh, row)
 
@@ -129,12 +133,11 @@ def test_all_given_back_is_as_before(
 def test_what_is_over_can_be_forgotten(
     wanted: list[tuple[int, int, int, int, int, bool]], now: int
 ) -> None:
-    profile = all_free(np.array(CPUS), np.array(COPIES))
+    profile = all_free(CPUS, COPIES)
     slow = SlowProfile()
     for machine, processors, licenses, length, not_before, _ in wanted:
         start = earliest_start(profile, machine, processors, licenses, length, not_before, NEVER)
         if start < NEVER:
-            profile = with_room(profile, machine, licenses)
             reserve(profile, machine, start, start + length, processors, licenses)
             slow.held.append((machine, start, start + length, processors, licenses))
     forget(profile, now)
@@ -150,7 +153,7 @@ def test_what_is_over_can_be_forgotten(
 def test_a_reservation_moves_forward_over_itself() -> None:
     """Two of four CPUs are held until 10, the job's own reservation is [10, 20) with four: with
     two of them given back at 4, it could start at 4, for its own CPUs are free from 10 on."""
-    profile = all_free(np.array([4]), np.array([], np.int64))
+    profile = all_free((4,))
     reserve(profile, 0, 0, 10, 2, 0)
     reserve(profile, 0, 10, 20, 4, 0)
     row = (profile.time[0], profile.level[0])
@@ -162,7 +165,7 @@ def test_a_reservation_moves_forward_over_itself() -> None:
 
 
 def test_a_copy_is_shared_on_a_machine_and_not_between_machines() -> None:
-    profile = all_free(np.array([4, 4]), np.array([1]))
+    profile = all_free((4, 4), (1,))
     reserve(profile, 0, 5, 15, 1, 1)
     assert earliest_start(profile, 0, 1, 1, 8, 0, NEVER) == 0
     assert earliest_start(profile, 1, 1, 1, 5, 0, NEVER) == 0

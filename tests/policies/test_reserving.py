@@ -14,7 +14,7 @@ from grid.model.job import Job
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.reserving import ReservingBackfilling
+from grid.policies.queue import selective
 from tests.cluster.clusters import compiled, general_cluster, job, nasa, outcomes, play, pool, table
 from tests.examples import examples
 from tests.policies.slow_reserving import SlowJob, SlowMachine, SlowReserving
@@ -28,7 +28,7 @@ class Watched:
     """A policy that remembers the first start it promised to each job, by serial number."""
 
     def __init__(self, limit: float) -> None:
-        self._policy = ReservingBackfilling(limit)
+        self._policy = selective(slowdown_limit=limit)
         self.promised: dict[int, Time] = {}
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
@@ -39,7 +39,7 @@ class Watched:
 
 
 def starts(cpus: int, limit: float, *jobs: Job) -> list[int]:
-    cluster = general_cluster(pool(cpus), ReservingBackfilling(limit))
+    cluster = general_cluster(pool(cpus), selective(slowdown_limit=limit))
     return [start for _, _, start, _ in play(cluster, list(jobs))]
 
 
@@ -145,13 +145,6 @@ FARM = [
 
 
 @pytest.mark.parametrize("limit", LIMITS)
-@given(data=st.data())
-@settings(max_examples=examples(150), deadline=None)
-def test_one_pool_as_the_slow_version(limit: float, data: Any) -> None:
-    compare(data.draw(streams(ONE_POOL, 0)), ONE_POOL, [], limit)
-
-
-@pytest.mark.parametrize("limit", LIMITS)
 @given(data=st.data(), first=st.integers(0, 40))
 @settings(max_examples=examples(300), deadline=None)
 def test_the_compiled_loop_as_the_slow_version(limit: float, data: Any, first: int) -> None:
@@ -197,7 +190,7 @@ def test_jobs_that_are_alike_as_the_slow_version(
     ]
     fast, plain = (
         compiled(pool(7), "selective", slowdown_limit=limit),
-        general_cluster(pool(7), ReservingBackfilling(limit)),
+        general_cluster(pool(7), selective(slowdown_limit=limit)),
     )
     played = play(fast, jobs)
     assert [(start, end) for _, _, start, end in played] == [(o.start, o.end) for o in slow_jobs]

@@ -1,6 +1,6 @@
 """What a cluster is asked for takes effect or is refused in every runtime, not in one process only.
 
-A grid has a VO for each policy and feature that go together (`grid.cluster.engines`), and each VO
+A grid has a VO for each policy and feature that go together (`grid.policies.features`), and each VO
 keeps its jobs. One run of it on Ray actors and one live see all of them.
 """
 
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.cluster.engines import FEATURES
 from grid.config.build import Grid
 from grid.config.faults import FaultsSection, MachineOutageSection
 from grid.config.schema import GridSettings
@@ -26,6 +25,7 @@ from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.plugins.registry import Plugins
 from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US
+from grid.policies.features import FEATURES
 from grid.protocol.selection import Choice
 from grid.protocol.selection.by_utility import partial
 from grid.runtime.clock import Pace

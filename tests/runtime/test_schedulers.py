@@ -204,7 +204,7 @@ def test_what_the_protocol_cannot_say_is_refused() -> None:
     cluster = scenario["vos"][0]["clusters"][0]
     del cluster["processors"]
     cluster["machines"] = [{"cpus": 16, "count": 2}]
-    with pytest.raises(InputError, match="policy batsim takes no account of several machines"):
+    with pytest.raises(InputError, match="policy batsim does not support several machines"):
         grid.load_scenario(scenario)
 
 

@@ -15,15 +15,15 @@ from __future__ import annotations
 import numpy as np
 
 from grid.cluster import store as at
-from grid.cluster.pool.running import close_gaps, start, start_in_turn
-from grid.cluster.pool.state import Pool
+from grid.cluster.pool.state import Pool, start, start_in_turn
+from grid.cluster.runs import keep_waiting
 from grid.model.arrays import Ints
-from grid.model.compiled import inlined, kernel
+from grid.model.compiled import inlined, inner
 from grid.model.time import NEVER
 from grid.policies.profile import change_steps, earliest_steps, shift, step_at, step_from
 
 
-@inlined
+@inner(allocates=False)
 def give_back(now: int, slot: int, pool: Pool) -> None:
     """The job has ended; if that is early, others may have its processors."""
     if pool.counters[at.IN_TURN]:
@@ -35,7 +35,7 @@ def give_back(now: int, slot: int, pool: Pool) -> None:
         _give(now, end, pool.counters[at.FIRST_STEP], pool.processors[slot], pool)
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def plan_reserving(now: int, waiting: int, pool: Pool) -> None:
     """Start every job whose reservation has come, and without one what delays no reservation.
 
@@ -44,7 +44,7 @@ def plan_reserving(now: int, waiting: int, pool: Pool) -> None:
     counters = pool.counters
     if counters[at.IN_TURN]:
         came = counters[at.LAST] - counters[at.FIRST] - waiting
-        start_in_turn(now, pool)
+        start_in_turn(now, waiting, pool)
         if _all_alike(came, pool):
             return
         _reserve_running(now, pool)
@@ -56,7 +56,8 @@ def plan_reserving(now: int, waiting: int, pool: Pool) -> None:
             start(now, slot, pool)
             started = True
     if started:
-        counters[at.LAST] = close_gaps(pool.queue, counters[at.FIRST], counters[at.LAST], pool)
+        first, last = counters[at.FIRST], counters[at.LAST]
+        counters[at.LAST] = keep_waiting(pool.queue, first, last, pool.state)
     nobody_waits = counters[at.FIRST] == counters[at.LAST]
     counters[at.IN_TURN] = nobody_waits and counters[at.NEXT_SERIAL] >= counters[at.IN_TURN_AFTER]
 
@@ -72,7 +73,7 @@ def _all_alike(came: int, pool: Pool) -> bool:
     return True
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def _reserve_running(now: int, pool: Pool) -> None:
     """Jobs start in turn no more: the profile of those that run, and no reservations yet.
 
@@ -90,10 +91,10 @@ def _reserve_running(now: int, pool: Pool) -> None:
     counters[at.FIRST_STEP], counters[at.LAST_STEP] = 0, stop
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def _keep_reservations(now: int, pool: Pool) -> None:
     """Move reservations forward where that can be, then make those that are due."""
-    counters, limit = pool.counters, pool.measures[at.SLOWDOWN_LIMIT]
+    counters, limit = pool.counters, pool.measures[at.SETTINGS]
     first, last = counters[at.FIRST_STEP], counters[at.LAST_STEP]
     counters[at.FIRST_STEP] = step_from(pool.step_time, first, last, now)
     if counters[at.ENDED_EARLY]:
@@ -118,7 +119,7 @@ def _is_due(now: int, slot: int, pool: Pool) -> bool:
     return False
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def _compress(now: int, pool: Pool) -> None:
     """Move reservations forward, one by one in order of arrival, each to where it is earliest."""
     counters = pool.counters
@@ -214,7 +215,7 @@ def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -
     return int(most + amount)
 
 
-@kernel(allocates=False)
+@inner(allocates=False)
 def step_among_many(time: Ints, first: int, stop: int, at_us: int) -> int:
     """What `step_from` finds, faster where there are hundreds of steps.
 

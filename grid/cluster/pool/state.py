@@ -7,33 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.cluster import store as at
-from grid.cluster.arrivals import NAMES
+from grid.cluster.runs import RUNNING, rise
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import inlined
-
-_COMING = (
-    "arrival_us", "submit_us", "processors", "estimate_us", "run_us", "reference_mips",
-    "deadline_us", "licenses", "row",
-)  # fmt: skip
-_C0, _C1, _C2, _C3, _C4, _C5, _C6, _C7, _C8 = map(NAMES.index, _COMING)
-
-
-class Coming(NamedTuple):
-    """Jobs that are to come, in order of time: columns of `grid.cluster.arrivals.ArrivalColumns`.
-
-    `submit` is when their users submitted them, which may be before `time`. `estimate` and `run`
-    are on CPUs of `reference_mips`.
-    """
-
-    time: Ints
-    submit: Ints
-    processors: Ints
-    estimate: Ints
-    run: Ints
-    reference_mips: Floats
-    deadline: Ints
-    licenses: Ints
-    row: Ints
+from grid.model.compiled import inlined, inner
 
 
 class Pool(NamedTuple):
@@ -73,20 +49,6 @@ class Pool(NamedTuple):
 
 
 @inlined
-def coming_in(block: Ints) -> Coming:
-    """The columns of `Arrivals.block`.
-
-    They are taken out of their block in compiled code: to hand over an array costs more than to
-    play a job.
-    """
-    mips = block.view(np.float64)[:, _C5]
-    return Coming(
-        block[:, _C0], block[:, _C1], block[:, _C2], block[:, _C3], block[:, _C4], mips,
-        block[:, _C6], block[:, _C7], block[:, _C8],
-    )  # fmt: skip
-
-
-@inlined
 def pool_in(whole: Ints, lists: Ints, counters: Ints) -> Pool:
     measures = counters.view(np.float64)[at.N_COUNTERS :]
     estimated_s, next_s = whole[at.ESTIMATED_S].view(np.float64), whole[at.NEXT_S].view(np.float64)
@@ -99,3 +61,27 @@ def pool_in(whole: Ints, lists: Ints, counters: Ints) -> Pool:
         lists[at.PARTED_CPUS], lists[at.STEP_TIME], lists[at.STEP_LEVEL], estimated_s,
         next_s, priority, work, measures, measures[at.POOL_MIPS],
     )  # fmt: skip
+
+
+@inlined
+def start(now: int, slot: int, pool: Pool) -> None:
+    counters = pool.counters
+    counters[at.FREE_CPUS] -= pool.processors[slot]
+    counters[at.WAITING_CPUS] -= pool.processors[slot]
+    pool.state[slot] = RUNNING
+    pool.start[slot] = now
+    pool.end[slot] = now + min(pool.run[slot], pool.estimate[slot])
+    rise(slot, counters[at.N_RUNNING], pool.by_end, pool.end, pool.serial)
+    counters[at.N_RUNNING] += 1
+
+
+@inner(allocates=False)
+def start_in_turn(now: int, waiting: int, pool: Pool) -> None:  # noqa: ARG001
+    """Start the jobs in front; the first one that does not fit delays all behind it."""
+    counters = pool.counters
+    while counters[at.FIRST] < counters[at.LAST]:
+        slot = pool.queue[counters[at.FIRST]]
+        if pool.processors[slot] > counters[at.FREE_CPUS]:
+            return
+        start(now, slot, pool)
+        counters[at.FIRST] += 1

@@ -84,9 +84,3 @@ def test_a_real_log(reservation: str) -> None:
         cluster.advance(NEVER)
         played.append(outcomes(cluster, len(jobs)))
     assert played[0] == played[1]
-
-
-def test_other_priorities_are_planned_by_the_policy() -> None:
-    """The compiled loop knows the priority of EG only."""
-    with pytest.raises(AssertionError):
-        compiled(pool(CPUS), "flexible", priority="cs2")

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from grid.cluster import make_cluster
 from grid.model.job import Job, JobState
 from grid.model.time import NEVER
-from grid.policies.compiled_form import QueueKernel
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.queue import EasyBackfilling
+from grid.policies.queue import KernelPolicy, easy
 from grid.policies.registry import make_policy
 from tests.cluster.clusters import compiled, general, job, nasa, outcomes, play, pool, table
 from tests.cluster.pool.slow_pool import SlowJob, simulate
@@ -161,14 +160,7 @@ def _columns(jobs: object) -> list[list[int]]:
     return [getattr(jobs, name).tolist() for name in names]
 
 
-def test_the_compiled_loop_is_chosen_where_it_can_play() -> None:
-    assert make_cluster(pool(4), make_policy("easy", {})).core.is_pool
-    two = pool(4)
-    two = type(two)("two", two.machines * 2)
-    assert not make_cluster(two, make_policy("easy", {})).core.is_pool
-
-
-class Lazy(EasyBackfilling):
+class Lazy(KernelPolicy):
     """Starts nothing at odd times."""
 
     def plan(self, view: ClusterView, now: int) -> Plan:
@@ -176,7 +168,7 @@ class Lazy(EasyBackfilling):
 
 
 def test_a_policy_that_is_derived_from_a_compiled_one_makes_its_own_plans() -> None:
-    cluster = make_cluster(pool(4), Lazy(shortest_first=False))
+    cluster = make_cluster(pool(4), Lazy(easy().compiled_form))
     assert play(cluster, [job(0, 3, 1, 5, 5)]) == [(0, JobState.COMPLETED, 4, 9)]
 
 
@@ -217,29 +209,3 @@ def test_loads_count_what_runs_and_what_waits() -> None:
         cluster.advance(NEVER)
         assert cluster.load() == 0 and cluster.next_instant() == NEVER
         assert np.isclose(cluster.load(), 0)
-
-
-@pytest.mark.parametrize("kernel", QueueKernel)
-@given(jobs=job_lists())
-@settings(max_examples=20, deadline=None)
-def test_each_kernel_is_compiled_with_all_that_it_does(
-    kernel: QueueKernel, jobs: list[Job]
-) -> None:
-    """Code that a kernel does not need is not compiled for it: none is missing."""
-    policy, given_settings = EVERY_KERNEL[kernel]
-    assert make_policy(policy, given_settings).compiled_form.kernel == kernel  # type: ignore[union-attr]
-    fast = compiled(pool(CPUS), policy, **given_settings)
-    plain = general(pool(CPUS), policy, **given_settings)
-    assert play(fast, jobs) == play(plain, jobs)
-
-
-EVERY_KERNEL: dict[QueueKernel, tuple[str, dict[str, object]]] = {
-    QueueKernel.FCFS: ("fcfs", {}),
-    QueueKernel.EASY: ("easy", {}),
-    QueueKernel.SJF: ("sjf", {}),
-    QueueKernel.EASY_SJBF: ("easy_sjbf", {}),
-    QueueKernel.EDF: ("edf", {}),
-    QueueKernel.RESERVING: ("conservative", {}),
-    QueueKernel.FLEXIBLE: ("flexible", {}),
-    QueueKernel.FLEXIBLE_KEPT: ("flexible", {"reservation": "kept"}),
-}

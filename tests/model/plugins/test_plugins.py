@@ -17,7 +17,7 @@ from grid.model.errors import InputError, PluginFailed, RunFailed
 from grid.model.plugins.registry import identity_of
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.queue import EasyBackfilling
+from grid.policies.queue import KernelPolicy, easy
 from grid.runtime.clock import Pace
 from grid.runtime.run import Live, execute
 from grid.runtime.window import Window
@@ -76,11 +76,11 @@ def test_a_plan_may_have_arrays() -> None:
     assert with_lists.jobs().equals(with_arrays.jobs())
 
 
-class Backwards(EasyBackfilling):
+class Backwards(KernelPolicy):
     """Inherits a compiled form and plans otherwise."""
 
     def __init__(self) -> None:
-        super().__init__(shortest_first=False)
+        super().__init__(easy().compiled_form)
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         return Plan(reject=view.queue.tolist())

@@ -1,0 +1,119 @@
+"""What a cluster may require of its policy, and which policies support it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from grid.model.platform import Cluster, PreemptionOverheads
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.queue import form_of
+
+
+class ClusterSpec(NamedTuple):
+    """A cluster, whether its machines may go down, and whether any job may require memory."""
+
+    platform: Cluster
+    outages: bool = False
+    memory: bool = True
+
+
+class Feature(NamedTuple):
+    """A feature of clusters: its `field` in a cluster's description, and its value there.
+
+    The value is false if the feature is not required. `gangs` and `pools`: whether gang policies
+    and the kernels of `grid.cluster.pool` support it; other policies do, unless their `ignores`
+    name it.
+    """
+
+    field: str
+    found: Callable[[ClusterSpec], Any]
+    gangs: bool = False
+    pools: bool = False
+
+
+def _has_memory(spec: ClusterSpec) -> bool:
+    return spec.memory and any(machine.ram_mb > 0 for machine in spec.platform.machines)
+
+
+def _factor(platform: Cluster) -> str:
+    is_used = platform.estimates != "exact" and platform.estimate_factor != 1
+    return f"{platform.estimate_factor:g}" if is_used else ""
+
+
+FEATURES = {
+    "several machines": Feature(
+        "machines", lambda spec: len(spec.platform.machines) > 1 and "several", gangs=True
+    ),
+    "machine outages": Feature(
+        "machines", lambda spec: spec.outages and "outages of machines", gangs=True
+    ),
+    "memory": Feature("machines", lambda spec: _has_memory(spec) and "machines with ram_mb"),
+    "licenses": Feature("licenses", lambda spec: spec.platform.licenses and "licenses"),
+    "binding to machines": Feature(
+        "resource", lambda spec: spec.platform.by_machine and "machine", pools=True
+    ),
+    "one job a machine": Feature(
+        "one_job_a_machine", lambda spec: spec.platform.one_job_a_machine and "true"
+    ),
+    "preemption costs": Feature(
+        "preemption", lambda spec: spec.platform.overheads != PreemptionOverheads() and "costs"
+    ),
+    "choices of processors": Feature(
+        "processor_choice", lambda spec: spec.platform.processor_choice, gangs=True
+    ),
+    "machines switched off": Feature(
+        "machines",
+        lambda spec: (
+            any(one.switch_off for one in spec.platform.machines) and "machines with switch_off"
+        ),
+    ),
+    "jobs over their estimates": Feature(
+        "overrun", lambda spec: spec.platform.overrun == "extend" and "extend", gangs=True
+    ),
+    "exact estimates": Feature(
+        "estimates", lambda spec: spec.platform.estimates == "exact" and "exact", pools=True
+    ),
+    "factors of estimates": Feature(
+        "estimate_factor", lambda spec: _factor(spec.platform), pools=True
+    ),
+    "predicted estimates": Feature(
+        "estimates", lambda spec: spec.platform.estimates == "average" and "average"
+    ),
+}
+
+
+def required(spec: ClusterSpec) -> list[str]:
+    return [name for name, feature in FEATURES.items() if feature.found(spec)]
+
+
+def is_pool(spec: ClusterSpec, policy: Any) -> bool:
+    """Whether a kernel of `grid.cluster.pool` can simulate the cluster."""
+    form = form_of(policy)
+    return bool(form and form.pool) and all(FEATURES[name].pools for name in required(spec))
+
+
+def unsupported(policy: Any) -> list[str]:
+    """The features that the policy does not support."""
+    if isinstance(policy, GangPolicy):
+        own = [name for name, feature in FEATURES.items() if not feature.gangs]
+    else:
+        own = ["choices of processors"]
+    return [name for name in FEATURES if name in own or name in getattr(policy, "ignores", ())]
+
+
+def refusals(spec: ClusterSpec, policy: Any) -> Iterator[tuple[str, str, str]]:
+    """Field, value and what is expected of each feature that the policy does not support."""
+    refused = unsupported(policy)
+    origin = getattr(policy, "origin", None)
+    kind = "gang policy" if isinstance(policy, GangPolicy) else "policy"
+    name = f"{kind} {spec.platform.policy if origin is None else origin.name}"
+    for feature in required(spec):
+        if feature in refused:
+            field, found, *_ = FEATURES[feature]
+            yield field, str(found(spec)), f"none, for {name} does not support {feature}"
+
+
+def can_break(platform: Cluster, policy: Any, memory: bool = True) -> bool:
+    """Whether machines that go down are supported under the policy."""
+    return not [*refusals(ClusterSpec(platform, True, memory), policy)]
