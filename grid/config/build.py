@@ -402,7 +402,7 @@ class Grid:
             membership=vo.membership,
             directory=tuple(
                 self._information.services[other]
-                for other in self._information.told_of(position)
+                for other in self._information.notified_of(position)
                 if other in self._members
             ),
         )

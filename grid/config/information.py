@@ -34,34 +34,34 @@ LEAST_RESOURCES = 100
 
 
 class GridInformation:
-    """What is the same for all VOs; `last_submission_us` is when the last job comes to any."""
+    """The common part of all VOs; `last_submission_us` is the last submission of any."""
 
     def __init__(
         self,
         settings: GridSettings,
         vos: Sequence[VirtualOrganization],
-        parts: Plugins,
+        plugins: Plugins,
         last_submission_us: Time,
     ) -> None:
         self._settings = settings
         self._vos = vos
-        self._parts = parts
+        self._plugins = plugins
         self._last_submission_us = last_submission_us
 
     @cached_property
     def subscribers(self) -> PeerLists:
-        """Who hears each VO's snapshots: the same in all processes, drawn from the seed alone."""
+        """The subscribers to each VO's snapshots, drawn from the seed alone."""
         stream = random_stream(self._settings.seed, "information")
         return self._overlay().subscribers(len(self._vos), stream)
 
     @cached_property
-    def _heard_by(self) -> PeerLists:
-        """Whose snapshots each VO hears."""
-        heard: list[list[int]] = [[] for _ in self._vos]
+    def _subscriptions(self) -> PeerLists:
+        """The VOs to whose snapshots each VO subscribes."""
+        found: list[list[int]] = [[] for _ in self._vos]
         for vo, subscribers in enumerate(self.subscribers):
-            for listener in subscribers:
-                heard[listener].append(vo)
-        return heard
+            for subscriber in subscribers:
+                found[subscriber].append(vo)
+        return found
 
     @cached_property
     def services(self) -> tuple[str, ...]:
@@ -70,39 +70,39 @@ class GridInformation:
 
     @cached_property
     def known_peers(self) -> PeerLists:
-        """Who knows that each VO is in the grid."""
+        """The VOs that know that each VO is in the grid."""
         return self._overlay().known_peers(self.subscribers)
 
-    def told_of(self, position: int) -> Sequence[int]:
+    def notified_of(self, position: int) -> Sequence[int]:
         """The VOs that are notified when the VO joins or leaves; none if it never does."""
         is_always = self._vos[position].membership == ALWAYS
         return () if is_always else self.known_peers[position]
 
     @cached_property
     def _known_first(self) -> list[list[int]]:
-        """Of which other VOs each one knows from the beginning that they are in the grid."""
+        """The other members of the grid that each VO knows at the start."""
         known: list[list[int]] = [[] for _ in self._vos]
-        for vo, told in enumerate(self.known_peers):
+        for vo, peers in enumerate(self.known_peers):
             if self._vos[vo].membership.joins_us == 0:
-                for other in told:
+                for other in peers:
                     known[other].append(vo)
         return known
 
     @cached_property
     def _resources(self) -> list[ResourceColumns]:
-        """Those of all VOs, once for all who know them."""
+        """The resources of all VOs."""
         return [resources_of(vo, position) for position, vo in enumerate(self._vos)]
 
     @cached_property
     def include_backlog(self) -> bool:
-        """Whether anybody wants to know how much work is left on resources."""
-        protocol, find = self._settings.protocol, self._parts.find
-        wanting: list[Any] = list(self._selections.values())
-        wanting.append(find(DISCOUNTS, name_and_settings(protocol.discount)[0]).target)
+        """Whether any plugin needs the backlog of resources."""
+        protocol, find = self._settings.protocol, self._plugins.find
+        plugins: list[Any] = list(self._selections.values())
+        plugins.append(find(DISCOUNTS, name_and_settings(protocol.discount)[0]).target)
         forwarding, _ = name_and_settings(protocol.forwarding)
         rules = [forwarding, *(vo.forwarding for vo in self._vos if vo.forwarding)]
-        wanting += [find(FORWARDING, rule).target for rule in dict.fromkeys(rules)]
-        return any(getattr(one, "needs_backlog", False) for one in wanting)
+        plugins += [find(FORWARDING, rule).target for rule in dict.fromkeys(rules)]
+        return any(getattr(one, "needs_backlog", False) for one in plugins)
 
     @cached_property
     def _classes(self) -> ResourceClasses | None:
@@ -118,17 +118,17 @@ class GridInformation:
             return None
         if not isinstance(self._overlay(), All) or not all(map(self._decides_by_class, self._vos)):
             return None
-        parts = self._resources
-        columns = concatenate_resources(parts)
+        resources = self._resources
+        columns = concatenate_resources(resources)
         classes = classes_of(columns)
         most = len(columns) / LEAST_OF_A_CLASS
         if len(columns) < LEAST_RESOURCES or int(classes.max()) + 1 > most:
             return None
-        first = np.cumsum([0, *map(len, parts)])
+        first = np.cumsum([0, *map(len, resources)])
         return ResourceClasses(columns, classes, tuple(first.tolist()))
 
     def _decides_by_class(self, vo: VirtualOrganization) -> bool:
-        protocol, find = self._settings.protocol, self._parts.find
+        protocol, find = self._settings.protocol, self._plugins.find
         rule = find(FORWARDING, vo.forwarding or name_and_settings(protocol.forwarding)[0]).target
         admits = find(ADMISSION, vo.admission).target
         return (
@@ -139,21 +139,21 @@ class GridInformation:
 
     @cached_property
     def _selections(self) -> dict[str, Any]:
-        """Of each kind in the grid, one."""
+        """One of each kind in the grid."""
         kinds = {repr(_selection(vo)): vo for vo in self._vos}
         return {
-            name: self._parts.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
+            name: self._plugins.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
             for name, vo in kinds.items()
         }
 
     def snapshot_rules(self, position: int) -> SnapshotSettings:
         """When that VO publishes snapshots; never without subscribers."""
-        protocol, heard = self._settings.protocol, bool(self.subscribers[position])
+        protocol, subscribed = self._settings.protocol, bool(self.subscribers[position])
         return SnapshotSettings(
             protocol.snapshot_detail == "summary",
-            protocol.snapshot_period_us if heard else None,
-            protocol.snapshot_load_limit if heard else None,
-            protocol.snapshot_jobs_limit if heard else None,
+            protocol.snapshot_period_us if subscribed else None,
+            protocol.snapshot_load_limit if subscribed else None,
+            protocol.snapshot_jobs_limit if subscribed else None,
             self.include_backlog,
             len(self.subscribers[position]),
         )
@@ -161,49 +161,49 @@ class GridInformation:
     def service(
         self, position: int, board_vos: Sequence[tuple[int, int]], distances: Distances
     ) -> InformationService:
-        """That of the VO, which is so far from others; `board_vos`: see `KnownState`."""
+        """The service of a VO with these distances; `board_vos`: see `KnownState`."""
         settings, protocol = self._settings, self._settings.protocol
         overlay = self._overlay()
-        hears = self._heard_by[position]
+        sources = self._subscriptions[position]
         own = self._resources[position]
-        delays_us = _delays_us(hears, distances, len(self._vos))
+        delays_us = _delays_us(sources, distances, len(self._vos))
         sources = InformationSettings(
             overlay,
             self.services,
-            reads_board=bool(hears),
+            reads_board=bool(sources),
             summary=protocol.snapshot_detail == "summary",
             discount=self._discount(),
             # If messages may be lost, a missing snapshot does not mean an unchanged state.
             period_us=None if settings.faults else protocol.snapshot_period_us,
-            delay_us=distances.longest_us if delays_us is None else int(delays_us[hears].max()),
+            delay_us=distances.longest_us if delays_us is None else int(delays_us[sources].max()),
             delays_us=delays_us,
             last_submission_us=self._last_submission_us,
             classes=self._classes,
         )
         members = {vo for vo, _ in board_vos}
         others = {vo: self._resources[vo] for vo in self._known_first[position] if vo in members}
-        known = KnownState(position, own, board_vos, hears, overlay.view_size, others)
+        known = KnownState(position, own, board_vos, sources, overlay.view_size, others)
         return InformationService(position, known, sources, self._vos[position].membership)
 
     def _overlay(self) -> Overlay:
         name, settings = name_and_settings(self._settings.protocol.information)
-        made: Overlay = self._parts.make(INFORMATION, name, dict(settings))
+        made: Overlay = self._plugins.make(INFORMATION, name, dict(settings))
         return made
 
     def _discount(self) -> Callable[..., Any] | None:
         name, settings = name_and_settings(self._settings.protocol.discount)
         if name == "no_correction":
             return None
-        made: Callable[..., Any] = self._parts.make(DISCOUNTS, name, dict(settings))
+        made: Callable[..., Any] = self._plugins.make(DISCOUNTS, name, dict(settings))
         return made
 
 
-def _delays_us(hears: Sequence[int], distances: Distances, vos: int) -> Ints | None:
-    """How long news of each VO takes, NEVER of one that is not heard; None: as long of all."""
-    if not distances.links or not hears:
+def _delays_us(sources: Sequence[int], distances: Distances, vos: int) -> Ints | None:
+    """Delays of snapshots by VO, NEVER without subscription; None: equal for all VOs."""
+    if not distances.links or not sources:
         return None
     delays_us = np.full(vos, NEVER, np.int64)
-    delays_us[hears] = distances.hops_us(np.array(hears, np.int64), 0.0)
+    delays_us[sources] = distances.hops_us(np.array(sources, np.int64), 0.0)
     return delays_us
 
 

@@ -1,4 +1,4 @@
-"""Parameters of a scenario: their defaults, `--set`, and `${name}` wherever a value stands."""
+"""Parameters of a scenario: defaults, `--set`, and references `${name}` in values."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ Overrides = Sequence[str] | Mapping[str, Any]
 def fill_in(
     root: Node, overrides: Overrides, keys: Sequence[str], inner: Sequence[str] = ()
 ) -> list[ErrorLine]:
-    """Apply `overrides` to a scenario, in order, then put parameters where they are named.
+    """Apply `overrides` to a scenario, in order, then replace references to parameters.
 
-    Changes `root` in place, takes its `parameters` out, and returns what is wrong. An override
+    Changes `root` in place, removes its `parameters`, and returns errors. An override
     is for a parameter or for a `path.to.a.key`; a parameter's name wins. Mappings on the way to a
     key are made where they are missing. `keys` are those that a scenario can have at its top,
-    `inner` paths of others, to name one where somebody gives its end alone.
+    `inner` the paths of others, to suggest one for its last step alone.
     """
     parameters, problems = _defaults(root)
     declared = dict(parameters)
-    # A parameter also counts as used where an override replaces the value that used it.
+    # A parameter is also used if an override replaces its only reference.
     used = dict.fromkeys(_references(root, parameters))
     for override in each_of(overrides):
         try:
@@ -52,28 +52,25 @@ def fill_in(
 
 
 def parameter_in(text: str) -> str | None:
-    """The name of the parameter that a text is the value of, as it was written; None if of none."""
+    """The name of the parameter that a text refers to, if it is one reference."""
     found = _REFERENCE.fullmatch(text)
     return None if found is None else found[1]
 
 
 def _references(root: Node, parameters: Mapping[str, Node]) -> Iterator[str]:
-    """The names in all `${name}`, of parameters or not."""
+    """The names in all references, also unknown ones."""
     for _, node in (*_scalars(root, ()), *((name, one) for name, one in parameters.items())):
         if isinstance(node.value, str):
             yield from _REFERENCE.findall(node.value)
 
 
 def _unused(declared: Mapping[str, Node], used: list[str], keys: Sequence[str]) -> list[ErrorLine]:
-    """A mistake for each parameter that nothing uses.
-
-    Left out are those that have another mistake: their name is none, or one like it is unknown.
-    """
+    """An error for each parameter without a reference, unless it has another error."""
     unknown = [name for name in used if name not in declared]
     problems = []
     for name, node in declared.items():
-        is_told = not _NAME.fullmatch(name) or get_close_matches(name, unknown, 1)
-        if name in used or is_told:
+        has_error = not _NAME.fullmatch(name) or get_close_matches(name, unknown, 1)
+        if name in used or has_error:
             continue
         others = {f"the parameter {other}": other for other in declared if other != name}
         others |= {f"the key {key}": key for key in keys}
@@ -102,7 +99,7 @@ def _defaults(root: Node) -> tuple[dict[str, Node], list[ErrorLine]]:
 
 
 def _unfit(node: Node, path: Path) -> list[ErrorLine]:
-    """Why a value cannot be that of a parameter."""
+    """Errors of a value that cannot be that of a parameter."""
     if isinstance(node.value, list | dict) or "${" in node.text:
         if not isinstance(node.value, list | dict):
             return [node.error(path, "one value without `${`")]
@@ -161,7 +158,7 @@ def _source(override: str) -> str:
 
 
 def _within(name: str, problems: Sequence[ErrorLine]) -> InputError:
-    """Mistakes in the value of an override, with the path of the key before their own."""
+    """Errors in the value of an override, with the path of the key before their own."""
     key = dotted(_path(name))
     return InputError([replace(m, field=f"{key}.{m.field}" if m.field else key) for m in problems])
 
@@ -188,7 +185,7 @@ def _override_key(root: Node, name: str, node: Node, known: Sequence[str]) -> li
 
 
 def _with_path(problem: ErrorLine, name: str, inner: Sequence[str]) -> ErrorLine:
-    """The mistake; of a name that is the end of a path, such as `ttl`, with that path."""
+    """The error; for the last step of a path, such as `ttl`, with that path."""
     paths = [path for path in inner if path.endswith(f".{name}")]
     is_unknown = problem.found == UNKNOWN and problem.expected.startswith("one of ")
     return replace(problem, expected=" or ".join(paths)) if paths and is_unknown else problem
@@ -203,7 +200,7 @@ def _nothing(source: str) -> Node:
 
 
 def _put(root: Node, path: Path, new: Node) -> list[ErrorLine]:
-    """Put `new` at `path`, in a new mapping where the one that it belongs to is missing."""
+    """Set `path` to `new`; missing mappings are made."""
     parent = root
     for depth, step in enumerate(path[:-1], start=1):
         inner = child(parent, step)
@@ -247,7 +244,7 @@ def _scalars(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
 
 
 def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[ErrorLine]:
-    """Put parameters into a scalar: alone their value as it is, within text their text."""
+    """Replace references in a scalar: a single one by the value, others by text."""
     text = node.value
     if not isinstance(text, str) or "${" not in text:
         return []
@@ -258,7 +255,7 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Err
         if not parameters:
             return [node.error(path, f"{what}: there is none")]
         name = unknown[0] if unknown else ""
-        # A name that breaks the line is a mistake of its own, which is told where it stands.
+        # Names with line ends are errors of their own.
         known = [one for one in parameters if one.isprintable()]
         return [node.error(path, expected_name(name, known, what))]
     used = [parameters[name] for name in names]
@@ -268,7 +265,7 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Err
         node.value = _REFERENCE.sub(lambda match: parameters[match.group(1)].text, text)
         if "${" in node.value:
             return [node.error(path, "`${` only where it names a parameter")]
-    # A value that is wrong is to be mended where it was given.
+    # Errors in the value name the option that gave it.
     given = next((one for one in used if one.line is None), None)
     if given is not None:
         node.source, node.line = given.source, None

@@ -66,16 +66,16 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
         "jobs": (None, 0, 1, 3), "cpus": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
     },
 }  # fmt: skip
-"""What settings of parts are drawn from; others have none, or keep their defaults."""
+"""Values of settings of plugins to draw from; others keep their defaults."""
 
 
 def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with another rule of forwarding, another TTL and so on, drawn with `seed`."""
+    """The scenario with another forwarding policy, TTL and so on, drawn with `seed`."""
     stream = random_stream(seed, "decisions")
     changes: dict[str, Any] = {
-        "forwarding": _part(FORWARDING, stream),
-        "information": _one_of(("all", _part(INFORMATION, stream)), stream),
-        "discount": _one_of(("no_correction", _part(DISCOUNTS, stream)), stream),
+        "forwarding": _plugin(FORWARDING, stream),
+        "information": _one_of(("all", _plugin(INFORMATION, stream)), stream),
+        "discount": _one_of(("no_correction", _plugin(DISCOUNTS, stream)), stream),
         "ttl": _one_of((0, 1, 2, 3, 6), stream),
         "avoid_loops": _one_of((False, True), stream),
         "when_refused": _one_of(("next", "origin", "reject"), stream),
@@ -96,15 +96,15 @@ def _between(overlay: PluginSection, scenario: Scenario) -> PluginSection:
 
 def _drawn(vo: VoSection, stream: np.random.Generator) -> VoSection:
     changes: dict[str, Any] = {
-        "forwarding": _one_of((None, None, _part(FORWARDING, stream)), stream),
-        "selection": _part(SELECTIONS, stream),
-        "admission": _one_of(("all", _part(ADMISSION, stream)), stream),
+        "forwarding": _one_of((None, None, _plugin(FORWARDING, stream)), stream),
+        "selection": _plugin(SELECTIONS, stream),
+        "admission": _one_of(("all", _plugin(ADMISSION, stream)), stream),
         "priority": _one_of(("none", "local", "remote"), stream),
     }
     return vo.model_copy(update=changes)
 
 
-def _part(kind: Kind, stream: np.random.Generator) -> PluginSection:
+def _plugin(kind: Kind, stream: np.random.Generator) -> PluginSection:
     name = _one_of(tuple(kind.own), stream)
     settings = {key: _one_of(of, stream) for key, of in SETTINGS.get(name, {}).items()}
     return PluginSection(name=name, settings=settings)

@@ -1,4 +1,4 @@
-"""The scenarios and experiments that come with the emulator: where they are, and what they are."""
+"""The scenarios and experiments that are shipped with the emulator."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class Shipped:
-    """A scenario or an experiment that comes with the emulator; `about` is a sentence."""
+    """A shipped scenario or experiment; `about` is a sentence."""
 
     name: str
     path: Path
@@ -31,7 +31,7 @@ class Shipped:
 
 
 def shipped_folder() -> Path:
-    """The folder of the scenarios: in an installed package, or beside it in the repository."""
+    """The folder of the scenarios: in an installed package, or in the repository."""
     package = Path(grid.__file__).resolve().parent
     installed = package / "shipped"
     return installed if installed.is_dir() else package.parent / "scenarios"
@@ -52,26 +52,25 @@ def all_shipped() -> list[Shipped]:
 
 
 def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
-    """The file that is meant: one of that name here, else one that is shipped; `given` if none is.
+    """The file NAME or NAME.yaml in the folder `here`, else the shipped one; else `given`.
 
-    Where a file NAME or NAME.yaml is in the folder `here`, by default the current one, that is it.
-    Raises InputError where `given` can only be a name, and none of that name is shipped; and where
-    it is no file, but one beside it has nearly that name.
+    Raises InputError if `given` can only be a name and none is shipped, and if there is no such
+    file but one of a similar name in its folder.
     """
     found = look_for(given, experiment=experiment, here=here)
     if found is not None:
         return found
-    beside = here / given
+    path = here / given
     one, other = ("an experiment", "a scenario") if experiment else ("a scenario", "an experiment")
-    if near := _near(beside):
+    if near := _near(path):
         raise input_error("", "no such file", f"{one} in a file, such as {near}", str(given))
-    if not os.path.lexists(beside) and given.suffix == _SUFFIX:
+    if not os.path.lexists(path) and given.suffix == _SUFFIX:
         shipped = look_for(Path(given.stem), experiment=experiment, here=here)
         if shipped is not None:
             expected = f"{one} in a file, or the name {given.stem}"
             raise input_error("", "no such file", expected, str(given))
-    if given.parent != _CURRENT or not given.name or given.suffix or os.path.lexists(beside):
-        return beside
+    if given.parent != _CURRENT or not given.name or given.suffix or os.path.lexists(path):
+        return path
     if look_for(given, experiment=not experiment) is not None:
         command = "run" if experiment else "sweep"
         raise input_error("", other, f"{one}: try `grid {command} {given}`", str(given))
@@ -81,7 +80,7 @@ def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
 
 
 def _near(path: Path) -> str | None:
-    """The file whose name was likely mistyped as that of `path`, which is not there."""
+    """The file with a name similar to that of the missing `path`."""
     if os.path.lexists(path):
         return None
     names = {one.stem: one for one in path.parent.glob(f"*{_SUFFIX}")}
@@ -90,7 +89,7 @@ def _near(path: Path) -> str | None:
 
 
 def look_for(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path | None:
-    """As `find`, but None where there is no such file."""
+    """As `find`, but None if there is no such file."""
     if not given.name:
         return None
     folder = experiments_folder() if experiment else shipped_folder()
@@ -98,8 +97,8 @@ def look_for(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path | 
     places = [here / given, here / named]
     if given.parent == _CURRENT or (experiment and given.parent == Path(EXPERIMENTS)):
         places.append(folder / named.name)
-    # Unlike `Path.is_file`, this takes a name that is too long for one of no file.
-    return next((path for path in places if os.path.isfile(path)), None)  # noqa: PTH113
+    # Unlike `Path.is_file`, this accepts names that are too long.
+    return next((one for one in places if os.path.isfile(one)), None)  # noqa: PTH113
 
 
 def _about(path: Path) -> str:
@@ -114,10 +113,7 @@ def _about(path: Path) -> str:
 
 
 def copies(shipped: Shipped) -> dict[str, str]:
-    """The texts of files to start from, by name: an experiment comes with its scenario.
-
-    The scenario may stand in the experiment itself.
-    """
+    """The texts of files to start from, by name: an experiment with the scenario that it names."""
     text = shipped.path.read_text(encoding="utf-8")
     if not shipped.is_experiment:
         return {shipped.path.name: text}

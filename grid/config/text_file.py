@@ -40,7 +40,7 @@ def read_bytes(path: Path, most: int) -> bytes:
 
 
 def read_text(path: Path, most: int, expected: str) -> str:
-    """The text in a UTF-8 file of at most so many bytes. Raises InputError; `expected` is what."""
+    """The text in a UTF-8 file of at most `most` bytes. Raises InputError."""
     line = None
     try:
         return read_bytes(path, most).decode("utf-8-sig")

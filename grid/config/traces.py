@@ -85,7 +85,7 @@ class Traces:
     _blank_lines: dict[str, int] = field(default_factory=dict)
 
     def jobs(self, workload: WorkloadSection, max_processors: int | None, where: str) -> JobTable:
-        """The jobs of the workload `where`, a trace. Tables are shared: nobody may write to them.
+        """The jobs of the workload `where`, a trace. Tables are shared and read-only.
 
         Raises InputError, with mistakes against the log or the keys of the workload.
         """

@@ -53,7 +53,7 @@ class _Kind(NamedTuple):
 def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bool = False) -> None:
     """Compile, or load, what a run of `grid` will call; of `members` of it, if they are given.
 
-    With `may_break`, of a run in which somebody may take machines down.
+    With `may_break`, of a run in which machines may be taken down.
     """
     here = frozenset(grid.names if members is None else members)
     for call in _of_entities(grid, here, may_break):

@@ -91,7 +91,7 @@ class ResourceColumns:
 class SomeResources(ResourceColumns):
     """The given `rows` of `whole`; each column is made when it is first asked for.
 
-    Who decides by few columns does so for every job, of other rows each time.
+    A decision by few columns then makes only these.
     """
 
     __slots__ = ("rows", "whole")
@@ -171,8 +171,8 @@ class ResourceTable:
     def of(self, vo: int) -> ResourceTable:
         """What it has of that VO alone."""
         rows = self.columns.vo == vo
-        told = {name: getattr(self, name) for name in STATUS_OF_TABLE}
-        mine: dict[str, Any] = {name: one[rows] for name, one in told.items() if len(one)}
+        status = {name: getattr(self, name) for name in STATUS_OF_TABLE}
+        mine: dict[str, Any] = {name: one[rows] for name, one in status.items() if len(one)}
         return replace(self, columns=self.columns.take(rows), **mine)
 
     def without(self, vos: Sequence[int], own: int) -> ResourceTable:
