@@ -164,26 +164,26 @@ class GridInformation:
         """The service of a VO with these distances; `board_vos`: see `KnownState`."""
         settings, protocol = self._settings, self._settings.protocol
         overlay = self._overlay()
-        sources = self._subscriptions[position]
+        peers = self._subscriptions[position]
         own = self._resources[position]
-        delays_us = _delays_us(sources, distances, len(self._vos))
-        sources = InformationSettings(
+        delays_us = _delays_us(peers, distances, len(self._vos))
+        made = InformationSettings(
             overlay,
             self.services,
-            reads_board=bool(sources),
+            reads_board=bool(peers),
             summary=protocol.snapshot_detail == "summary",
             discount=self._discount(),
             # If messages may be lost, a missing snapshot does not mean an unchanged state.
             period_us=None if settings.faults else protocol.snapshot_period_us,
-            delay_us=distances.longest_us if delays_us is None else int(delays_us[sources].max()),
+            delay_us=distances.longest_us if delays_us is None else int(delays_us[peers].max()),
             delays_us=delays_us,
             last_submission_us=self._last_submission_us,
             classes=self._classes,
         )
         members = {vo for vo, _ in board_vos}
         others = {vo: self._resources[vo] for vo in self._known_first[position] if vo in members}
-        known = KnownState(position, own, board_vos, sources, overlay.view_size, others)
-        return InformationService(position, known, sources, self._vos[position].membership)
+        known = KnownState(position, own, board_vos, peers, overlay.view_size, others)
+        return InformationService(position, known, made, self._vos[position].membership)
 
     def _overlay(self) -> Overlay:
         name, settings = name_and_settings(self._settings.protocol.information)

@@ -39,7 +39,7 @@ def one_section(size: dict[str, Any]) -> DrawnInputSection:
     return DrawnInputSection.model_validate(size)
 
 
-def test_requirements_come_in_their_shares_with_preferences_dealt_by_lot() -> None:
+def test_requirements_come_in_their_shares_with_preferences_assigned_at_random() -> None:
     system = {"kind": "operating_system", "options": SYSTEMS, "order": "drawn", "share": 0.5}
     speed = {"kind": "speed", "options": [{"value": 500}], "weight": 0.3}
     jobs = given(requirements=[system, speed])
@@ -61,7 +61,7 @@ def test_some_options_are_kept_the_first_ones() -> None:
     assert len({of_job[0].options[0] for of_job in jobs.requirements}) == 1
 
 
-def test_deadlines_are_so_many_estimates_after_submission() -> None:
+def test_deadlines_are_that_many_estimates_after_submission() -> None:
     jobs = given(deadline={"share": 0.25, "least": 2, "most": 4})
     due = jobs.deadline_us < NEVER
     assert due.mean() == pytest.approx(0.25, abs=0.02)

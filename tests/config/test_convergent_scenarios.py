@@ -71,7 +71,7 @@ def test_preemption_may_cost_time() -> None:
     assert dear["lost_cpu_seconds"] > ran("convergent-2")["lost_cpu_seconds"]
 
 
-def test_under_selection_and_forwarding_beside_other_policies() -> None:
+def test_under_selection_and_forwarding_next_to_other_policies() -> None:
     """Jobs bound to the machine that the selection chose, and jobs that any machine may run."""
     machines = [{"count": 3, "cpus": 2, "mips": 1000}, {"count": 2, "cpus": 4, "mips": 2000}]
     jobs = [

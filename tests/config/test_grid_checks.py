@@ -238,7 +238,7 @@ def test_every_column_of_jobs_has_limits() -> None:
     assert {*COLUMNS} == {*LIMITS, "site"}
 
 
-def test_too_many_are_told_once() -> None:
+def test_too_many_are_reported_once() -> None:
     vos = tuple(VirtualOrganization(f"v{n}", (cluster(),)) for n in range(MAX_VOS + 1))
     with pytest.raises(InputError) as caught:
         made(vos=vos, submitted=(None,) * len(vos), direct=(None,) * len(vos))
@@ -295,7 +295,7 @@ def test_a_run_that_outlives_virtual_time_says_so(tmp_path: Path) -> None:
     )
 
 
-def test_settings_of_a_generator_that_do_not_suit_the_machines_are_a_mistake() -> None:
+def test_settings_of_a_generator_that_do_not_suit_the_machines_are_an_error() -> None:
     gangs = {"jobs": 4, "tasks": 20, "load": 0.5, "mean_run_s": 60}
     vo = {
         "name": "a",

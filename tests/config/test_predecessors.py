@@ -79,7 +79,7 @@ def test_deadlines_move_with_the_jobs(tmp_path: Path) -> None:
     assert (slack == 2 * run.results.estimate_us).all()
 
 
-def test_who_waits_hears_of_it_through_faults_and_crashes(tmp_path: Path) -> None:
+def test_who_waits_receives_it_through_faults_and_crashes(tmp_path: Path) -> None:
     file = tmp_path / "waiting.yaml"
     file.write_text(yaml.safe_dump(scenario(tmp_path)))
     subject = subject_of(load_scenario(file), str(file))

@@ -45,7 +45,7 @@ def test_most_wrong_scenarios_can_be_given_in_python() -> None:
 
 
 @pytest.mark.parametrize("wrong", DESCRIBED, ids=lambda wrong: wrong.name)
-def test_a_mapping_and_a_file_are_told_the_same(
+def test_a_mapping_and_a_file_are_reported_the_same(
     wrong: Wrong, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -112,7 +112,7 @@ def test_two_actors_see_the_same() -> None:
         ({"shape": 0.0}, "0.shape: found 0.0, expected"),
     ],
 )
-def test_what_is_wrong_is_told(wrong: dict[str, Any], said: str) -> None:
+def test_what_is_wrong_is_reported(wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError) as told:
         grid.load_scenario(scenario(FAILING | wrong))
     assert said in str(told.value)

@@ -76,7 +76,7 @@ TWO_SOURCES = (
         "fed number",
     ],
 )
-def test_a_mistake_is_a_line(tmp_path: Path, scenario: str, log: str, says: str) -> None:
+def test_an_error_is_a_line(tmp_path: Path, scenario: str, log: str, says: str) -> None:
     (tmp_path / "log.swf").write_text(log)
     path = tmp_path / "wrong.yaml"
     path.write_text(scenario)
@@ -95,7 +95,7 @@ def test_jobs_are_shared_out_by_the_field_that_routes_them(tmp_path: Path) -> No
     assert [table and table.number.tolist() for table in made.submitted] == [[1], [2]]
 
 
-def test_pools_made_from_a_log_deal_with_run_times_as_they_are_told(tmp_path: Path) -> None:
+def test_pools_made_from_a_log_deal_with_run_times_as_they_are_reported(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     path = tmp_path / "sites.yaml"
 

@@ -77,7 +77,7 @@ def test_plain_scalars_follow_yaml_1_2(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["010", "-007", "00", "08.5", ".nan", "-.inf", "1e999", "9" * 41])
-def test_scalars_that_nobody_means(text: str) -> None:
+def test_scalars_that_no_one_means(text: str) -> None:
     with pytest.raises(ValueError, match="number"):
         resolve(text)
 
@@ -184,7 +184,7 @@ def test_overrides_are_texts_or_values_by_name(file: Path) -> None:
         (5, "found 5, expected texts name=value, or a mapping"),
     ],
 )
-def test_wrong_overrides_of_python_are_mistakes(file: Path, overrides: Any, says: str) -> None:
+def test_wrong_overrides_of_python_are_errors(file: Path, overrides: Any, says: str) -> None:
     file.write_text(RIGHT)
     with pytest.raises(InputError) as caught:
         load_scenario(file, overrides)
@@ -203,7 +203,7 @@ def test_the_name_comes_from_the_file(tmp_path: Path, stem: str, name: str) -> N
     assert load(tmp_path / f"{stem}.yaml", edited("name: base\n", "")).name == name
 
 
-def test_traces_are_sought_here_and_then_beside_the_scenario(
+def test_traces_are_sought_here_and_then_next_to_the_scenario(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     here = tmp_path / "here"
@@ -263,7 +263,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(TEXT, VALUES, max_size=4), TEXT, st.floats(1e-6, 1e9), st.booleans())
-def test_whatever_a_scenario_holds_it_resolves_to_itself(
+def test_any_a_scenario_holds_it_resolves_to_itself(
     settings: dict[str, Any],
     cpu_type: str,
     seconds: float,
@@ -293,7 +293,7 @@ def test_whatever_a_scenario_holds_it_resolves_to_itself(
     assert Scenario.model_validate(again.plain()) == scenario
 
 
-def test_generated_machines_are_told_from_written_ones(file: Path) -> None:
+def test_generated_machines_are_reported_from_written_ones(file: Path) -> None:
     text = edited("- cpus: 8", "- machines: {generator: partial_utility, count: 3}")
     scenario = load(file, text)
     assert scenario.vos is not None

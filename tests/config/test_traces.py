@@ -110,7 +110,7 @@ def test_a_record_that_some_vo_takes_is_not_left_out(tmp_path: Path) -> None:
         assert skipped == filtered | ({} if more else {"no_run_time": 1})
 
 
-def test_a_filter_that_nothing_meets_is_a_mistake(tmp_path: Path) -> None:
+def test_a_filter_that_nothing_meets_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         InputError,
         match=r"replay\.yaml:5: vos\.0\.workload\.filter: found none of the jobs of .*log\.swf for "
@@ -130,12 +130,12 @@ def test_a_filter_that_nothing_meets_is_a_mistake(tmp_path: Path) -> None:
         ("sites: [1]", "a `route` for the `sites` of the `filter`"),
     ],
 )
-def test_a_filter_that_means_nothing_is_a_mistake(tmp_path: Path, wanted: str, said: str) -> None:
+def test_a_filter_that_means_nothing_is_an_error(tmp_path: Path, wanted: str, said: str) -> None:
     with pytest.raises(InputError, match=f"workload.*: found .*{said}"):
         replay(tmp_path, f", filter: {{{wanted}}}")
 
 
-def test_a_log_without_a_job_that_can_run_is_a_mistake(tmp_path: Path) -> None:
+def test_a_log_without_a_job_that_can_run_is_an_error(tmp_path: Path) -> None:
     said = r"trace: found no job that can run in .*log\.swf \(3 too_large\), expected at least one"
     with pytest.raises(InputError, match=said):
         replay(tmp_path, ", filter: {min_cpus: 2}", "vos.0.clusters.0.cpus=1")
@@ -270,7 +270,7 @@ def test_sites_are_known_to_gwf_only(tmp_path: Path) -> None:
         ("estimates: average", "6: vos_from_trace.estimates: found average, expected none"),
     ],
 )
-def test_what_gangs_of_sites_take_no_account_of_is_refused_where_it_stands(
+def test_what_gangs_of_sites_do_not_support_of_is_refused_where_it_stands(
     tmp_path: Path, settings: str, says: str
 ) -> None:
     (tmp_path / "log.swf").write_text(LOG)
@@ -295,7 +295,7 @@ def test_each_vo_that_runs_a_log_counts_what_it_left_out(tmp_path: Path) -> None
     assert counts == [3, 3, 1]
 
 
-def test_an_outage_of_a_vo_that_comes_from_a_log_is_told_how_to_give_it(tmp_path: Path) -> None:
+def test_an_outage_of_a_vo_that_comes_from_a_log_is_reported_how_to_give_it(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     path = tmp_path / "sites.yaml"
     path.write_text(

@@ -109,7 +109,7 @@ def test_all_are_gone_through_piece_by_piece() -> None:
         {"first_option": np.array([0, 2, 2])},
     ],
 )
-def test_wrong_ones_are_told_with_their_row(changed: dict[str, np.ndarray]) -> None:
+def test_wrong_ones_are_reported_with_their_row(changed: dict[str, np.ndarray]) -> None:
     speed = Requirement(RequirementKind.SPEED, (Option(1000.0, 0.5),))
     right = columns_of([(speed,), (speed,)])
     assert not list(table_problems((), table(right)))
