@@ -39,7 +39,7 @@ def slowly(work: list[list[float]], overlaps: list[bool]) -> float:
         )
     ),
 )
-def test_processes_wait_for_each_other_or_for_who_is_more_than_a_round_behind(
+def test_processes_wait_for_each_other_or_for_those_a_round_behind(
     data: st.DataObject, work: list[list[float]]
 ) -> None:
     overlaps = data.draw(st.lists(st.booleans(), min_size=len(work), max_size=len(work)))
@@ -54,7 +54,7 @@ def costs(*rows: tuple[int, int, float]) -> VoCosts:
     return VoCosts(np.array(window), np.array(vo), np.array(seconds))
 
 
-def test_work_is_that_of_the_vos_of_a_process() -> None:
+def test_work_by_process_is_the_sum_over_its_vos() -> None:
     of = costs((0, 0, 1.0), (0, 2, 2.0), (1, 1, 4.0), (1, 2, 8.0))
     assert work_of(of, np.array([0, 0, 1]), 3).tolist() == [[1, 2], [4, 8], [0, 0]]
 
@@ -72,7 +72,7 @@ def test_timings_between_pauses_are_joined() -> None:
     assert len(whole.waiting) == len(whole.overlaps) == 3
 
 
-def test_what_is_predicted_for_its_own_dealing_is_what_was_measured() -> None:
+def test_the_prediction_for_the_measured_placement_equals_the_measurement() -> None:
     """Two processes, each of two VOs that have half a second in each of a hundred windows."""
     rows = [[(w, v, 0.5) for w in range(100) for v in vos] for vos in ((0, 1), (2, 3))]
     both = [timings([1.0] * 100, costs(*own)) for own in rows]
@@ -116,6 +116,6 @@ def run_of(of: VoCosts, rounds: int, step_s: float = 0.0) -> Measured:
         ),
     ],
 )
-def test_what_holds_a_run_up_is_said(run: Measured, expected: str) -> None:
+def test_the_limit_of_the_speed_up_is_reported(run: Measured, expected: str) -> None:
     parts = predicted(run, np.arange(10))
     assert reason(run, parts, "abcdefghij").startswith(expected)

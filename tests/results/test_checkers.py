@@ -34,7 +34,7 @@ def planted(row: int, **values: Any) -> JobResults:
     return changed(results, **columns)
 
 
-def test_a_true_table_breaks_no_rule() -> None:
+def test_a_valid_table_violates_no_invariant() -> None:
     assert check(table(ROWS), TWO_VOS, submitted=7) == []
     assert check(table([]), TWO_VOS, submitted=0) == []
 
@@ -70,23 +70,9 @@ def test_a_true_table_breaks_no_rule() -> None:
         (REFUSED, {"machine": 0}, "did not run and have a resource"),
     ],
 )
-def test_a_planted_mistake_is_found(row: int, values: dict[str, Any], expected: str) -> None:
+def test_a_planted_violation_is_found(row: int, values: dict[str, Any], expected: str) -> None:
     mistakes = check(planted(row, **values), TWO_VOS)
     assert any(line.startswith(f"jobs that {expected}") for line in mistakes), mistakes
-
-
-def test_a_mistake_names_its_first_job_and_counts_the_others() -> None:
-    results = table(ROWS)
-    results = changed(results, utility=np.where(results.vo == 1, 2.0, results.placement.utility))
-    assert check(results, TWO_VOS) == [
-        "jobs that have a utility outside [0, 1]: 4, the first is job 1 of south"
-    ]
-
-
-def test_a_lost_job_is_missed() -> None:
-    assert check(table(ROWS[:-1]), TWO_VOS, submitted=7) == [
-        "7 jobs were submitted, and 6 have ended"
-    ]
 
 
 @pytest.mark.parametrize("order", [[1, 0, 2], [0, 2, 1], [2, 1, 0]])

@@ -28,7 +28,7 @@ def names_of(*groups: str) -> set[str]:
 
 
 @pytest.mark.parametrize("name", ["two-vos", "mixed-policies", "gang-migration", "knapsack"])
-def test_every_figure_of_a_run_and_of_a_sweep_is_defined(name: str) -> None:
+def test_every_metric_of_a_run_and_of_a_sweep_is_defined(name: str) -> None:
     run = grid.run(SCENARIOS / f"{name}.yaml")
     assert run.scenario is not None
     of_runs = {
@@ -107,7 +107,7 @@ def test_execution_time_of_the_paper_is_not_called_as_that_of_a_job() -> None:
         ([None], ["-"]),
     ],
 )
-def test_figures_of_a_row_have_the_same_decimals(
+def test_values_of_a_row_have_the_same_decimals(
     values: list[float | None], texts: list[str]
 ) -> None:
     assert row_texts(values) == texts

@@ -134,22 +134,6 @@ def test_a_forwarded_job_consumes_where_it_runs() -> None:
     assert "energy_j" not in b
 
 
-def test_a_job_that_moves_pays_on_each_machine() -> None:
-    """4 s on the first machine are lost when it goes down; then 10 s on the other one."""
-    outage = {"vo": "a", "cluster": "cluster", "machine": 0, "at_s": 4.0, "for_s": 100.0}
-    machines = [
-        {"mips": 1000.0, "watts_idle": 1.0, "watts_busy": 100.0},
-        {"mips": 999.0, "watts_idle": 2.0, "watts_busy": 10.0},
-    ]
-    cluster = {"machines": machines, "resource": "cluster"}
-    faults = {"heal_s": 200.0, "machine_outages": [outage]}
-    results, joules, (whole, _) = played(vo("a", [cluster], [{"run_s": 10.0}]), faults=faults)
-    assert results.outcome.machine.tolist() == [1]
-    assert joules == [pytest.approx(400.0 + 100.1, abs=0.01)]
-    # The second machine idles for the first 4 s.
-    assert whole["energy_idle_j"] == pytest.approx(8.0, abs=0.01)
-
-
 # Machines that are switched off: after 5 s, and they boot for 2 s.
 
 SWITCHED = {**WATTS, "switch_off": {"after_s": 5, "boot_s": 2, "watts_off": 1, "watts_boot": 50}}
@@ -191,17 +175,6 @@ def test_a_machine_is_off_until_a_job_comes_and_then_boots(pool: bool) -> None:
 def test_a_machine_goes_off_when_it_has_been_idle_for_longer(submit_s: float, boots: int) -> None:
     _, _, whole = switched(1, [{"run_s": 10.0}, {"submit_s": submit_s, "run_s": 1.0}])
     assert whole["boots"] == boots
-
-
-def test_after_an_outage_a_machine_is_on() -> None:
-    """Busy until 2 s (200 J), idle until 7 s (50 J), off until 10 s (3 J), down until 14 s; idle
-    until 19 s (50 J), off until 22 s (3 J); it boots until 24 s (100 J) and works for 1 s (100 J).
-    """
-    jobs = [{"run_s": 2.0}, {"submit_s": 22.0, "run_s": 1.0}]
-    results, joules, whole = switched(1, jobs, at_s=10.0, for_s=4.0)
-    assert joules == [pytest.approx(200.0), pytest.approx(100.0)]
-    assert whole["energy_idle_j"] == pytest.approx(206.0)
-    assert (results.outcome.end_us / 1e6).tolist() == [2.0, 25.0]
 
 
 def test_a_machine_without_a_job_is_off_to_the_end() -> None:

@@ -9,7 +9,7 @@ import grid
 from grid.results.metrics import exchange_metrics, jain
 
 
-def test_who_worked_for_whom_by_hand() -> None:
+def test_exchange_by_hand() -> None:
     """VO 0 got 6 s of VO 1 and gave 2 s; VO 2 kept to itself, and VO 3 did nothing."""
     exchanged = np.array([[10.0, 6, 0, 0], [2, 4, 0, 0], [0, 0, 5, 0], [0, 0, 0, 0]])
     each = [tuple(exchange_metrics(exchanged, vo).values()) for vo in range(3)]
@@ -21,13 +21,13 @@ def test_who_worked_for_whom_by_hand() -> None:
     assert whole["work_by_others_cpu_s"] == 8
 
 
-def test_an_even_exchange_is_fair_and_one_that_gets_all_is_not() -> None:
+def test_fairness_of_an_even_and_of_a_one_sided_exchange() -> None:
     assert jain(np.array([[0.0, 3.0], [3.0, 0.0]])) == 1.0
     assert jain(np.array([[4.0, 4.0, 4.0, 4.0]] + [[0.0] * 4] * 3)) == pytest.approx(1 / 4)
     assert jain(np.zeros((2, 2))) is None
 
 
-def test_a_run_tells_what_one_vo_did_for_the_other() -> None:
+def test_work_for_and_by_others_in_a_run() -> None:
     jobs = [{"submit_s": 0, "run_s": 10}, {"submit_s": 1, "run_s": 20}]
     vos = [
         {"name": "a", "clusters": [{"cpus": 1}], "workload": {"jobs": jobs}},

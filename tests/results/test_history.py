@@ -30,9 +30,7 @@ from tests.results.random_runs import told
 
 
 @pytest.mark.parametrize("lease_s", [0.0, 100.0])
-def test_a_job_that_goes_to_the_best_bid_is_not_said_to_go_by_old_status(
-    tmp_path: Path, lease_s: float
-) -> None:
+def test_a_job_sent_to_a_bidder_has_no_known_state(tmp_path: Path, lease_s: float) -> None:
     """The rule calls all for each job: nobody goes by what was told before."""
     auction = {"name": "auction", "settings": {"when": "always", "lease_s": lease_s}}
     pools = [("slow", 500), ("fast", 4000)]
@@ -51,12 +49,7 @@ def test_a_job_that_goes_to_the_best_bid_is_not_said_to_go_by_old_status(
     assert all(one.free_cpus is None and one.age_us is None for one in events)
 
 
-def test_a_message_is_no_decision() -> None:
-    event = Event(0, "v/cluster/c", MESSAGE, "local_status")
-    assert job_story(("v", 1), [event]) == []
-
-
-def test_a_job_in_several_lines_is_said_to_stand_there() -> None:
+def test_whereabouts_of_a_job_with_several_queued_reservations() -> None:
     """Of redundant requests no bid is awaited: the lines are what the job waits in."""
 
     def ask(time_us: int, to_vo: str, waits: bool) -> Event:
@@ -86,7 +79,7 @@ def test_a_job_in_several_lines_is_said_to_stand_there() -> None:
     assert whereabouts(key, events, 5) == "north waits for bids."
 
 
-def test_a_job_that_is_held_back_for_those_who_go_first(tmp_path: Path) -> None:
+def test_a_job_waits_in_the_admission_queue_for_jobs_with_priority(tmp_path: Path) -> None:
     """The guest's job comes while a job of the host runs, which has another one at 50 s."""
     own = [{"run_s": 100, "cpus": 2}, {"submit_s": 50, "run_s": 100, "cpus": 2}]
     guests = [{"submit_s": 10, "run_s": 50, "cpus": 2}]
@@ -105,7 +98,7 @@ def test_a_job_that_is_held_back_for_those_who_go_first(tmp_path: Path) -> None:
         assert whereabouts(("guest", 1), mine, 60 * SECOND_US).startswith(where)
 
 
-def test_only_jobs_that_enter_a_cluster_directly_are_said_to(tmp_path: Path) -> None:
+def test_submissions_to_clusters_are_events_of_direct_jobs_only(tmp_path: Path) -> None:
     """A VO may have both kinds: those of the grid's workload come through its scheduler."""
     times = {
         "arrivals": {"distribution": "fixed", "mean_s": 10.0},
@@ -127,7 +120,7 @@ def test_only_jobs_that_enter_a_cluster_directly_are_said_to(tmp_path: Path) -> 
     assert story == ["submit_job", "choose", "admit", "run_job", "start", "end"]
 
 
-def test_a_story_says_how_often_the_job_was_stopped(tmp_path: Path) -> None:
+def test_preemptions_and_restarts_of_a_job(tmp_path: Path) -> None:
     pool = {"name": "pool", "machines": [{"cpus": 2}], "policy": "easy"}
     down = [
         {"vo": "a", "cluster": "pool", "machine": 0, "at_s": at_s, "for_s": 5} for at_s in (20, 40)
@@ -185,7 +178,7 @@ def test_licenses_memory_and_machines_that_are_down() -> None:
     assert "ever" in never.sentences()[1]
 
 
-def test_a_machine_that_somebody_took_down_is_down_until_it_is_repaired() -> None:
+def test_a_machine_that_was_taken_down_is_down_until_its_repair() -> None:
     facts = ClusterFacts("v", "c", "fcfs", (1,), (0.0,), (0,))
     came = Event(3, "v/cluster/c", MESSAGE, "run_job", vo="v", job=1, processors=1)
     taken = Event(5, "v/cluster/c", MESSAGE, "take_down", machine=0)
@@ -199,7 +192,7 @@ def test_a_machine_that_somebody_took_down_is_down_until_it_is_repaired() -> Non
     assert lacks == [[], ["machine"], ["machine"], []]
 
 
-def test_a_machine_of_gangs_that_is_down_takes_its_own_cpus_only() -> None:
+def test_an_outage_in_a_cluster_for_gangs_affects_the_cpus_of_the_machine() -> None:
     """Which gangs ran on them is not told, so nobody is said to run."""
     facts = ClusterFacts(
         "v", "c", "afcfs", (4,), outages=((0, 5, 9), (1, 6, 9)), gangs=True, cpus_of=(1, 1, 2)
@@ -218,15 +211,7 @@ def test_a_machine_of_gangs_that_is_down_takes_its_own_cpus_only() -> None:
     assert why.sentences()[0] == "It needs 4 CPUs in the cluster."
 
 
-def test_nobody_is_said_to_run_on_a_machine_that_is_down() -> None:
-    ran = Stay(("v", 1), 0, 1, 0.0, 0, machine=0, start_us=0)
-    waits = Stay(("v", 2), 2, 4, 0.0, 0)
-    why = why_waiting(waits.key, state_of([ran], [waits], outages=((0, 5, 9),)).at(6))
-    assert why is not None
-    assert why.sentences()[1:] == ["Machine 0, which comes closest, is down."]
-
-
-def test_those_who_came_before_are_not_said_to_start_before() -> None:
+def test_earlier_arrivals_do_not_imply_earlier_starts() -> None:
     """Policies start jobs in orders of their own."""
     first, second, third = (Stay(("V", number), number, 9, 0.0, 0) for number in (1, 2, 3))
     log = state_of([], [first, second, third])
@@ -246,7 +231,7 @@ def test_those_who_came_before_are_not_said_to_start_before() -> None:
         assert why.sentences()[-1] == words
 
 
-def test_a_run_that_was_cut_short_gives_no_reasons(tmp_path: Path) -> None:
+def test_an_unfinished_run_explains_no_waits(tmp_path: Path) -> None:
     """Events tell of the starts of jobs that have ended: the others may have been running."""
     jobs = [{"run_s": 5, "cpus": 2}, {"submit_s": 1, "run_s": 5, "cpus": 2}]
     vo = {"name": "a", "clusters": [{"name": "p", "cpus": 2}], "workload": {"jobs": jobs}}

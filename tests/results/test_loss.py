@@ -17,13 +17,13 @@ def history(cluster: int, processors: int, *rows: tuple[int, int, int]) -> Clust
     return ClusterHistory(cluster, processors, Levels(*columns.T))
 
 
-def test_idle_processors_are_lost_while_a_gang_waits_that_they_could_run() -> None:
+def test_idle_processors_are_lost_while_a_gang_waits_that_fits() -> None:
     """GM Eq. 6: of 4 processors for 10 s, 3 idle for 2 s and 2 for 5 s while 2 could be used."""
     one = history(0, 4, (0, 1, 2), (2, 2, 2), (7, 3, 2), (8, 4, 2), (9, 4, 5), (10, 0, 5))
     assert loss_of_capacity([one]) == pytest.approx(100 * (3 * 2 + 2 * 5) / (4 * 10))
 
 
-def test_idle_processors_are_lost_whatever_clusters_they_are_in() -> None:
+def test_idle_processors_of_all_clusters_are_lost() -> None:
     """A gang of three waits in a cluster of three; one processor idles here and two there."""
     here = history(0, 3, (0, 2, 3), (4, 0, 4))
     there = history(1, 5, (0, 3, 6), (4, 0, 6))
@@ -39,7 +39,7 @@ ROWS = st.lists(
 
 
 @given(ROWS, ROWS)
-def test_against_a_sum_over_every_moment(
+def test_loss_of_capacity_against_a_sum_over_time(
     here: list[tuple[int, int, int]], there: list[tuple[int, int, int]]
 ) -> None:
     clusters = [sorted(here, key=lambda row: row[0]), sorted(there, key=lambda row: row[0])]
@@ -64,7 +64,7 @@ def test_against_a_sum_over_every_moment(
         assert found == share
 
 
-def test_series_of_clusters_of_gangs_tell_what_they_know() -> None:
+def test_series_of_clusters_for_gangs() -> None:
     """North idles for two of four seconds while a gang of one waits; south runs no gangs."""
     second = 1_000_000
     north = history(0, 4, (0, 4, 5), (second, 2, 1), (3 * second, 4, 5), (4 * second, 0, 5))

@@ -121,12 +121,3 @@ def test_metrics_of_vos_and_what_a_sweep_keeps_are_of_the_measured_jobs_too() ->
     assert late["more"]["slowdown_without_deadline_mean"] == pytest.approx(
         run.metrics["grid"]["slowdown_mean"]
     )
-
-
-def test_no_job_in_the_interval_means_figures_of_nothing() -> None:
-    run = grid.run(SERVERS, set={"metrics.submitted_from_s": 1e6})
-    assert run.metrics["grid"]["jobs_submitted"] == 0
-    assert run.metrics["grid"]["wait_mean"] is None
-    assert measured_line(run.manifest) == (
-        "there are no metrics of jobs: none was submitted from 1,000,000 s on"
-    )

@@ -34,14 +34,6 @@ def test_pu_eq_2_user_success_ratio_is_averaged_over_users_not_jobs() -> None:
     assert grid_figures(rows)["user_success_ratio"] == 0.75
 
 
-def test_users_of_two_vos_with_one_number_are_two_users() -> None:
-    rows = [job(1, 0, 1, 2), job(2, 0, 1, 2), job(3, 0, 1, 2), job(1, 0, vo=1, state=REJECTED)]
-    figures = metrics(table(rows), TWO_VOS)
-    assert figures["grid"]["user_success_ratio"] == 0.5
-    assert figures["vos"]["north"]["user_success_ratio"] == 1.0
-    assert figures["vos"]["south"]["user_success_ratio"] == 0.0
-
-
 def test_pu_eq_3_user_utility_and_the_two_literal_readings() -> None:
     rows = [
         job(1, 0, 1, 2, user=1, utility=1.0),
@@ -137,7 +129,7 @@ def test_late_percent_is_of_the_jobs_with_a_deadline() -> None:
 
 
 @pytest.mark.parametrize("rows", [[], [job(1, 0, state=REJECTED)]])
-def test_what_does_not_apply_is_null_and_never_nan(rows: list[JobRow]) -> None:
+def test_metrics_without_data_are_null(rows: list[JobRow]) -> None:
     figures = metrics(table(rows), TWO_VOS)
     assert json.loads(json.dumps(figures, allow_nan=False)) == figures
     for name in ["wait_mean", "makespan", "utilization", "load_balance", "execution_time_mean"]:

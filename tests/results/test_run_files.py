@@ -14,7 +14,6 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 
-import grid
 from grid.model.errors import InputError
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, JobRow
@@ -112,28 +111,6 @@ def test_a_job_that_ran_as_a_row_of_batsim(tmp_path: Path) -> None:
     assert row["profile"] == row["metadata"] == row["consumed_energy"] == ""
 
 
-def test_the_mean_slowdown_follows_from_the_table(tmp_path: Path) -> None:
-    """Of jobs that were suspended, too, and of some that began again from nothing."""
-    jobs = [
-        {"run_s": 40, "deadline_s": 500},
-        {"submit_s": 7, "run_s": 20, "deadline_s": 60},
-        {"submit_s": 33, "run_s": 2, "deadline_s": 6},
-    ]
-    edf = {"name": "edf", "settings": {"preemptive": True}}
-    cluster = {"machines": [{"cpus": 1}], "policy": edf}
-    vo = {"name": "vo", "clusters": [cluster], "workload": {"jobs": jobs}}
-    outage = {"vo": "vo", "cluster": "cluster", "machine": 0, "at_s": 50, "for_s": 5}
-    faults = {"heal_s": 100, "machine_outages": [outage]}
-    run = grid.run({"name": "s", "vos": [vo], "faults": faults}, out=tmp_path / "r")
-    assert run.metrics["grid"]["preemptions"] > 0
-    assert run.metrics["grid"]["restarts"] > 0
-    with (tmp_path / "r" / "jobs.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    slowdowns = [float(row["turnaround_time"]) / float(row["run_time"]) for row in rows]
-    assert sorted(float(row["run_time"]) for row in rows) == [2, 20, 40]
-    assert sum(slowdowns) / 3 == pytest.approx(run.metrics["grid"]["slowdown_mean"])
-
-
 def test_a_job_that_was_forwarded_names_where_it_ran(tmp_path: Path) -> None:
     row = read(write(tmp_path / "run", ROWS))["demo.north!8"]
     assert (row["executed_vo"], row["cluster"], row["machine"], row["hops"]) == (
@@ -218,22 +195,6 @@ def test_an_earlier_run_is_replaced_and_what_else_is_there_stays(tmp_path: Path)
     assert (folder / "notes" / "idea.txt").read_text() == "keep"
     assert sorted(path.name for path in folder.iterdir()) == sorted([*RUN_FILES, "notes"])
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
-@pytest.mark.parametrize("manifest", ["{}", "[]", "no JSON", '{"digest": "0"}', "[" * 100_000])
-def test_a_foreign_manifest_makes_no_run(tmp_path: Path, manifest: str) -> None:
-    (tmp_path / "manifest.json").write_text(manifest)
-    (tmp_path / "thesis.tex").write_text("all of it")
-    with pytest.raises(InputError, match="found a folder that is no run"):
-        write(tmp_path, ROWS)
-    assert (tmp_path / "manifest.json").read_text() == manifest
-
-
-def test_what_a_run_that_was_killed_while_writing_left_is_replaced(tmp_path: Path) -> None:
-    folder = write(tmp_path / "run", ROWS)
-    (folder / "manifest.json").unlink()
-    (folder / ".run.x.partial").mkdir()
-    assert len(read(write(folder, ROWS[:1]))) == 1
 
 
 def test_another_scenario_or_kind_of_run_is_replaced_only_by_force(tmp_path: Path) -> None:
@@ -339,3 +300,19 @@ def test_every_job_gets_the_lowest_free_cpus_of_its_machine(tmp_path: Path) -> N
         "7": "",
         "8": "0-1",
     }
+
+
+@pytest.mark.parametrize("name", ["scenario.yaml", "metrics.json", "jobs.csv", "events.parquet"])
+def test_a_file_of_one_s_own_is_not_replaced_because_of_its_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("# mine")
+    with pytest.raises(InputError, match="found a folder that is no run"):
+        check_folder(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "# mine"
+
+
+def test_a_path_through_a_folder_that_is_not_there_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("all of it")
+    with pytest.raises(InputError, match="found a path through a folder that does not exist"):
+        check_folder(tmp_path / "none" / "..")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]

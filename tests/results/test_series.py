@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 import grid
 from grid.model.job import JobState
 from grid.model.job_results import JobResults
-from grid.model.records import ClusterHistory, Levels
 from grid.results.machines import ran
 from grid.results.series import series
-from tests.results.results_tables import TWO_VOS, job, table, tables, us
+from tests.results.results_tables import TWO_VOS, job, table, tables
 
 
 def test_a_step_within_an_interval_is_weighted_by_its_time() -> None:
@@ -63,14 +62,6 @@ def test_the_means_hold_the_same_area_as_the_jobs(results: JobResults, points: i
             at = cluster * bins + index
             assert found.busy_cpus[at] * (high - low) == pytest.approx(busy, rel=1e-9, abs=1)
             assert found.queued[at] * (high - low) == pytest.approx(sum(waited), rel=1e-9, abs=1)
-
-
-def test_what_a_cluster_did_after_the_last_end_is_in_no_interval() -> None:
-    """A live run that is stopped knows of starts later than any end."""
-    levels = Levels(np.array([0, 8, 10, 60]) * us(1), np.array([1, 3, 2, 4]))
-    history = ClusterHistory(0, 4, levels)
-    found = series(table([job(1, 0, 0, 10)]), TWO_VOS, points=2, histories=[history])
-    assert found.busy_cpus[:2].tolist() == [1, (3 * 1 + 2 * 3) / 5]
 
 
 FARM = """

@@ -32,7 +32,7 @@ JOBS = 40
         ("convergent-2", {"jobs": 400}, 15),
     ],
 )
-def test_stories_and_reasons_are_so_by_the_events(
+def test_histories_and_reasons_agree_with_the_events(
     name: str, settings: dict[str, Any], waits: int, tmp_path: Path
 ) -> None:
     file = SCENARIOS / f"{name}.yaml"
@@ -71,7 +71,7 @@ def test_a_reason_that_is_wrong_is_found() -> None:
         assert list(of_reason(replace(why, **wrong), there, facts, 5)), wrong  # type: ignore[arg-type]
 
 
-def test_a_story_against_the_table_is_found() -> None:
+def test_a_history_that_contradicts_the_table_is_found() -> None:
     mine = events_of((0, "submit", 1, {}), (1_000_000, "start", 1, {"machine": 0}))
     mine += events_of((3_000_000, "end", 1, {"state": "completed"}))
     row: dict[str, Any] = {

@@ -49,7 +49,7 @@ def test_no_line_is_too_long_and_none_is_wrapped_or_cut(
     assert columns - 1 + said == vos
 
 
-def test_figures_stand_under_their_names() -> None:
+def test_values_are_below_their_names() -> None:
     rows = [
         job(1, 0, 10, 110, processors=4, user=1),
         job(2, 0, state=JobState.REJECTED, user=2),

@@ -15,7 +15,6 @@ from grid.workload.convergent import (
     convergent_licenses,
     convergent_machines,
 )
-from grid.workload.generators import generate_jobs, generate_machines
 
 MACHINES, JOBS = ConvergentMachines(), ConvergentJobs(jobs=20_000)
 
@@ -70,15 +69,6 @@ def test_jobs_are_uniform_in_the_papers_ranges() -> None:
     assert (jobs.user < 150).all()
 
 
-def test_jobs_come_at_exponential_times() -> None:
-    gaps_s = np.diff(
-        jobs_of(farm(), JOBS.model_copy(update={"mean_interarrival_s": 8.0})).submit_us
-    )
-    gaps_s = gaps_s / SECOND_US
-    assert gaps_s.mean() == pytest.approx(8, rel=0.03)
-    assert np.mean(gaps_s > 8) == pytest.approx(np.exp(-1), abs=0.01)
-
-
 def test_a_deadline_is_a_percentage_of_the_estimate() -> None:
     jobs = jobs_of(farm())
     due = jobs.deadline_us < NEVER
@@ -117,7 +107,7 @@ def test_a_farm_that_can_run_no_such_job() -> None:
         jobs_of(small, ConvergentJobs(jobs=5, cpus=(3, 8)))
 
 
-def test_streams_of_several_organizations_are_one_stream_dealt_out() -> None:
+def test_jobs_of_several_vos_are_one_stream() -> None:
     vos = [organization(farm(seed)) for seed in (1, 2, 3)]
     names = ["a", "b", "c"]
     tables = convergent_jobs(names, vos, random_stream(1, "jobs"), ConvergentJobs(jobs=600))
@@ -125,31 +115,6 @@ def test_streams_of_several_organizations_are_one_stream_dealt_out() -> None:
     assert sorted(numbers.tolist()) == list(range(600))
     assert min(len(tables[name]) for name in names) > 150
     assert all((np.diff(tables[name].submit_us) >= 0).all() for name in names)
-
-
-def test_generators_by_name_and_the_same_for_the_same_seed() -> None:
-    made = [
-        generate_machines("convergent", 10, {"licenses": 3}, random_stream(5, "m"))
-        for _ in range(2)
-    ]
-    assert made[0] == made[1]
-    machines, licenses = made[0]
-    vo = organization(Cluster("c", machines, licenses=licenses))
-    tables = [
-        generate_jobs("convergent", ["v"], [vo], {"jobs": 50}, random_stream(5, "j"))["v"]
-        for _ in range(2)
-    ]
-    assert tables[0].licenses.tolist() == tables[1].licenses.tolist()
-    assert tables[0].submit_us.tolist() == tables[1].submit_us.tolist()
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [{"cpus": [8, 1]}, {"licenses": 63}, {"license_ratio": [0.5, 1.5]}, {"mips": [0, 5]}, {"x": 1}],
-)
-def test_wrong_settings_of_machines(settings: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        generate_machines("convergent", 1, settings, random_stream(1, "m"))
 
 
 def test_deadlines_have_their_other_readings() -> None:

@@ -25,7 +25,6 @@ from grid.workload.logs import (
     write_log,
 )
 
-TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
 ENDINGS = (".swf", ".swf.gz", ".gwf", ".gwf.gz", ".parquet")
 
 time_us = st.one_of(st.just(-1), st.integers(-(10**9), TIME_LIMIT_S * 10**6 - 1)).filter(
@@ -105,19 +104,6 @@ def test_a_gwf_log_comes_back(
             assert read[field].tolist() == log[field].tolist()
 
 
-@settings(deadline=None)
-@given(swf_logs())
-def test_the_common_fields_survive_the_other_format(
-    tmp_path_factory: pytest.TempPathFactory, log: Log
-) -> None:
-    folder = tmp_path_factory.mktemp("log")
-    write_log(log, folder / "log.gwf")
-    write_log(read_log(folder / "log.gwf"), folder / "log.swf")
-    read = read_log(folder / "log.swf")
-    assert read.columns[:, :COMMON_FIELDS].tolist() == log.columns[:, :COMMON_FIELDS].tolist()
-    assert (read.columns[:, COMMON_FIELDS:] == -1).all()
-
-
 def one_job(**fields: int) -> Log:
     columns = np.full((1, len(SwfField)), -1)
     for field, value in fields.items():
@@ -172,12 +158,6 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, ending: str) -> None:
 def test_another_ending_is_named(tmp_path: Path, ending: str) -> None:
     with pytest.raises(InputError, match="found the ending"):
         write_log(one_job(), tmp_path / f"log{ending}")
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_missing_file_is_named(tmp_path: Path, ending: str) -> None:
-    with pytest.raises(InputError, match="found no such file"):
-        read_log(tmp_path / f"log{ending}")
 
 
 def gwf_table(folder: Path) -> pa.Table:
@@ -248,15 +228,6 @@ def test_a_bad_table_is_named(tmp_path: Path, case: str) -> None:
     assert mistake.found.startswith(found)
 
 
-def test_a_table_may_hold_smaller_integers_and_plain_text(tmp_path: Path) -> None:
-    table = with_column(gwf_table(tmp_path), "run_time_us", pa.array([7], pa.int32()))
-    pq.write_table(with_column(table, "user", pa.array(["U9"])), tmp_path / "log.parquet")
-    log = read_log(tmp_path / "log.parquet")
-    assert log.is_gwf
-    assert log[SwfField.RUN_TIME].tolist() == [7]
-    assert texts(log, SwfField.USER) == ["U9"]
-
-
 @pytest.mark.parametrize("number", [-3, 1, 7])
 def test_a_name_that_a_damaged_dictionary_does_not_have_is_a_mistake(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
@@ -279,29 +250,6 @@ def test_a_file_that_is_no_parquet_is_named(tmp_path: Path, spoilt: bytes) -> No
         read_log(tmp_path / "log.parquet")
     (line,) = str(error.value).splitlines()
     assert "found no valid Parquet file" in line
-
-
-def test_a_column_whose_name_is_no_text_is_told(tmp_path: Path) -> None:
-    sound = tmp_path / "sound.parquet"
-    gwf_table(tmp_path)
-    (tmp_path / "log.parquet").write_bytes(
-        sound.read_bytes().replace(b"wait_time", b"wait\xdftime")
-    )
-    with pytest.raises(InputError) as error:
-        read_log(tmp_path / "log.parquet")
-    (line,) = str(error.value).splitlines()
-    assert "found no valid Parquet file" in line
-
-
-@pytest.mark.parametrize("ending", [".swf", ".parquet"])
-def test_a_real_log_comes_back(tmp_path: Path, ending: str) -> None:
-    path = TRACES / "NASA-iPSC-1993-3.1-cln.swf.gz"
-    if not path.exists():
-        pytest.skip("the archive's logs are not here")
-    log = read_log(path)
-    read = back(log, tmp_path, ending)
-    np.testing.assert_array_equal(read.columns, log.columns)
-    assert read.header == log.header
 
 
 def test_a_small_parquet_file_of_very_many_equal_rows_is_refused(tmp_path: Path) -> None:
@@ -328,13 +276,3 @@ def test_names_are_read_once_however_many_rows_have_them(tmp_path: Path) -> None
     with pytest.raises(InputError):
         read_log(path)
     assert tracker.max_memory() - before < 2**28
-
-
-def test_what_a_packed_file_unpacks_to_is_limited(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "packed.parquet"
-    pq.write_table(gwf_table(tmp_path), path)
-    monkeypatch.setattr("grid.workload.parquet.MOST_UNPACKED_BYTES", 100)
-    with pytest.raises(InputError, match="bytes unpacked, expected at most 100"):
-        read_log(path)

@@ -47,7 +47,7 @@ def test_1500_jobs_have_24152_tasks_of_1_to_64_a_job(seed: int) -> None:
     assert (stream.run_us >= 1).all()
 
 
-def test_as_much_work_comes_as_the_load_says() -> None:
+def test_arriving_work_equals_the_load() -> None:
     """Work over what all processors do until the last arrival; each job's gap is a chance's."""
     speed = sum(m.mips for c in papers_vo().clusters for m in c.machines) / REFERENCE_MIPS
     loads = []
@@ -66,7 +66,7 @@ def test_the_load_changes_nothing_but_the_times_of_arrival() -> None:
     assert np.allclose(one.submit_us, 2 * other.submit_us, atol=2)
 
 
-def test_a_stream_is_dealt_over_several_vos() -> None:
+def test_jobs_are_assigned_to_several_vos() -> None:
     vos = (papers_vo(), papers_vo())
     tables = gang_jobs(["a", "b"], vos, random_stream(1, "jobs"), GangJobs())
     assert sum(len(table) for table in tables.values()) == 1500
@@ -78,12 +78,6 @@ def test_a_stream_is_dealt_over_several_vos() -> None:
 @pytest.mark.parametrize(
     "settings", [{"tasks": 1600}, {"tasks": 1500 * 64 + 1}, {"priority_share": 1.0}, {"load": 0}]
 )
-def test_impossible_streams_are_told(settings: dict[str, Any]) -> None:
+def test_impossible_streams_are_errors(settings: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         GangJobs.model_validate(settings)
-
-
-def test_gangs_that_fit_no_cluster_are_told() -> None:
-    small = VirtualOrganization("vo", (Cluster("c", machines(32), "afcfs"),))
-    with pytest.raises(ValueError, match="gangs of up to 64 tasks, and 32 processors"):
-        gang_jobs(["vo"], (small,), random_stream(1, "jobs"), GangJobs())

@@ -77,11 +77,6 @@ def test_sizes_are_serial_powers_of_two_or_of_two_stages(name: str) -> None:
     assert small.sum() / (processors > 1).sum() == pytest.approx(kind.first_stage, abs=0.06)
 
 
-def test_a_machine_of_one_processor_has_serial_jobs_only() -> None:
-    assert set(draw_processors(KINDS["all"], 100, 1, stream()).tolist()) == {1}
-    assert draw_processors(KINDS["all"], 1000, 3, stream()).max() <= 3
-
-
 def test_submissions_follow_the_hours_of_the_day() -> None:
     submit_s = jobs()["a"].submit_us / 1e6
     whole = submit_s[submit_s < submit_s[-1] // 86_400 * 86_400]

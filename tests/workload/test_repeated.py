@@ -29,10 +29,6 @@ def test_each_time_begins_a_mean_gap_after_the_last() -> None:
     assert all(getattr(jobs, name).dtype == dtype for name, dtype in COLUMNS.items())
 
 
-def test_once_is_the_log_itself() -> None:
-    assert repeated(ONCE, 1) is ONCE
-
-
 def test_a_column_of_one_value_takes_no_memory() -> None:
     jobs = repeated(ONCE, 1000)
     assert jobs.estimate_us.strides == jobs.ram_mb.strides == (0,)

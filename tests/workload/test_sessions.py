@@ -69,9 +69,3 @@ def test_a_day_that_is_twice_as_fast_takes_half_the_time() -> None:
     )
     later = DayCycle(np.array([0.5, 1.5]), noon)
     assert later.times_s(np.array([0.0, 1.5 * noon, day])) == pytest.approx([0.0, noon, day])
-
-
-@pytest.mark.parametrize("wrong", [{"day_from_hour": 18}, {"users": 0}, {"night_rate": 0}])
-def test_wrong_settings_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        jobs(**wrong)

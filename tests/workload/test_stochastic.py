@@ -83,6 +83,6 @@ def test_load_is_the_share_of_the_vos_cpu_time() -> None:
 
 
 @pytest.mark.parametrize("more", [{"load": 0.5}, {"arrivals": {"distribution": "exponential"}}])
-def test_two_rates_or_none_are_a_mistake(more: dict[str, Any]) -> None:
+def test_two_rates_or_none_are_an_error(more: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="either `load` or `mean_s`"):
         jobs(**more)

@@ -1,7 +1,6 @@
 """What is said of a log, and logs made from it."""
 
 import json
-import os
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.workload.logs import TEXT_FIELDS, GwfField, Log, SwfField, read_log, to_gwf
+from grid.workload.logs import TEXT_FIELDS, Log, SwfField, to_gwf
 from grid.workload.trace import describe, description, filter_log, scale_interarrival
 
-TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
 S = 1_000_000
 
 
@@ -90,26 +88,10 @@ def test_the_users_with_most_work_are_named_and_the_others_counted() -> None:
     assert users.endswith("9: 1.0%, all 3 others: 3.0%")
 
 
-def test_describe_of_one_job_and_of_none_knows_no_load() -> None:
-    for log in (log_of(job(5, 10, 1), MaxProcs="8"), log_of()):
-        found = describe(log)
-        assert found["offered_load"] is None
-        assert found["interarrival_s"]["mean"] is None
-        assert found["longest_gaps"] == []
-
-
 def test_describe_says_what_no_run_would_accept() -> None:
     found = describe(log_of(job(1, 1, 1), job(2, 1, 1, job_number=1), job(0, 1, 1, job_number=3)))
     assert found["repeated_numbers"] == 1
     assert found["left_out"] == {"out_of_order": 1}
-
-
-def test_describe_counts_sites_of_grids() -> None:
-    log = to_gwf(log_of(job(1, 1, 1), job(2, 1, 1)))
-    log.columns[:, GwfField.ORIGINAL_SITE] = [1, 2]
-    found = describe(log)
-    assert (found["sites"], found["virtual_organizations"]) == (2, 0)
-    assert found["missing"]["virtual organization"] == 2
 
 
 small = st.integers(-1, 6)
@@ -191,13 +173,3 @@ def test_grid_logs_are_filtered_and_scaled_too() -> None:
     assert made.is_gwf
     assert made[SwfField.SUBMIT_TIME].tolist() == [0, 40 * S]
     assert set(made.names) == set(TEXT_FIELDS)
-
-
-def test_the_lcg_log() -> None:
-    path = TRACES / "LCG-2005.swf.gz"
-    if not path.exists():
-        pytest.skip("the archive's logs are not here")
-    found = describe(read_log(path))
-    assert (found["jobs"], found["users"], found["partitions"]) == (188_041, 216, 170)
-    assert found["left_out"] == {"no_run_time": 521}
-    assert found["processors"]["max"] == 1
