@@ -46,7 +46,6 @@ COUNTS: dict[str, int] = {
     "grid/lab": 231,
     "grid/model": 2,
     "grid/policies": 102,
-    "grid/results": 20,
     "grid/runtime": 6,
 }
 """By part: `README.md`, `docs`, `scenarios`, names of tests, and each package of `grid`."""

@@ -26,8 +26,8 @@ from grid.lab.experiment import (
 from grid.lab.record import Answer, Record, Step, Work, attempt, code_version
 from grid.lab.store import FAILED_FILE, Store, other_sweep, write_json, write_sources
 from grid.model.errors import InputError, input_error, only_on_ray
+from grid.results.look import Cell, SweepBeginning, SweepNews
 from grid.results.run_folder import SWEEP_FILE
-from grid.results.sweep_look import Cell, SweepBeginning, SweepNews
 from grid.runtime.progress import Display
 
 QUEUED_TASKS_PER_CPU = 3

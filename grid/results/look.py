@@ -1,4 +1,4 @@
-"""How a run stands while it goes on, for those who watch it."""
+"""State of a run or a sweep while it runs, for observers such as the live page."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from grid.results.machines import Directory
 class Beginning(NamedTuple):
     """What is known of a run before it begins.
 
-    `submit_us` are the times at which jobs are submitted, in order, of the users of each VO;
-    `runtime` is a word of the manifest; of a live run in which somebody may intervene, `live` tells
-    what can be done.
+    `submit_us` are the submission times of the users' jobs of each VO, in order; `runtime` is that
+    of the manifest; `live` describes possible interventions in a live run.
     """
 
     name: str
@@ -29,13 +28,13 @@ class Beginning(NamedTuple):
 
 
 class ProcessLook(NamedTuple):
-    """How one process of a run stands.
+    """State of one process of a run.
 
-    `clusters` has a row for each of its clusters, of shape (clusters, 4): its position in the
-    directory, CPUs that jobs hold, jobs that run, jobs that wait. A cluster is as it was when it
-    was last played, which may be before the present, or after it where no job comes from others.
-    `ended` are the jobs that ended since the last look. `messages` counts those handled so far, by
-    kind; `cpu_s` is the processor time of the process so far.
+    `clusters` has a row for each of its clusters, of shape (clusters, 4): position in the
+    directory, CPUs that jobs hold, running jobs, waiting jobs. A cluster is as it was when it was
+    last simulated: before the present, or after it if no job arrives from others. `ended` are the
+    jobs that ended since the last look; `messages` counts those handled, by kind; `cpu_s` is the
+    CPU time of the process.
     """
 
     clusters: Ints
@@ -45,12 +44,11 @@ class ProcessLook(NamedTuple):
 
 
 class Look(NamedTuple):
-    """How a run stands at `now_us`, after `real_s` real seconds and so many rounds.
+    """State of a run at `now_us`, after `real_s` real seconds and `rounds` rounds.
 
-    `processes` are one, or those of its Ray actors. Where one of these dies, all go back to the
-    last look that `is_saved`; the next look, with `began_again`, comes after that. `more` are
-    figures by their names, `done` is all that somebody did to a live run, and `undone` says why
-    nothing came of other wishes.
+    If a Ray actor dies, all of them return to the last look that `is_saved`; the next look has
+    `began_again`. `more` are further values by name, `done` the interventions in a live run, and
+    `undone` the reasons why others had no effect.
     """
 
     now_us: Time
@@ -63,3 +61,46 @@ class Look(NamedTuple):
     more: Mapping[str, float] = {}
     done: tuple[Intervention, ...] = ()
     undone: tuple[str, ...] = ()
+
+
+Value = str | int | float | bool | None
+
+
+class SweepBeginning(NamedTuple):
+    """What is known of a sweep before its first run.
+
+    `points` are its combinations, a value for each of `axes`, each with `seeds` runs. `metrics` are
+    those to be shown, empty for the most common ones. `measured` names the jobs that metrics cover,
+    empty for all.
+    """
+
+    name: str
+    axes: tuple[str, ...]
+    points: tuple[tuple[Value, ...], ...]
+    seeds: int
+    metrics: tuple[str, ...]
+    measured: str = ""
+
+
+class Cell(NamedTuple):
+    """Metrics of the grid in a run of the combination at that position of `points`."""
+
+    point: int
+    figures: Mapping[str, float]
+
+
+class SweepNews(NamedTuple):
+    """Progress of a sweep since the last update.
+
+    Of its `runs`, `kept` existed before; `failed` are not among `done`, and `failures` has a line
+    for each new one. `cells` has one for each combination of a run.
+    """
+
+    runs: int
+    kept: int
+    done: int
+    failed: int
+    running: int
+    cells: tuple[Cell, ...] = ()
+    failures: tuple[str, ...] = ()
+    is_over: bool = False

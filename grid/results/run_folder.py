@@ -229,7 +229,7 @@ def write_run(
     histories: Sequence[ClusterHistory] = (),
     more: MoreColumns | None = None,
     events: EventSpool | None = None,
-    wishes: InterventionLog | None = None,
+    interventions: InterventionLog | None = None,
 ) -> None:
     """Write the files of a run into `folder`, all or none.
 
@@ -246,8 +246,8 @@ def write_run(
         write_series(partial / "series.parquet", rows, directory, more.cluster if more else {})
         if events is not None:
             events.write(partial / EVENTS_FILE, results, directory)
-        if wishes is not None and any(wishes):
-            write_interventions(partial / INTERVENTIONS_FILE, wishes)
+        if interventions is not None and any(interventions):
+            write_interventions(partial / INTERVENTIONS_FILE, interventions)
         _write_json(partial / "metrics.json", metrics)
         (partial / "scenario.yaml").write_text(scenario_yaml, encoding="utf-8")
         _write_json(partial / "manifest.json", manifest)

@@ -18,8 +18,7 @@ from multiprocessing.connection import Connection
 
 from grid.model.errors import RunFailed
 from grid.model.interventions import Asked
-from grid.results.look import Beginning, Look
-from grid.results.sweep_look import SweepBeginning, SweepNews
+from grid.results.look import Beginning, Look, SweepBeginning, SweepNews
 
 LOOK_SECONDS = 0.25
 """Least real time between two looks."""

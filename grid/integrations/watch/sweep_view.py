@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from grid.results.definitions import label_of
-from grid.results.sweep_look import SweepBeginning, SweepNews
+from grid.results.look import SweepBeginning, SweepNews
 
 COMMON = (
     "jobs_completed", "response_time_mean", "wait_mean", "bounded_slowdown_mean", "utilization",

@@ -12,7 +12,7 @@ from grid.integrations.watch.page_process import live_page
 from grid.integrations.watch.sweep_view import MAX_ROWS, SweepView
 from grid.lab.experiment import load_experiment
 from grid.lab.sweep import Place, Sweep, run_sweep
-from grid.results.sweep_look import Cell, SweepBeginning, SweepNews
+from grid.results.look import Cell, SweepBeginning, SweepNews
 from tests.integrations.watch.pages import get, served, write_scenario
 from tests.lab.report import chromium
 from tests.lab.report.small_reports import EXPERIMENT, SCENARIO
