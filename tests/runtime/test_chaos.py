@@ -1,4 +1,4 @@
-"""Whatever goes wrong, no rule is broken; and whatever bug is put in, one is."""
+"""Faults break no rule, and each planted bug breaks one."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 from typer.testing import CliRunner
 
 from grid.cli.app import app
-from grid.config.load import load_scenario
 from grid.protocol.local_scheduler import LocalScheduler
-from grid.runtime.chaos import SEEDS_A_TASK, attempt, run_chaos, subject_of
+from grid.runtime.chaos import attempt, run_chaos
 from tests.runtime.planted_bugs import (
     BUGS,
     FINDINGS,
@@ -24,7 +22,7 @@ from tests.runtime.planted_bugs import (
     subject,
 )
 
-SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "180"))
+SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "90"))
 """Over all scenarios, which share them alike. The thorough tests have a thousand."""
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
@@ -39,7 +37,11 @@ def test_no_faults_break_a_rule(name: str, decisions: bool) -> None:
     assert failing == []
 
 
-@pytest.mark.parametrize("bug", BUGS)
+@pytest.mark.parametrize(
+    "bug",
+    # The run of this one does not end for minutes.
+    [pytest.param(bug, marks=pytest.mark.thorough) if bug == "no_order" else bug for bug in BUGS],
+)
 def test_each_planted_bug_breaks_its_rule_at_a_recorded_seed(bug: str) -> None:
     """`scripts/nightly` searches for seeds; see `tests.runtime.planted_bugs`."""
     finding = FINDINGS[bug]
@@ -57,32 +59,9 @@ def test_a_wrongly_planted_bug_is_no_finding(monkeypatch: pytest.MonkeyPatch) ->
         broken_rules("ttl_not_lowered", "gang", 0)
 
 
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
-def test_no_more_tasks_are_under_way_than_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a cluster that runs already, too."""
-    assert ray.cluster_resources()["CPU"] >= 2
-    under_way, wait = set(), ray.wait
-
-    def counted(tasks: list[Any]) -> Any:
-        under_way.add(len(tasks))
-        return wait(tasks)
-
-    monkeypatch.setattr(ray, "wait", counted)
-    assert not run_chaos(subject(NAMES[0]), range(2 * SEEDS_A_TASK), cpus=1)
-    assert under_way == {1}
-
-
 def test_a_run_that_has_much_to_send_again_until_it_heals_has_not_failed() -> None:
     """80 times the messages of a run without faults, most of them before all is healed."""
     assert attempt(subject("mixed"), 5582).broken == []
-
-
-def test_what_comes_of_a_message_that_is_sent_again_long_after_is_no_sign_either() -> None:
-    """The Information Service hears after seconds that a machine is taken; a look takes 5 ms."""
-    path = SCENARIOS / "two.yaml"
-    far = ["network.latency_s=2", "network.local_latency_s=0.001"]
-    assert attempt(subject_of(load_scenario(path, far), str(path)), 67).broken == []
 
 
 def test_a_failing_seed_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,13 +77,6 @@ def test_a_failing_seed_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatc
     assert alone.exit_code == 1
     assert alone.stdout.splitlines()[0] == finding
     assert "between_vos:" in alone.stdout
-
-
-def test_chaos_shows_the_decisions_that_it_drew() -> None:
-    path = str(SCENARIOS / "mixed.yaml")
-    done = CliRunner().invoke(app, ["chaos", path, "--decisions", "--seeds", "1", "--first", "2"])
-    assert done.exit_code == 0
-    assert "forwarding:" in done.stdout
 
 
 FAULTY = """
@@ -145,26 +117,3 @@ def test_a_part_that_fails_under_faults_is_one_line_and_its_own_frames_if_asked_
     frames = [line for line in lines if line.startswith("  File ")]
     frame = f'  File "{tmp_path / "faulty.py"}", line 9, in plan'
     assert frames == ([frame] * len(found) if asked else [])
-
-
-@pytest.mark.parametrize("asked", [False, True])
-def test_a_part_that_fails_without_faults_is_told_before_any_seed(
-    asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "faulty.py").write_text(FAULTY.replace("now > 1_000_000", "True"))
-    (tmp_path / "small.yaml").write_text(SMALL)
-    command = ["chaos", "small.yaml", "--in-process", "--seeds", "2"]
-    done = CliRunner().invoke(app, [*command, "--traceback"] if asked else command)
-    assert (done.exit_code, done.stdout) == (1, "")
-    lines = [line for line in done.stderr.splitlines() if line]
-    assert "policy faulty.py:Faulty: plan raised KeyError: 'too late'" in lines[0]
-    frames = [line for line in lines if line.startswith("  File ")]
-    assert len(frames) == asked and (asked or len(lines) == 1)
-
-
-def test_chaos_that_finds_nothing_says_so() -> None:
-    command = ["chaos", str(SCENARIOS / "mixed.yaml"), "--in-process", "--seeds", "3"]
-    done = CliRunner().invoke(app, command)
-    assert done.exit_code == 0
-    assert "no rule was broken" in done.stdout

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from math import sqrt
-
 import pytest
 
-from grid.runtime.windowed import FIRST_SAVE_SECONDS, SECONDS_A_DEATH, Checkpoints
+from grid.runtime.windowed import SECONDS_A_DEATH, Checkpoints
 
 
 class Clock:
@@ -34,23 +32,6 @@ def test_after_so_many_rounds() -> None:
     assert checkpoints.rounds_left() == 50
 
 
-def test_what_costs_more_is_done_less_often() -> None:
-    clock = Clock()
-    checkpoints = Checkpoints(None, clock)
-    interval_s = sqrt(2 * FIRST_SAVE_SECONDS * SECONDS_A_DEATH)
-    clock.pass_by(0.99 * interval_s)
-    checkpoints.played(10**6)
-    assert not checkpoints.is_due()
-    clock.pass_by(0.02 * interval_s)
-    assert checkpoints.is_due()
-    # It takes a hundred times as long as was thought, so it is done a tenth as often.
-    checkpoints.save(lambda: clock.pass_by(100 * FIRST_SAVE_SECONDS))
-    clock.pass_by(9.9 * interval_s)
-    assert not checkpoints.is_due()
-    clock.pass_by(0.2 * interval_s)
-    assert checkpoints.is_due()
-
-
 @pytest.mark.parametrize("seconds", [5.0, 20.0, 80.0])
 def test_no_other_interval_costs_less(seconds: float) -> None:
     """Saving costs C an interval, and a death half an interval: C / t + t / 2T."""
@@ -74,24 +55,3 @@ def test_who_went_back_has_just_saved() -> None:
     clock.pass_by(1e6)
     checkpoints.go_back(lambda: clock.pass_by(1e6))
     assert not checkpoints.is_due()
-
-
-def test_more_deaths_than_were_expected_make_it_more_frequent() -> None:
-    """Four in 40 s are one every 10 s; where none came in a day, there is still one an hour."""
-    clock = Clock()
-    checkpoints = Checkpoints(None, clock)
-    for _ in range(4):
-        clock.pass_by(10.0)
-        checkpoints.go_back(lambda: None)
-    interval_s = sqrt(2 * FIRST_SAVE_SECONDS * 10.0)
-    clock.pass_by(0.98 * interval_s)
-    assert not checkpoints.is_due()
-    clock.pass_by(0.05 * interval_s)
-    assert checkpoints.is_due()
-    clock.pass_by(86_400.0)
-    checkpoints.save(lambda: clock.pass_by(FIRST_SAVE_SECONDS))
-    longest_s = sqrt(2 * FIRST_SAVE_SECONDS * SECONDS_A_DEATH)
-    clock.pass_by(0.99 * longest_s)
-    assert not checkpoints.is_due()
-    clock.pass_by(0.02 * longest_s)
-    assert checkpoints.is_due()

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from random import Random
 
 import pyarrow.parquet
 import pytest
-from typer.testing import CliRunner
 
-import grid as emulator
-from grid.cli.app import app
 from grid.config.build import Grid
 from grid.config.load import load_scenario
-from grid.model.errors import InputError
 from grid.model.job_results import in_order
 from grid.model.records import MESSAGE
 from grid.results.definitions import FILES, message_names
 from grid.results.events import EventFile
 from grid.runtime.run import execute, save, spool_of
-from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window
 from tests.results.random_runs import played, random_grid
 from tests.runtime.rounds import grants_of, rounds
@@ -129,45 +123,3 @@ def test_faults_leave_every_event_once(tmp_path: Path) -> None:
     assert words["submit_job"] == words["start"] == words["end"] == 24
     assert words["forward"] == words["forward_job"] == int(run.results.placement.hops.sum())
     assert words["admit"] == words["assigned"] == words["run_job"]
-
-
-def test_a_run_without_events_takes_away_those_of_an_earlier_one(tmp_path: Path) -> None:
-    folder = str(tmp_path / "run")
-    scenario = str(SCENARIOS / "two-vos.yaml")
-    asked = ["run", scenario, "--in-process", "--out", folder, "-q"]
-    assert CliRunner().invoke(app, [*asked, "--events"]).exit_code == 0
-    assert (tmp_path / "run" / "events.parquet").is_file()
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert CliRunner().invoke(app, asked).exit_code == 0
-    assert not (tmp_path / "run" / "events.parquet").exists()
-    again = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert manifest["digest"] == again["digest"]
-
-
-def test_a_run_from_python_may_have_its_events(tmp_path: Path) -> None:
-    run = emulator.run("two-vos", out=tmp_path / "told", events=True)
-    quiet = emulator.run("two-vos", out=tmp_path / "quiet")
-    assert run.manifest["digest"] == quiet.manifest["digest"]
-    assert not (tmp_path / "quiet" / "events.parquet").exists()
-    words = Counter(one.event for one in EventFile(tmp_path / "told").all())
-    assert words["forward"] == run.metrics["grid"]["jobs_forwarded"] == 3
-    with pytest.raises(InputError, match="events: found no folder"):
-        emulator.run("two-vos", events=True)
-
-
-def test_nothing_is_wrapped_where_no_events_are_asked_for() -> None:
-    from grid.config.wrapped import entities_of
-    from grid.protocol.event_recorder import EventRecorder
-
-    grid = random_grid(Random(2))
-    assert not [e for e in entities_of(grid, grid.names).values() if isinstance(e, EventRecorder)]
-    told = entities_of(grid, grid.names, events=True).values()
-    assert all(isinstance(e, EventRecorder) for e in told)
-    assert run_sequential(grid).events == []
-
-
-def test_events_of_sweeps_are_refused() -> None:
-    scenario = str(SCENARIOS / "two-vos.yaml")
-    answer = CliRunner().invoke(app, ["run", scenario, "--events", "--seeds", "2"])
-    assert answer.exit_code == 2
-    assert "--events" in answer.output

@@ -10,7 +10,6 @@ from grid.policies.queue import easy, fcfs
 from tests.policies.batsim.asked_functions import drawn_jobs, schedule
 from tests.runtime.explained_starts import (
     FORGOTTEN,
-    LATER,
     SCATTERED,
     UNEXPLAINED,
     Heard,
@@ -73,23 +72,6 @@ def test_a_job_behind_that_delays_the_first_has_no_reason() -> None:
     first = Heard(0, came(0, 1), [(0, 0b1111), (1, 0b1111_0000)])
     late = Heard(5, [("end", 1), *came(2, 3)], [(3, 0b1111_0000)])
     assert of(jobs, first, late) == [(5, 3, UNEXPLAINED)]
-
-
-def test_a_start_after_the_first_of_two_events_has_its_reason_there() -> None:
-    """Once both have ended, what is free has a running job on one side only."""
-    jobs = jobs_of((2, 9), (4, 5), (2, 9), (8, 3), (4, 50))
-    both = Heard(5, [("end", 1), ("end", 2)], [(4, 0b0011_1100)])
-    assert of(jobs, *APART, Heard(1, came(3, 4), []), both) == [(5, 4, FORGOTTEN)]
-    both = Heard(5, [("end", 2), ("end", 1)], [(4, 0b0011_1100)])
-    assert of(jobs, *APART, Heard(1, came(3, 4), []), both) == [(5, 4, UNEXPLAINED)]
-
-
-def test_where_the_first_waits_for_a_row_others_have_longer() -> None:
-    """Six are free at 9, but in a row only at 20: a job of 10 may pass the first."""
-    first = Heard(0, came(0, 1, 2, 3), [(0, 3), (1, 3 << 2), (2, 3 << 4), (3, 3 << 6)])
-    later = Heard(5, [("end", 3), *came(4, 5)], [(5, 3 << 6)])
-    before = ((2, 9), (2, 20), (2, 9), (2, 5), (6, 3))
-    assert of(jobs_of(*before, (2, 10)), first, later) == [(5, 5, LATER)]
 
 
 @pytest.mark.parametrize("decide", [in_turn, backfilling])

@@ -13,7 +13,6 @@ from grid.config.build import Grid
 from grid.config.wrapped import virtual_rules
 from grid.kernel.event import Outbox
 from grid.kernel.faults import Faults
-from grid.model.errors import InputError
 from grid.model.interventions import (
     CUT_OFF,
     FIELDS,
@@ -27,8 +26,6 @@ from grid.model.interventions import (
     InterventionLog,
     Refusal,
     Wish,
-    lasting,
-    wish_of,
 )
 from grid.model.job_results import JobResults, in_order
 from grid.model.platform import MachineOutage
@@ -40,7 +37,7 @@ from grid.results.history import ClusterLog, job_story
 from grid.results.interventions import INTERVENTIONS_FILE, read_interventions, write_interventions
 from grid.results.run_folder import EVENTS_FILE
 from grid.runtime import host as host_module
-from grid.runtime.clock import Clock, epoch_in, live_lines
+from grid.runtime.clock import Clock, epoch_in
 from grid.runtime.host import Host
 from grid.runtime.interventions import (
     Done,
@@ -269,35 +266,6 @@ def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert all(wish.in_words() and wish.as_asked() for wish in wishes)
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["", "{}", "[1]", "[{}]", '[{"what": "kill", "time_s": 1, "real_s": 1}]', "[" * 100_000,
-     '[{"what": "heal", "time_s": NaN, "real_s": 1}]', '[{"what": "heal", "real_s": 1}]',
-     '[{"what": [], "time_s": 1, "real_s": 1}]',
-     '[{"what": "heal", "time_s": 1, "real_s": 1, "refused": 3}]',
-     '[{"what": "heal", "time_s": 1, "real_s": 1, "refused": "\\ud800"}]'],
-)  # fmt: skip
-def test_a_damaged_file_is_a_mistake(tmp_path: Path, text: str) -> None:
-    (tmp_path / INTERVENTIONS_FILE).write_text(text)
-    with pytest.raises(InputError):
-        read_interventions(tmp_path)
-
-
-@pytest.mark.parametrize(
-    "row",
-    [{}, {"what": "explode"}, {"what": "take_vo_down"}, {"what": "take_vo_down", "vo": 3},
-     {"what": "kill", "entity": None},
-     {"what": "take_machine_down", "vo": "a", "cluster": "c", "machine": "0"},
-     {"what": "take_machine_down", "vo": "a", "cluster": "c", "machine": True},
-     {"what": "take_machine_down", "vo": "a", "cluster": "c", "machine": 10**3000},
-     {"what": "kill", "entity": "\ud800"}],
-    ids=lambda row: f"{row.get('what')} {', '.join(row)}",
-)  # fmt: skip
-def test_a_wish_says_what_and_to_whom(row: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        wish_of(row)
-
-
 def test_machines_taken_down_are_down_in_the_directory_as_those_of_faults() -> None:
     directory = grid_of("two", {}).directory
     first, *others = directory.clusters
@@ -313,20 +281,3 @@ def test_machines_taken_down_are_down_in_the_directory_as_those_of_faults() -> N
     )
     assert found.clusters[1:] == directory.clusters[1:]
     assert with_outages(directory, ()) == directory
-
-
-def test_what_lasts_was_not_healed() -> None:
-    pressed = done((1, CUT), (2, Wish(HEAL)), (3, VO_DOWN), (4, Wish(PAUSE)), (5, CUT))
-    assert [one.wish for one in lasting(pressed)] == [VO_DOWN, CUT]
-    assert lasting(pressed[:2]) == [] == lasting(())
-
-
-def test_a_run_whose_time_was_over_says_what_was_not_healed() -> None:
-    late = {"count": 0, "p50_s": 0.0, "p99_s": 0.0, "max_s": 0.0}
-    live = {
-        "speedup": 1.0, "actors": 2, "kills": 0, "restarts": 0, "interventions": 1,
-        "not_healed": ["south was taken down"], "unfinished": 3, "interrupted": False,
-        "late": {"messages": late, "timers": late, "share": 0.0},
-    }  # fmt: skip
-    assert live_lines(live)[-1] == "never healed: south was taken down"
-    assert "healed" not in "".join(live_lines(live | {"unfinished": 0}))

@@ -34,24 +34,6 @@ def test_an_entry_that_stands_for_all_takes_their_place(tmp_path: Path) -> None:
     assert list(journal.records()) == [1]
 
 
-def test_what_goes_on_changing_is_kept_as_it_was(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "a.sqlite")
-    state = {"jobs": [1]}
-    entry = entry_of(state, True)
-    state["jobs"].append(2)
-    journal.add([entry], [])
-    assert journal.entries() == [{"jobs": [1]}]
-
-
-def test_a_journal_stays_small(tmp_path: Path) -> None:
-    """A thousand states of ten kilobytes, one after the other, and room for a few."""
-    journal = Journal(tmp_path / "a.sqlite")
-    for number in range(1000):
-        journal.add([entry_of(str(number) * 10_000, True), entry_of("input", False)], [])
-    journal.close()
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 5_000_000
-
-
 def test_who_opened_it_last_owns_it(tmp_path: Path) -> None:
     old = Journal(tmp_path / "a.sqlite")
     old.add([entry_of("before", False)], [])
@@ -77,16 +59,6 @@ def test_a_folder_of_journals_belongs_to_one_run(tmp_path: Path) -> None:
         assert sorted(path.name[:8] for path in folder.iterdir()) == ["a.sqlite"] * 3 + ["lock"]
     assert not folder.exists()
     assert tmp_path.exists()
-
-
-def test_the_folder_around_journals_stays_as_it_was(tmp_path: Path) -> None:
-    """A run that is made new appears only with its results; one that is there keeps all it has."""
-    with journals_in(tmp_path / "run" / ".journals"):
-        assert (tmp_path / "run").exists()
-    assert list(tmp_path.iterdir()) == []
-    with journals_in(tmp_path / "run" / ".journals"):
-        (tmp_path / "run" / "notes").touch()
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["notes"]
 
 
 def test_journals_where_nothing_can_be_made(tmp_path: Path) -> None:

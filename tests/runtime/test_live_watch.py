@@ -12,7 +12,7 @@ from grid.model.job_results import JobResults, in_order
 from grid.results.look import Beginning, Look, ProcessLook
 from grid.runtime import interventions as live_watch
 from grid.runtime.clock import Clock, epoch_in
-from grid.runtime.interventions import NOTICE_SECONDS, LiveWatch
+from grid.runtime.interventions import LiveWatch
 from grid.runtime.observers import Status
 from grid.runtime.sequential import run_sequential
 from tests.runtime.test_host import grid_of
@@ -87,27 +87,6 @@ def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
     assert watcher.looks[-1].is_over
 
 
-@pytest.mark.usefixtures("real")
-def test_what_is_down_is_not_taken_down_again_before_it_is_healed() -> None:
-    watcher = Wishing()
-    watch, clock = LiveWatch(watcher, lambda _: True), Clock(epoch_in(0.0), 2.0)
-    watch.take("host", look(1.0, []))
-    down = Wish("take_vo_down", vo="a")
-    machine = Wish("take_machine_down", vo="a", cluster="c", machine=1)
-    cut, turned = (Wish("cut_off", vo=one, other=two) for one, two in ("ab", "ba"))
-    once = [down, machine, cut]
-    again = [down, turned, machine, machine._replace(machine=2)]
-    watcher.wanted = [*once, *again, HEAL, *once]
-    watch.step(clock, {}, [])
-    wishes = [one.wish for one in watch.done]
-    assert wishes == [*once, machine._replace(machine=2), HEAL, *once]
-    assert watcher.looks[-1].undone == (
-        "a was taken down already",
-        "b and a were cut off from each other already",
-        "machine 1 of a/c was taken down already",
-    )
-
-
 def test_what_was_refused_on_the_page_is_not_done_but_written_down(
     monkeypatch: pytest.MonkeyPatch, real: list[float]
 ) -> None:
@@ -126,26 +105,6 @@ def test_what_was_refused_on_the_page_is_not_done_but_written_down(
     assert watch.refused[0].time_us == pytest.approx(6e6, abs=2)
     # Who pressed has been told by the page.
     assert watcher.looks[-1].undone == ()
-
-
-def test_an_intervention_has_the_time_at_which_it_takes_effect(real: list[float]) -> None:
-    watcher = Wishing()
-    watch, clock = LiveWatch(watcher, lambda _: True), Clock(epoch_in(0.0), 2.0)
-    watch.take("host", look(1.0, []))
-    expected = []
-    for at_s, wish, virtual_s in (
-        (5.0, PAUSE, 2 * (5 + NOTICE_SECONDS)),
-        (20.0, HEAL, 2 * (5 + NOTICE_SECONDS)),
-        (30.0, GO_ON, 2 * (5 + NOTICE_SECONDS)),
-        (40.0, HEAL, 2 * (5 + NOTICE_SECONDS + 10)),
-    ):
-        real[0] = 1000.0 + at_s
-        watcher.wanted = [wish]
-        watch.step(clock, {}, [])
-        expected.append((round(virtual_s * 1e6), at_s + NOTICE_SECONDS))
-    for one, (time_us, real_s) in zip(watch.done, expected, strict=True):
-        assert one.time_us == pytest.approx(time_us, abs=2)
-        assert one.real_s == pytest.approx(real_s)
 
 
 @pytest.mark.usefixtures("real")

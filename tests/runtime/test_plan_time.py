@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from typing import Any
 
@@ -53,7 +52,3 @@ def test_compiling_is_no_plan() -> None:
     # The least that compiling takes is many times what a plan takes.
     assert plans["max"] < took_s / 2 < compiled_s
     assert 0.0 <= told_s < took_s / 2
-
-
-def test_a_saved_state_may_hold_the_clock() -> None:
-    assert pickle.loads(pickle.dumps(plan_time)) is plan_time

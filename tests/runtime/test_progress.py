@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import time
 
 import pytest
 
@@ -54,48 +53,6 @@ def test_real_time_is_told_by_its_two_largest_units(
     display.stage("running")
     clock.now += seconds
     assert display.line() == f"running, {words}"
-
-
-def test_time_left_is_not_guessed_from_what_was_not_compiled(clock: Clock) -> None:
-    display = Display()
-    display.stage("running, compiling 3 of 9")
-    run = RunProgress(display)
-    run(0, 0, 200)
-    clock.now += 10
-    run(3600_000_000, 50, 200)
-    assert "left" not in display.line()
-    display.stage("running")
-    run(3600_000_000, 60, 200)
-    clock.now += 6
-    run(7200_000_000, 90, 200)
-    assert "left" in display.line()
-
-
-@pytest.mark.usefixtures("clock")
-def test_a_new_stage_begins_without_words_of_the_last() -> None:
-    display = Display()
-    display.show("99 of 100", 99, 100)
-    display.stage("writing the results")
-    assert display.line() == "writing the results, 0 s"
-
-
-@pytest.mark.usefixtures("clock")
-def test_while_the_compiler_works_the_line_says_so() -> None:
-    display = Display()
-    display.compiling(1)
-    display.compiling(1)
-    display.compiling(-1)
-    assert "compiling" in display.line()
-    display.compiling(-1)
-    assert display.line() == "setting up, 0 s"
-
-
-def test_what_was_being_compiled_before_anybody_listened_does_not_count() -> None:
-    display = Display()
-    display.compiling(-1)
-    assert "compiling" not in display.line()
-    display.compiling(1)
-    assert "compiling" in display.line()
 
 
 def test_the_compiler_is_heard() -> None:
@@ -153,15 +110,6 @@ def test_plain_lines_come_while_nothing_is_told_and_stop_with_the_block(
     assert said.splitlines()[0].startswith("setting up, ")
     assert "\x1b" not in said
     assert stream.getvalue() == said
-
-
-def test_quiet_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
-    stream = io.StringIO()
-    with display_on(stream, quiet=True) as display:
-        display.stage("running")
-        assert time.monotonic() > 0
-    assert stream.getvalue() == ""
 
 
 def test_a_terminal_gets_a_bar_that_is_gone_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:

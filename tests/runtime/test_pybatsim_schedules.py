@@ -71,12 +71,6 @@ def halves(jobs: JobTable) -> JobTable:
     return jobs
 
 
-def without_topology() -> str:
-    import schedulers
-
-    return str(Path(schedulers.__file__).parent / "unMaintained" / "easyBackfillNotopo.py")
-
-
 def test_fcfs_of_pybatsim_on_any_resources_is_our_fcfs(tmp_path: Path) -> None:
     """Its algorithm without the filter for consecutive resources, as its users write one."""
     file = tmp_path / "anyFcfs.py"
@@ -127,26 +121,10 @@ def test_also_where_events_fall_together_each_decision_has_a_reason() -> None:
     assert found.total() > 20
 
 
-def test_without_topology_each_decision_after_an_event_is_ours() -> None:
-    """Also where many events fall on one instant, after which our EASY decides but once."""
-    jobs = drawn_jobs(150, 5)
-    said = of_pybatsim(without_topology(), jobs).said
-    assert any(len(heard.events) > 1 for heard in said)
-    assert not list(reasons(jobs, CPUS, said, backfilling))
-
-
 def test_easy_of_pybatsim_is_our_easy_where_nothing_is_scattered_or_falls_together() -> None:
     for seed in range(2):
         # Its EASY forgets a reservation only where what is free has jobs on both sides.
         jobs = halves(never_together(150, seed))
         starts = of_pybatsim("easyBackfill", jobs).starts
-        assert starts == of_own(easy(), jobs)
-        assert starts != of_own(fcfs(), jobs)
-
-
-def test_easy_of_pybatsim_without_topology_is_our_easy_where_nothing_falls_together() -> None:
-    for seed in range(2):
-        jobs = never_together(120, seed)
-        starts = of_pybatsim(without_topology(), jobs).starts
         assert starts == of_own(easy(), jobs)
         assert starts != of_own(fcfs(), jobs)

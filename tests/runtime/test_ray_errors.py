@@ -15,11 +15,9 @@ import ray
 from grid.model.errors import InputError
 from grid.runtime.cluster import (
     ACTOR_BYTES,
-    OTHERWISE,
     TO_DO,
     NoRoom,
     RayFailed,
-    advice,
     check_address,
     lean_ray,
     places,
@@ -48,13 +46,6 @@ def run(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, list[
 def test_errors_of_ray_with_advice_exist() -> None:
     for name in TO_DO:
         assert issubclass(getattr(ray.exceptions, name), ray.exceptions.RayError), name
-
-
-def test_advice_is_one_line() -> None:
-    line = advice(ray.exceptions.OutOfMemoryError("\nTask was killed\nfor lack of memory"))
-    assert line.startswith("Ray failed (OutOfMemoryError: Task was killed")
-    assert "--in-process" in line and "\n" not in line
-    assert advice(ray.exceptions.RayError("strange")).endswith(OTHERWISE)
 
 
 @pytest.mark.ray
@@ -118,12 +109,6 @@ def test_an_invalid_address_is_refused(address: str) -> None:
     expected = "expected HOST:PORT of a running Ray cluster, or auto"
     with pytest.raises(InputError, match=f"RAY_ADDRESS: found '{address}', {expected}"):
         check_address(address, "RAY_ADDRESS")
-
-
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
-def test_the_address_of_a_ray_cluster_passes() -> None:
-    check_address(ray.get_runtime_context().gcs_address)
 
 
 @pytest.mark.ray

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
 import platform
-import subprocess
-import sys
-from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -19,7 +15,7 @@ from typer.testing import CliRunner
 import grid
 from grid.cli.app import app
 from grid.config.schema import GridSettings
-from grid.model.errors import ErrorLine, InputError
+from grid.model.errors import InputError
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
@@ -138,37 +134,12 @@ def test_what_would_have_no_effect_is_a_mistake(settings: dict[str, Any], says: 
     assert str(caught.value).startswith(says)
 
 
-def test_a_grid_takes_no_settings() -> None:
-    with pytest.raises(InputError, match="set: found settings for a Grid"):
-        grid.run(by_hand(), set={"seed": 4})
-
-
 def test_a_scenario_that_python_changed_is_checked_again() -> None:
     scenario = grid.load_scenario(DESCRIBED)
     wrong = scenario.model_copy(update={"seed": "x", "network": 5})
     with pytest.raises(InputError) as caught:
         grid.run(wrong)
     assert [mistake.field for mistake in caught.value.errors] == ["seed", "network"]
-
-
-def test_public_names_are_there_and_light() -> None:
-    assert grid.Scenario is type(grid.load_scenario(DESCRIBED))
-    assert grid.InputError is InputError
-    assert grid.Run.__module__ == "grid.runtime.run"
-    assert grid.Sweep.__module__ == "grid.lab.sweep"
-    assert {*grid.__all__} <= {*dir(grid)}
-    with pytest.raises(AttributeError, match="no attribute 'nosuch'"):
-        _ = grid.nosuch
-    code = "import sys, grid; print([m for m in ('numpy', 'pydantic', 'yaml') if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-def test_an_input_error_can_be_sent_between_processes() -> None:
-    error = InputError([ErrorLine("f", 3, "a.b", "1", "2"), ErrorLine("f", None, "", "3", "4")])
-    again = pickle.loads(pickle.dumps(error))
-    assert (again.errors, str(again)) == (error.errors, str(error))
-    assert replace(again.errors[0], line=None) != error.errors[0]
 
 
 @pytest.mark.parametrize("how", [{"in_process": True}, {"live": Live(Pace(1.0), Path("journals"))}])

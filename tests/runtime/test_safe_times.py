@@ -25,7 +25,6 @@ from grid.runtime.safe_times import (
     SafeTimes,
     earliest_events,
     is_over,
-    is_pause,
     together,
 )
 from tests.runtime.rounds import mixed_rounds, overlapping_rounds, rounds
@@ -160,22 +159,6 @@ def test_who_alone_has_work_goes_as_far_as_its_own_messages_can_come_back() -> N
     assert grants.of(0, [100, NEVER, NEVER]) == 120
 
 
-def test_all_go_together_and_no_further_than_who_waits() -> None:
-    """Three processes in a row, ten and twenty apart."""
-    grants = SafeTimes(np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]]))
-
-    def granted(*times: Time) -> dict[int, Time]:
-        found = {number: grants.of(number, list(times)) for number in range(3)}
-        return {number: grant for number, grant in found.items() if times[number] < grant}
-
-    # Process 0 may run below 105 + 10, process 1 below 110; process 2 has nothing to do.
-    assert granted(100, 105, NEVER) == {0: 110, 1: 110}
-    # Process 0 may run below 120, but process 1 has to wait, and has something to do at 112.
-    assert granted(100, 112, NEVER) == {0: 112}
-    # So does process 2, before that, and nothing can reach it there.
-    assert granted(100, 112, 111) == {0: 112, 2: 112}
-
-
 def test_what_is_under_way_counts_as_the_next_event_of_its_receiver() -> None:
     sent = told(50, arrivals=((1, 60), (2, 90)))
     assert earliest_events(together([sent, told(70), told(80)])) == [50, 60, 80]
@@ -219,20 +202,3 @@ def test_rounds_overlap_where_windows_have_much_work() -> None:
     assert [overlap.pays(worked(4 * WINDOW_US)) for _ in range(8)][-1]
     assert all(overlap.pays(worked(WINDOW_US)) for _ in range(50))
     assert not [overlap.pays(worked(WINDOW_US // 4)) for _ in range(50)][-1]
-
-
-def test_there_is_a_pause_where_one_wants_it_or_much_is_held() -> None:
-    stands = [told(0), told(0)]
-    assert not is_pause(together(stands))
-    assert is_pause(together([stands[0], stands[1]._replace(wants_pause=True)]))
-    half = stands[0]._replace(events_held=rule.EVENTS_A_PAUSE // 2)
-    assert is_pause(together([half, half]))
-    assert not is_pause(together([half, stands[1]]))
-
-
-def test_distances_that_differ_take_the_long_way() -> None:
-    ways = np.array([[20, 10, 30], [10, 20, 20], [30, 20, 40]])
-    assert SafeTimes(ways)._distance == 0
-    assert (
-        SafeTimes(np.array([[UNREACHABLE, UNREACHABLE], [UNREACHABLE, UNREACHABLE]]))._distance == 0
-    )

@@ -182,13 +182,6 @@ def test_a_command_that_is_not_there() -> None:
         grid.run(pool(asks("no-such-scheduler {endpoint}"), 2))
 
 
-@pytest.mark.parametrize("endpoint", ["tcp://localhost", "ipc:///" + 40 * "long"])
-def test_an_endpoint_that_is_none(endpoint: str) -> None:
-    policy = {"name": "batsim", "settings": {"endpoint": endpoint}}
-    with pytest.raises((InputError, PluginFailed), match=r"expected tcp:|cannot be asked"):
-        grid.run(pool(policy, 2))
-
-
 def test_a_live_run_has_no_schedulers(tmp_path: Path) -> None:
     from grid.config.load import load_scenario
     from grid.runtime.clock import Pace
@@ -197,15 +190,6 @@ def test_a_live_run_has_no_schedulers(tmp_path: Path) -> None:
     scenario = load_scenario(pool(asks("x {endpoint}"), 2))
     with pytest.raises(InputError, match="found batsim in a live run"):
         execute(scenario, "scenario", live=Live(Pace(1.0, 0.0, 10.0), tmp_path))
-
-
-def test_what_the_protocol_cannot_say_is_refused() -> None:
-    scenario = pool(asks("x {endpoint}"), 2)
-    cluster = scenario["vos"][0]["clusters"][0]
-    del cluster["processors"]
-    cluster["machines"] = [{"cpus": 16, "count": 2}]
-    with pytest.raises(InputError, match="policy batsim does not support several machines"):
-        grid.load_scenario(scenario)
 
 
 def test_a_conversation_that_is_copied_is_held_again(tmp_path: Path) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
-
-import pytest
 
 from grid.config.load import load_scenario
 from grid.runtime.observers import HEADERS, ROWS, VoTable, Watchers
-from grid.runtime.progress import Display, display_on
 from grid.runtime.run import execute
 from tests.integrations.watch.pages import Watching, looks_at_one_that_goes_down
 from tests.lab.report.small_reports import SCENARIO
@@ -43,35 +39,6 @@ def test_of_many_vos_some_are_shown(tmp_path: Path) -> None:
     table = VoTable()
     run_with(tmp_path, ROWS + 3, table)
     assert len(table.rows) == ROWS + 1 and table.rows[-1][0] == "and 3 more"
-
-
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
-def shown(stream: io.StringIO, monkeypatch: pytest.MonkeyPatch, *, quiet: bool = False) -> Display:
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "120")
-    with display_on(stream, quiet=quiet) as display:
-        if display.has_terminal:
-            display.table = VoTable()
-            display.table.rows = [("[north]", "1", "2", "50%", "7", "3")]
-        display.show("words", 1, 2)
-    return display
-
-
-def test_the_table_stands_under_the_bar_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = Terminal()
-    shown(stream, monkeypatch)
-    assert "[north]" in stream.getvalue() and "forwarded" in stream.getvalue()
-
-
-@pytest.mark.parametrize("quiet", [False, True])
-def test_elsewhere_there_is_none(monkeypatch: pytest.MonkeyPatch, quiet: bool) -> None:
-    stream = Terminal() if quiet else io.StringIO()
-    assert not shown(stream, monkeypatch, quiet=quiet).has_terminal
-    assert "north" not in stream.getvalue()
 
 
 def test_a_cluster_that_is_down_counts_as_it_was(tmp_path: Path) -> None:

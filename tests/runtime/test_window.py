@@ -139,22 +139,3 @@ def test_no_grid_and_no_partition_can_tell_windows_from_one_process(
         chunks, messages = in_windows(grid, partition, way)
         assert digest(in_order(chunks)) == digest(table)
         assert messages == expected.messages
-
-
-def test_time_may_grow_very_long() -> None:
-    """Two VOs that still talk to each other after sixty thousand years."""
-
-    def asks(system: str, submit_s: int) -> dict[str, Any]:
-        options = [{"value": system}]
-        wanted = [{"kind": "operating_system", "options": options}]
-        return {"submit_s": submit_s, "run_s": 1e9, "requirements": wanted}
-
-    jobs = [asks(system, second) for second in range(3) for system in ("linux", "macos")]
-    sections = [
-        vo(name, 1, mine, clusters=[{"machines": [{"mips": 1, "operating_system": system}]}])
-        for name, system, mine in (("a", "linux", None), ("b", "macos", jobs))
-    ]
-    grid = grid_of(vos=sections, network={"latency_s": 1})
-    expected = digest(in_order(run_sequential(grid).chunks))
-    chunks, _ = in_windows(grid, [0, 0, 0, 0, 1, 1, 1, 1, 1])
-    assert digest(in_order(chunks)) == expected

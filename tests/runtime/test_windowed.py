@@ -82,26 +82,6 @@ def test_gangs_move_between_clusters_that_are_actors_each() -> None:
         np.testing.assert_equal(*map(tuple, histories))
 
 
-def test_a_log_that_enters_a_cluster_runs_on_actors_too() -> None:
-    grid = grid_of(
-        vos=[
-            vo(
-                name,
-                2,
-                workload={
-                    "entry_point": "cluster",
-                    "jobs": [{"submit_s": s, "run_s": 5} for s in range(6)],
-                },
-            )
-            for name in ("a", "b")
-        ]
-    )
-    outcome = run_windowed(grid, actors=2)
-    assert result(outcome) == result(run_sequential(grid))
-    # Nobody sends anything to another VO, so that nobody waits.
-    assert outcome.rounds <= 3
-
-
 @pytest.mark.parametrize("transport", ["sockets", "calls"])
 def test_a_profile_tells_what_the_actors_did_and_changes_nothing(transport: str) -> None:
     grid = partial_utility("vos.0.count=4")
@@ -118,8 +98,3 @@ def test_a_profile_tells_what_the_actors_did_and_changes_nothing(transport: str)
     # that goes to other programs.
     assert 0 < profile["predicted"]["1"] <= busy
     assert "speed-up" in profile["why"]
-
-
-def test_without_a_profile_the_time_of_vos_is_not_taken() -> None:
-    profile = run_windowed(partial_utility("vos.0.count=2"), actors=2).profile
-    assert set(profile) == {"actors", "critical_path"}

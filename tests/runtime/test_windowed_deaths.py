@@ -57,11 +57,6 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-@pytest.fixture(autouse=True)
-def _often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PAUSE", 2)
-
-
 @pytest.mark.parametrize(
     ("transport", "kills"),
     [
