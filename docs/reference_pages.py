@@ -110,12 +110,12 @@ is repeated. `grid sweep FILE` runs it."""
 
 
 def parts_page() -> str:
-    """Every part of ours, with its settings, as `grid parts` shows them."""
+    """Every part of ours, with its settings, as `grid plugins` shows them."""
     lines = [f"{MADE}# Parts that plug in\n"]
     lines.append(
         "A scenario names a part by its name, or by where it stands: `my_file.py:Name` or "
         "`my_package.module:Name`. Where it has settings, the name becomes a mapping: "
-        "`{name: easy, settings: {...}}`. `grid parts` lists the same, those of installed "
+        "`{name: easy, settings: {...}}`. `grid plugins` lists the same, those of installed "
         "packages included.\n"
     )
     for kind in KINDS.values():

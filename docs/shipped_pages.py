@@ -15,7 +15,7 @@ from grid.config.shipped import Shipped, all_shipped
 
 ROOT = Path(__file__).parents[1]
 LEAD = """These are the heads of the files, where it stands what is chosen and why, with their
-parameters. `grid init FOLDER --from NAME` copies a file to a folder of yours. `--set NAME=VALUE`
+parameters. `grid init NAME [DIR]` copies a file to a folder. `--set NAME=VALUE`
 changes a parameter, `--set KEY=VALUE` any [key](scenario.md) by its path. What is drawn for the
 papers' jobs and machines, and why, stands below the scenarios. The short names PU, CS2, C07, EG and
 GM stand for the [papers](../papers.md). `--in-process` needs no Ray."""

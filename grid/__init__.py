@@ -128,8 +128,8 @@ def run(
     message and decision is in events.parquet there.
 
     `parts` are classes and functions to plug in, by kind and by the name that the scenario calls
-    them: `policies={"mine": MyPolicy}`, `selections`, `job_generators`, and so on, as `grid parts`
-    lists them. If the scenario names none of a kind, that is a mistake.
+    them: `policies={"mine": MyPolicy}`, `selections`, `job_generators`, and so on, as
+    `grid plugins` lists them. If the scenario names none of a kind, that is a mistake.
 
     What comes back has the `metrics` (as in metrics.json), the `manifest`, and the table of jobs:
     `jobs()` in pandas, `jobs_table()` in pyarrow. Raises InputError for what is wrong with the

@@ -1,47 +1,145 @@
-"""The command line: `grid run`, `grid check` and others, each a module of `grid.cli`."""
+"""The command line: `grid run`, `grid check` and others, each a function of `grid.cli`."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from grid import __version__
 from grid.cli.batsim_server import batsim_server
-from grid.cli.chaos import chaos
-from grid.cli.check import check, schema
-from grid.cli.endings import ExitCode, hear_interrupts, hear_no_more
-from grid.cli.export import export
-from grid.cli.job import job
-from grid.cli.one_line import OneLineGroup
-from grid.cli.parts import metrics, parts, policies
-from grid.cli.report import report
-from grid.cli.reproduce import reproduce
+from grid.cli.endings import (
+    NOTHING_WRITTEN,
+    ExitCode,
+    handle_interrupts,
+    ignore_interrupts,
+    is_interruption,
+)
+from grid.cli.folders import export, job, report, watch
+from grid.cli.plugins import metrics, parts, plugins, policies
 from grid.cli.run import run
-from grid.cli.shipped import init, scenarios
+from grid.cli.scenarios import check, init, scenarios, schema
+from grid.cli.studies import chaos, reproduce, verify
 from grid.cli.sweep import sweep
 from grid.cli.trace import trace
-from grid.cli.verify import verify
-from grid.cli.watch import watch
 from grid.sources import sources
 
+MAX_CHARACTERS = 300
+"""Of an error, as arguments may have any length."""
+_EXPECTED = re.compile("Input should be (.*?)(, unable to parse .*)?$")
+
+
+def _without_types(parameters: list[Any]) -> list[Any]:
+    """Show no type for options without a value."""
+    for one in parameters:
+        if getattr(one, "is_flag", False) and one.metavar is None:
+            one.metavar = ""
+    return parameters
+
+
+class Command(TyperCommand):
+    """A command in whose help flags have no type."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters."""
+        return _without_types(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """The `grid` command: a wrong command line, or an interruption, ends with one line."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters."""
+        return _without_types(super().get_params(ctx))
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        windows_expand_args: bool = True,
+        **more: Any,
+    ) -> Any:
+        """Run a command; in `standalone_mode`, end with its exit code."""
+        try:
+            ended = super().main(args, prog_name, complete_var, False, windows_expand_args, **more)
+        except typer.TyperException as error:
+            if not standalone_mode:
+                raise
+            _report(error, sys.argv[1:] if args is None else args)
+            sys.exit(error.exit_code)
+        except typer.Abort:
+            if not standalone_mode:
+                raise
+            sys.exit(ExitCode.INTERRUPTED)
+        if not standalone_mode:
+            return ended
+        sys.exit(ended if isinstance(ended, int) else ExitCode.DONE)
+
+    def make_context(self, *given: Any, **more: Any) -> Any:
+        """Parse the command line."""
+        with _reporting_interruptions():
+            return super().make_context(*given, **more)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Call the command, which reports interruptions of its own work."""
+        with _reporting_interruptions():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _reporting_interruptions() -> Iterator[None]:
+    try:
+        yield
+    except BaseException as error:
+        if not is_interruption(error):
+            raise
+        typer.echo(NOTHING_WRITTEN, err=True)
+        raise typer.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _report(error: typer.TyperException, args: Sequence[str]) -> None:
+    text = " ".join(error.format_message().split()).replace("Value error, ", "")
+    text = _EXPECTED.sub(lambda match: f"{_found(error, args)}expected {match[1]}", text)
+    if not text:
+        # Without a command, the help has been printed.
+        return
+    if len(text) > MAX_CHARACTERS:
+        text = f"{text[:MAX_CHARACTERS]}..."
+    context = getattr(error, "ctx", None)
+    where = context.command_path if context is not None else "grid"
+    end = "" if text.endswith("?") else "."
+    typer.echo(f"{where}: {text.rstrip('.')}{end} See {where} --help", err=True)
+
+
+def _found(error: typer.TyperException, args: Sequence[str]) -> str:
+    """The value that was given for the wrong option, if it is known."""
+    options = getattr(getattr(error, "param", None), "opts", ())
+    values = [value for option, value in pairwise(args) if option in options]
+    values = values or [one.partition("=")[2] for one in args if one.partition("=")[0] in options]
+    return f"found {values[-1]!r}, " if values else ""
+
+
 app = typer.Typer(
-    cls=OneLineGroup,
+    cls=Group,
     help="A distributed emulator of grids of virtual organizations on Ray actors.",
-    epilog="Exit codes: "
-    + " ".join(f"{code.value}: {code.meaning}" for code in ExitCode)
-    + " The documentation comes with the source code: scripts/docs makes it.",
+    epilog="\n\n".join(["Exit codes:", *(f"{code.value}: {code.meaning}" for code in ExitCode)]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"grid-emulator {__version__}, sources {sources()}")
         raise typer.Exit
 
@@ -52,7 +150,7 @@ def grid(
         bool,
         typer.Option(
             "--version",
-            help="Print the version, and a hash of the sources.",
+            help="Print the version and a hash of the sources.",
             callback=_print_version,
             is_eager=True,
         ),
@@ -62,29 +160,30 @@ def grid(
 
 
 def _help_of(command: Callable[..., Any]) -> str:
-    """Its docstring without the breaks of its lines: terminals break them elsewhere."""
+    """Its docstring without line breaks within paragraphs."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(one.split()) for one in paragraphs)
 
 
 for command in (
-    run, sweep, report, watch, job, export, check, scenarios, init, policies, parts, metrics,
+    run, sweep, report, watch, job, export, check, scenarios, init, policies, plugins, metrics,
     schema, trace, chaos, verify, reproduce, batsim_server,
 ):  # fmt: skip
-    app.command(help=_help_of(command))(command)
+    app.command(help=_help_of(command), cls=Command)(command)
+app.command(hidden=True, context_settings={"ignore_unknown_options": True})(parts)
 
 
 def main() -> None:
     """Entry point of the `grid` command."""
-    hear_interrupts()
+    handle_interrupts()
     try:
         app()
     except KeyboardInterrupt:
-        typer.echo("interrupted. Nothing was written.", err=True)
+        typer.echo(NOTHING_WRITTEN, err=True)
         sys.exit(ExitCode.INTERRUPTED)
     except OSError as error:
-        # Commands tell of their own files: what is left is standard output.
+        # Commands report their own files: what remains is standard output.
         typer.echo(f"the output could not be written: {error.strerror or error}", err=True)
         sys.exit(ExitCode.FAILED)
     finally:
-        hear_no_more()
+        ignore_interrupts()

@@ -1,4 +1,4 @@
-"""`grid batsim-server`: a policy of ours as a scheduler for Batsim."""
+"""`grid batsim-server`: a local policy as a scheduler for Batsim."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grid.cli.endings import endings, naming_options
 
 Endpoint = Annotated[
     str,
-    typer.Option(help="Where to listen, as ZeroMQ writes it: tcp://127.0.0.1:PORT or ipc://FILE."),
+    typer.Option(help="The ZeroMQ endpoint to listen on: tcp://127.0.0.1:PORT or ipc://FILE."),
 ]
 Settings = Annotated[
     list[str] | None,
@@ -23,9 +23,9 @@ def batsim_server(
     endpoint: Endpoint = "tcp://127.0.0.1:28000",
     overrides: Settings = None,
 ) -> None:
-    """Let a policy decide for Batsim, or for whoever speaks its protocol, version 4.
+    """Serve a policy as a scheduler for Batsim, by version 4 of its protocol.
 
-    It answers one simulation, and ends with it. A job gets the lowest free resources.
+    The server ends with the simulation. A job gets the lowest free resources.
     """
     with endings():
         import yaml  # type: ignore[import-untyped]

@@ -1,4 +1,4 @@
-"""How every command ends: its exit code, and a line for what went wrong."""
+"""How every command ends: its exit code, one line for each error, and interruptions."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import re
 import select
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from enum import IntEnum
 from pathlib import Path
-from types import FrameType
 from typing import NoReturn
 
 import typer
@@ -28,6 +26,12 @@ from grid.model.errors import (
     RunFailed,
 )
 
+MAX_LINES = 5
+"""Of the errors of one command."""
+PATIENCE_SECONDS = 10.0
+"""After an interruption, the time to clean up in which others are ignored."""
+NOTHING_WRITTEN = "interrupted. Nothing was written."
+
 
 class ExitCode(IntEnum):
     """The exit codes of all commands, with their meanings."""
@@ -40,132 +44,83 @@ class ExitCode(IntEnum):
         member.meaning = meaning
         return member
 
-    DONE = 0, "Everything that was asked for is done, or a live run was ended by `--time-limit`."
+    DONE = 0, "Success, or a live run that `--time-limit` ended."
     FAILED = (
         1,
-        "Something could not be done: a run or a part failed, a rule was broken, a disk was full, "
-        "Ray did not start. What and why stands in the last lines.",
+        "Failure: of a run or a plugin, of a check, a full disk, no start of Ray. The last lines "
+        "give the reason.",
     )
     WRONG_INPUT = (
         2,
-        "The input is wrong: a file, a key, an option; or what it names is not there, such as a "
-        "job or a Ray cluster. There is a line for each mistake, in all at most five: file, line, "
-        "key, what was found, what was expected. Nothing was run.",
+        "Wrong input: a file, a key, an option, or a job or Ray cluster that does not exist. At "
+        "most five lines give file, line, key, what was found and what was expected. Nothing was "
+        "run.",
     )
-    INTERRUPTED = 130, "Ctrl-C or SIGTERM. The last line says what is kept, and how to go on."
-
-
-PATIENCE_SECONDS = 10.0
-"""After an interruption, the time to clean up in which no other one is heard."""
-
-
-AGAIN_SECONDS = 0.05
-
-_NOT_TO_BE_BROKEN_OFF = ("llvmlite.", "numba.")
-"""Modules of the compiler. Broken off, even where it only reads what was compiled before, they may
-leave a function without code, and a call of that is a crash."""
+    INTERRUPTED = 130, "Ctrl-C or SIGTERM. The last line says what is kept and how to continue."
 
 
 class _Interrupts:
-    """SIGINT and SIGTERM as KeyboardInterrupt; `heard` if there was one.
+    """SIGINT and SIGTERM as KeyboardInterrupt."""
 
-    Once a command `works`, it says itself what is left after one.
-    """
+    received = False
+    _ignored_until = 0.0
 
-    heard = works = False
-    _deaf_until = 0.0
-
-    def hear(self, _: int, frame: FrameType | None) -> None:
-        self.heard = True
+    def handle(self, *_: object) -> None:
+        self.received = True
         now = time.monotonic()
-        if now < self._deaf_until:
-            return
-        if _makes_code(frame):
-            self._say_again()
-            return
-        self._deaf_until = now + PATIENCE_SECONDS
-        raise KeyboardInterrupt
+        if now >= self._ignored_until:
+            self._ignored_until = now + PATIENCE_SECONDS
+            raise KeyboardInterrupt
 
     def lost(self, lost: sys.UnraisableHookArgs) -> None:
-        """One that came in a callback of C, such as the compiler's, ends nothing: say it again."""
+        """End at once after an interruption in a C callback, which Python would discard.
+
+        The compiler has such callbacks, and would leave a function without its code.
+        """
         if not isinstance(lost.exc_value, KeyboardInterrupt):
             sys.__unraisablehook__(lost)
             return
-        self._deaf_until = 0.0
-        self._say_again()
-
-    @staticmethod
-    def _say_again() -> None:
-        again = threading.Timer(AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGTERM))
-        again.daemon = True
-        again.start()
-
-
-def _makes_code(frame: FrameType | None) -> bool:
-    """Whether the compiler turns a function into machine code there, or reads it from its cache."""
-    while frame is not None:
-        if str(frame.f_globals.get("__name__")).startswith(_NOT_TO_BE_BROKEN_OFF):
-            return True
-        frame = frame.f_back
-    return False
+        os.write(2, f"{NOTHING_WRITTEN}\n".encode())
+        os._exit(ExitCode.INTERRUPTED)
 
 
 _interrupts = _Interrupts()
 
 
-def hear_interrupts() -> None:
-    """Let SIGINT and SIGTERM raise KeyboardInterrupt: batch systems end a job by SIGTERM.
-
-    Many press Ctrl-C twice, and the second must not break off what cleans up after the first.
-    """
-    signal.signal(signal.SIGTERM, _interrupts.hear)
-    # A shell that starts something in the background may have it ignore Ctrl-C.
+def handle_interrupts() -> None:
+    """Let SIGINT and SIGTERM, with which batch systems end jobs, raise KeyboardInterrupt."""
+    signal.signal(signal.SIGTERM, _interrupts.handle)
+    # A shell may start a background process with SIGINT ignored.
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-        signal.signal(signal.SIGINT, _interrupts.hear)
+        signal.signal(signal.SIGINT, _interrupts.handle)
     sys.unraisablehook = _interrupts.lost
 
 
-def hear_no_more() -> None:
-    """From now on SIGINT and SIGTERM change nothing: all is done, or told, and Python ends.
-
-    It leaves them to the system then, and the exit code would be theirs.
-    """
+def ignore_interrupts() -> None:
+    """Ignore SIGINT and SIGTERM while Python ends, or they would set the exit code."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) == _interrupts.hear:
+        if signal.getsignal(number) == _interrupts.handle:
             signal.signal(number, signal.SIG_IGN)
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Whether that is one, not told yet. What was interrupted may come out as any error."""
-    told = isinstance(error, typer.Exit | typer.Abort | SystemExit) or not _interrupts.heard
-    return isinstance(error, KeyboardInterrupt) or not told
-
-
-def tell_interruption() -> None:
-    """Of one that came before a command began to work, or when its work was done."""
-    typer.echo(
-        "interrupted." if _interrupts.works else "interrupted. Nothing was written.", err=True
-    )
-
-
-MOST_LINES = 5
-"""On the mistakes of one file: as many as anybody reads."""
+    """Whether an interruption that has not been reported is the cause: libraries convert it."""
+    reported = isinstance(error, typer.Exit | typer.Abort | SystemExit)
+    return isinstance(error, KeyboardInterrupt) or (_interrupts.received and not reported)
 
 
 @contextmanager
 def endings(
-    interrupted: str | Callable[[], str] = "Nothing was written.",
+    interrupted: Callable[[], str] | None = None,
     folder: Path | None = None,
     *,
     traceback: bool = False,
 ) -> Iterator[None]:
-    """Around the work of a command: errors become lines on stderr and exit codes.
+    """Turn errors into lines on stderr and exit codes.
 
-    `interrupted` says what is left after an interruption, or finds it out then. `folder` is where a
-    file could not be written that the system does not name. With `traceback`, a part that was
-    plugged in shows where it failed.
+    `interrupted` returns what is kept after an interruption. `folder` is named if the system does
+    not name the file that could not be written. `traceback` shows where a plugin failed.
     """
-    _interrupts.works = True
     try:
         yield
     except InputError as error:
@@ -178,33 +133,32 @@ def endings(
     except MemoryError:
         failed([str(OutOfMemory("no run was going on"))])
     except OSError as error:
-        if isinstance(error, BrokenPipeError) and _nobody_reads():
-            # Such as `| head`: the command ends without a word, as others do.
+        if isinstance(error, BrokenPipeError) and _is_closed():
+            # Such as `| head`: end silently.
             raise
-        said = error.strerror or str(error)
+        reason = error.strerror or str(error)
         if error.filename is not None:
-            said = f"{error.filename}: {said}"
+            reason = f"{error.filename}: {reason}"
         elif folder is not None:
-            said = f"{folder}: could not be written: {said}"
-        failed([said])
+            reason = f"{folder}: could not be written: {reason}"
+        failed([reason])
     except (KeyboardInterrupt, Exception) as error:
         if not is_interruption(error):
             raise
-        left = interrupted if isinstance(interrupted, str) else interrupted()
-        typer.echo(f"interrupted. {left}", err=True)
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
+        kept = f"interrupted. {interrupted()}" if interrupted is not None else NOTHING_WRITTEN
+        _end([kept], ExitCode.INTERRUPTED)
 
 
 def runs_left(folder: Path) -> str:
-    """What is left in the folder of a sweep, or of several, after an interruption."""
+    """What an interrupted sweep leaves in its folder."""
     if any(folder.rglob("runs/*.json")):
-        return f"Finished runs are in {folder}; the same command goes on."
-    return "No run was finished; the same command begins again."
+        return f"Finished runs are in {folder}; the same command continues."
+    return "No run was finished; the same command starts again."
 
 
 @contextmanager
 def naming_options(*arguments: str) -> Iterator[None]:
-    """Mistakes in these arguments of what is called become ones in options of their names."""
+    """Report errors in these arguments as errors of the options with their names."""
     try:
         yield
     except InputError as error:
@@ -218,53 +172,50 @@ def naming_options(*arguments: str) -> Iterator[None]:
 
 @contextmanager
 def naming_folder(folder: Path) -> Iterator[None]:
-    """What the system cannot write, and gives no name, becomes RunFailed with that of the folder.
-
-    So it is told after the display is gone, as the last line.
-    """
+    """Raise RunFailed, with the folder, if the system does not name the file of an error."""
     try:
         yield
     except OSError as error:
         if error.filename is not None:
             raise
-        said = error.strerror or str(error)
-        raise RunFailed(f"{folder}: could not be written: {said}") from None
+        reason = error.strerror or str(error)
+        raise RunFailed(f"{folder}: could not be written: {reason}") from None
 
 
-def _nobody_reads() -> bool:
-    """Whether standard output is a pipe whose reader has gone."""
+def _is_closed() -> bool:
+    """Whether standard output is a pipe without a reader."""
     poll = select.poll()
     poll.register(1, 0)
     return any(events & select.POLLERR for _, events in poll.poll(0))
 
 
 def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
-    """A line for each mistake; with `traceback`, what is known of the part that made it, too.
+    """A line for each error, and with `traceback` the details of a plugin's.
 
-    What one line of a file has done at several places, by `count` or an alias, is told once.
+    Errors of one line of a file at several places, by `count` or an alias, are one.
     """
     alike: dict[tuple[object, ...], list[ErrorLine]] = {}
     for one in error.errors:
         field, expected = (re.sub(r"\.\d+(?=\.)", "", text) for text in (one.field, one.expected))
         alike.setdefault((one.file, one.line, field, one.found, expected), []).append(one)
     lines = []
-    many = len(alike) > MOST_LINES
-    for first, *others in list(alike.values())[: MOST_LINES - many]:
+    many = len(alike) > MAX_LINES
+    for first, *others in list(alike.values())[: MAX_LINES - many]:
         lines.append(f"{first}{' (and at other places)' if others else ''}")
         if traceback and first.details:
             lines.append(first.details)
     if many:
-        lines.append(f"and {len(alike) - MOST_LINES + 1} more")
+        lines.append(f"and {len(alike) - MAX_LINES + 1} more")
     return lines
 
 
 def wrong(lines: list[str]) -> NoReturn:
-    """Print mistakes of the user and end."""
+    """Print errors in the input and end."""
     _end(lines, ExitCode.WRONG_INPUT)
 
 
 def failed(lines: list[str]) -> NoReturn:
-    """Print what could not be done and end."""
+    """Print a failure and end."""
     _end(lines, ExitCode.FAILED)
 
 

@@ -3,51 +3,57 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from glob import escape, glob
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+if TYPE_CHECKING:
+    from grid.integrations.watch.page_process import LivePage
+
 DIGITS = 18
-"""No number of an option is longer."""
+"""Of a number in an option."""
 MAX_SEEDS = 10_000
-"""As many as an experiment may have; to read its schema here would make every command slower."""
+"""As in an experiment, whose schema would slow down every command."""
 
 
-def _names(incomplete: str, of: Sequence[bool]) -> list[str]:
-    """Names of scenarios (False), experiments (True) or both that begin so, each once."""
+def _names(incomplete: str, *of: bool) -> list[str]:
+    """Names of shipped scenarios (False), experiments (True) or both for completion."""
     from grid.config.shipped import all_shipped
 
     names = dict.fromkeys(one.name for one in all_shipped() if one.is_experiment in of)
     return [name for name in names if name.startswith(incomplete)]
 
 
-def _files_or_names(incomplete: str, of: Sequence[bool]) -> list[str]:
-    """Folders and files in YAML that begin so, then names of what comes with the emulator."""
+def _files(incomplete: str, *of: bool) -> list[str]:
+    """Folders and YAML files for completion, then names of what is shipped."""
     found = glob(f"{escape(incomplete)}*")  # noqa: PTH207
     files = [f"{path}/" if Path(path).is_dir() else path for path in found]
     here = sorted(path for path in files if path.endswith(("/", ".yaml", ".yml")))
-    return [*here, *_names(incomplete, of)]
+    return [*here, *_names(incomplete, *of)]
 
 
 def shipped_names(incomplete: str) -> list[str]:
-    """What a shell may complete the name of something shipped to."""
-    return _names(incomplete, [False, True])
+    """Completions of the name of a shipped scenario or experiment."""
+    return _names(incomplete, False, True)
 
 
 def _scenarios(incomplete: str) -> list[str]:
-    return _files_or_names(incomplete, [False])
+    return _files(incomplete, False)
 
 
 def _experiments(incomplete: str) -> list[str]:
-    return _files_or_names(incomplete, [True])
+    return _files(incomplete, True)
 
 
-def _any_files(incomplete: str) -> list[str]:
-    return _files_or_names(incomplete, [False, True])
+def _both(incomplete: str) -> list[str]:
+    return _files(incomplete, False, True)
 
+
+ON_RAY, OUTPUT, LIVE = "Ray", "Output", "Live runs"
+"""Panels of options in the help."""
 
 ScenarioFile = Annotated[
     Path,
@@ -61,7 +67,7 @@ ScenarioFile = Annotated[
 ScenarioOrExperimentFiles = Annotated[
     list[Path],
     typer.Argument(
-        autocompletion=_any_files,
+        autocompletion=_both,
         metavar="FILE...",
         help="Scenarios and experiments in YAML: files, or names that `grid scenarios` lists.",
         show_default=False,
@@ -80,57 +86,84 @@ Overrides = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
-        metavar="KEY=VALUE",
-        help="Change a parameter, or any key by its path; the last change counts.",
+        metavar="KEY=VALUE[,VALUE...]",
+        help="Set a parameter, or any key by its path. Several values are an axis of a sweep. "
+        "Quote text with a comma: --set 'name=\"a,b\"'.",
     ),
+]
+Setting = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter, or any key by its path."),
 ]
 Address = Annotated[
     str | None,
     typer.Option(
+        metavar="ADDRESS",
         help="The address of a running Ray cluster; default: RAY_ADDRESS, else this machine.",
         show_default=False,
+        rich_help_panel=ON_RAY,
     ),
 ]
 Cpus = Annotated[
     int | None,
     typer.Option(
         min=1,
+        metavar="N",
         help="Runs at once; default: the CPUs of this machine, or of the Ray cluster.",
         show_default=False,
+        rich_help_panel=ON_RAY,
     ),
 ]
-InProcess = Annotated[bool, typer.Option("--in-process", help="Run in one process, without Ray.")]
+InProcess = Annotated[
+    bool,
+    typer.Option("--in-process", help="Run in one process, without Ray.", rich_help_panel=ON_RAY),
+]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Few repetitions, as the experiment's file says.")
+    bool, typer.Option("--quick", help="Few repetitions, as the experiment's file defines.")
 ]
 ShowTraceback = Annotated[
-    bool, typer.Option("--traceback", help="Show where a part that you plugged in failed.")
+    bool,
+    typer.Option("--traceback", help="Show where a plugin failed.", rich_help_panel=OUTPUT),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress.")]
-NO_EVENTS = (
-    "--events is for a single run: a sweep keeps a few kilobytes of each. The run that you want to "
-    "see is the same by itself: grid run SCENARIO --set KEY=VALUE --seed N --events"
-)
-"""What is said where the events of many runs are asked for."""
-SEEDS = "The seeds 1 to N, or those of a list with ranges, such as 101-110,200"
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print no progress.", rich_help_panel=OUTPUT)
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the results as JSON.", rich_help_panel=OUTPUT)
+]
+NO_EVENTS = "--events is for a single run: grid run SCENARIO --set KEY=VALUE --seed N --events"
+SEEDS = "the seeds 1 to N, or those of a list with ranges, such as 101-110,200"
 Seeds = Annotated[
     str | None,
-    typer.Option("--seeds", help=f"{SEEDS}.", show_default=False, metavar="N|LIST"),
+    typer.Option("--seeds", help=f"Use {SEEDS}.", show_default=False, metavar="N|LIST"),
 ]
 Force = Annotated[
     bool,
     typer.Option(
-        "--force", help="Replace the run in the folder, even one of another scenario or kind."
+        "--force",
+        help="Replace results of another scenario, experiment or kind in the folder.",
+        rich_help_panel=OUTPUT,
     ),
 ]
 Watch = Annotated[
     bool,
-    typer.Option("--watch", help="Show it on a page in the browser while it goes on."),
+    typer.Option(
+        "--watch", help="Show the progress on a page in the browser.", rich_help_panel=OUTPUT
+    ),
 ]
 
 
+def live_page_if(wanted: bool) -> AbstractContextManager[LivePage | None]:
+    """A page whose address is printed when what it shows begins; None if it is not wanted."""
+    if not wanted:
+        return nullcontext()
+    from grid.integrations.watch.page_process import live_page
+
+    return live_page(lambda address: typer.echo(f"watch it at {address}", err=True))
+
+
 def seeds_of(text: str | None) -> int | list[int] | None:
-    """How many seeds, from 1, or which, from "10" or "101-110,200". Raises InputError."""
+    """The number of seeds from 1 ("10"), or the seeds ("101-110,200"). Raises InputError."""
     from grid.model.errors import input_error, shorten
 
     if text is None:
@@ -144,7 +177,7 @@ def seeds_of(text: str | None) -> int | list[int] | None:
         first, dash, last = part.partition("-")
         ends = first, last if dash else first
         if not all(end.isdecimal() and end.isascii() and len(end) <= DIGITS for end in ends):
-            raise input_error("--seeds", shorten(text), SEEDS[0].lower() + SEEDS[1:])
+            raise input_error("--seeds", shorten(text), SEEDS)
         low, high = map(int, ends)
         if not low <= high < low + MAX_SEEDS:
             expected = f"the lower seed first, and no more than {MAX_SEEDS:,} seeds"

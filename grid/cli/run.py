@@ -1,7 +1,8 @@
-"""`grid run`: a scenario, or many runs of it where a setting has several values."""
+"""`grid run`: a scenario, or a sweep of it if a setting has several values."""
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,15 +11,21 @@ import typer
 
 from grid.cli.endings import ExitCode, endings, naming_folder, naming_options, wrong
 from grid.cli.options import (
+    LIVE,
     NO_EVENTS,
+    ON_RAY,
+    OUTPUT,
     Address,
+    AsJson,
     Force,
     InProcess,
+    Overrides,
     Quiet,
     ScenarioFile,
     Seeds,
     ShowTraceback,
     Watch,
+    live_page_if,
     seeds_of,
 )
 
@@ -29,161 +36,181 @@ if TYPE_CHECKING:
     from grid.runtime.progress import Display
     from grid.runtime.run import Live, Run
 
-Placement = Annotated[
-    str | None,
-    typer.Option(
-        help="What shares a Ray actor: whole VOs (`vo`: as many actors as CPUs, live one for each "
-        "VO), the entities of a `cluster`, or each `entity` alone; or a number of actors for all "
-        "VOs, at most one for each. Default: vo, with --live entity.",
-        show_default=False,
-    ),
-]
-Transport = Annotated[
-    str | None,
-    typer.Option(
-        help="How Ray actors exchange messages: `sockets` (default) or `calls`.",
-        show_default=False,
-    ),
-]
-IsLive = Annotated[
-    bool, typer.Option("--live", help="Let Ray actors call each other while real time passes.")
-]
-Speedup = Annotated[
-    float | None,
-    typer.Option(
-        min=1e-3,
-        max=1e6,
-        help="With --live: virtual seconds in one real second; default: 1.",
-        show_default=False,
-    ),
-]
-Kill = Annotated[
-    float | None,
-    typer.Option(
-        min=0,
-        max=100,
-        help="With --live: how many actors to kill each second.",
-        show_default=False,
-    ),
-]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        min=1,
-        help="With --live: end the run so many seconds after its clock starts; default: 3600.",
-        show_default=False,
-    ),
-]
-Out = Annotated[
-    Path | None,
-    typer.Option(
-        help="The folder for the results. Default: runs/NAME, of a live run runs/NAME-live, of "
-        "many runs sweeps/NAME.",
-        show_default=False,
-    ),
-]
-
-Events = Annotated[
-    bool,
-    typer.Option(
-        "--events",
-        help="Write every message and every decision of the run to events.parquet, too.",
-    ),
-]
-Profile = Annotated[
-    bool,
-    typer.Option(
-        "--profile",
-        help="Take the time of each VO in each window, and say what more cores would give.",
-    ),
-]
-CompileFirst = Annotated[
-    bool,
-    typer.Option(
-        "--compile-first",
-        help="Wait until all code is compiled, so that the times of a first run are those of "
-        "later ones.",
-    ),
-]
-Seed = Annotated[int | None, typer.Option(min=0, help="Use this seed instead of the scenario's.")]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE[,VALUE...]",
-        help="Change a parameter, or any key by its path. With several values, run them all, "
-        "as a sweep. Text with a comma stands in quotes: --set 'name=\"a,b\"'.",
-    ),
-]
-
 
 def run(
     scenario: ScenarioFile,
-    in_process: InProcess = False,
-    placement: Placement = None,
-    address: Address = None,
-    transport: Transport = None,
-    live: IsLive = False,
-    speedup: Speedup = None,
-    kill: Kill = None,
-    time_limit: TimeLimit = None,
-    seed: Seed = None,
+    overrides: Overrides = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, metavar="N", help="Use this seed instead of the scenario's."),
+    ] = None,
     seeds: Seeds = None,
-    overrides: Settings = None,
-    traceback: ShowTraceback = False,
-    events: Events = False,
-    profile: Profile = False,
-    compile_first: CompileFirst = False,
-    watch: Watch = False,
-    out: Out = None,
+    in_process: InProcess = False,
+    address: Address = None,
+    placement: Annotated[
+        str | None,
+        typer.Option(
+            help="What shares a Ray actor: whole VOs (`vo`: as many actors as CPUs, live one for "
+            "each VO), the entities of a `cluster`, or each `entity` alone; or a number of actors. "
+            "Default: vo, with --live entity.",
+            show_default=False,
+            metavar="KIND|N",
+            rich_help_panel=ON_RAY,
+        ),
+    ] = None,
+    transport: Annotated[
+        str | None,
+        typer.Option(
+            help="How Ray actors exchange messages: `sockets` (default) or `calls`.",
+            show_default=False,
+            metavar="NAME",
+            rich_help_panel=ON_RAY,
+        ),
+    ] = None,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Run asynchronous actors in scaled real time.",
+            rich_help_panel=LIVE,
+        ),
+    ] = False,
+    speedup: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-3,
+            max=1e6,
+            metavar="FACTOR",
+            help="Virtual seconds per real second; default: 1.",
+            show_default=False,
+            rich_help_panel=LIVE,
+        ),
+    ] = None,
+    kill: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=100,
+            metavar="RATE",
+            help="Actors to kill per second.",
+            show_default=False,
+            rich_help_panel=LIVE,
+        ),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="End the run after this real time; default: 3600.",
+            show_default=False,
+            rich_help_panel=LIVE,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The folder for the results. Default: runs/NAME, of a live run runs/NAME-live, of "
+            "a sweep sweeps/NAME.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
     force: Force = False,
+    events: Annotated[
+        bool,
+        typer.Option(
+            "--events",
+            help="Write all messages and decisions to events.parquet.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    watch: Watch = False,
+    as_json: AsJson = False,
+    every_row: Annotated[
+        bool, typer.Option("--all", help="Print all metrics.", rich_help_panel=OUTPUT)
+    ] = False,
+    verbose: Annotated[
+        bool,
+        typer.Option(
+            "--verbose",
+            "-v",
+            help="Print times of the run and of plans, and what was compiled.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    profile: Annotated[
+        bool,
+        typer.Option(
+            "--profile",
+            help="Measure each VO in each window, and estimate the speed-up by cores.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    compile_first: Annotated[
+        bool,
+        typer.Option(
+            "--compile-first",
+            help="Compile all kernels before the run, for measurements.",
+            rich_help_panel=OUTPUT,
+        ),
+    ] = False,
+    traceback: ShowTraceback = False,
     quiet: Quiet = False,
 ) -> None:
-    """Run a scenario, print a table of its results, and write them to a folder.
+    """Run a scenario, print a table of metrics, and write the results to a folder.
 
-    SCENARIO is a file, or the name of a scenario that `grid scenarios` lists; a file of that name
-    in the current folder comes first. With several values of a setting, or with --seeds, all
-    combinations are run as a sweep: grid run partial-utility --set ttl=0,1,2 --seeds 5
+    SCENARIO is a file, or the name of a shipped scenario; a file of that name comes first. With
+    several values of a setting, or with --seeds, all combinations are run as a sweep: grid run
+    partial-utility --set ttl=0,1,2 --seeds 5
     """
     if profile and (live or in_process):
-        wrong(["--profile is for runs on Ray in virtual time. Leave out --live and --in-process."])
+        wrong(["--profile is for runs on Ray in virtual time. Omit --live and --in-process."])
+    if live and in_process:
+        wrong(["A live run needs Ray actors. Omit --live or --in-process."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
-    _refuse_options_without_live(live, in_process, of_live)
+    alone = [option for option, value in of_live.items() if value is not None and not live]
+    if alone:
+        wrong([f"{alone[0]} is for live runs. Add --live, or omit it."])
     settings = list(overrides or [])
     from grid.lab.experiment import has_several
 
-    if seeds is not None or any(has_several(one) for one in settings):
-        of_one: dict[str, Any] = {"--live": live, "--placement": placement}
-        of_one |= {"--transport": transport, "--seed": None if seeds is None else seed}
-        of_one |= {"--profile": profile, "--compile-first": compile_first}
+    is_sweep = seeds is not None or any(map(has_several, settings))
+    if seed is not None and not is_sweep and any(one.startswith("seed=") for one in settings):
+        wrong(["--seed and --set seed= set the same. Omit one of them."])
+    printed = {"traceback": traceback, "quiet": quiet, "watch": watch, "as_json": as_json}
+    fixed = settings + ([] if seed is None else [f"seed={seed}"])
+    if is_sweep:
         if events:
             wrong([NO_EVENTS])
+        of_one: dict[str, Any] = {"--live": live, "--placement": placement}
+        of_one |= {"--transport": transport, "--profile": profile}
+        of_one["--compile-first"] = compile_first
+        of_one["--seed"] = None if seeds is None else seed
         given = [option for option, value in of_one.items() if value not in (None, False)]
         if given:
-            wrong([f"{given[0]} has a meaning for a single run only. Leave it out."])
-        settings += [] if seed is None else [f"seed={seed}"]
-        many = {"traceback": traceback, "quiet": quiet, "watch": watch, "force": force}
-        _run_many(scenario, settings, seeds, out, address, in_process, many)
+            wrong([f"{given[0]} is for a single run. Omit it."])
+        _run_sweep(scenario, fixed, seeds, out, address, in_process, printed | {"force": force})
         return
-    if seed is not None and any(one.partition("=")[0] == "seed" for one in settings):
-        wrong(["--seed and --set seed= say the same. Leave one of them out."])
-    settings += [] if seed is None else [f"seed={seed}"]
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
     how: dict[str, Any] = {"in_process": in_process, "placement": placement, "address": address}
-    how |= {"transport": transport, "events": events, "watch": watch, "profile": profile}
-    how["compile_first"] = compile_first
-    _run_one(scenario, settings, out, force, pace, traceback, quiet, how)
+    how |= {"transport": transport, "events": events, "profile": profile}
+    with endings(folder=out, traceback=traceback):
+        finished, folder = _run_one(
+            scenario, fixed, out, force, pace, quiet, watch, how | {"compile_first": compile_first}
+        )
+    if as_json:
+        keys = "digest", "seed", "runtime", "jobs", "live"
+        manifest = {key: finished.manifest[key] for key in keys if key in finished.manifest}
+        answer = {"folder": str(folder), **manifest, "metrics": finished.metrics}
+        typer.echo(json.dumps(answer, indent=2))
+    else:
+        _print(finished, folder, every_row=every_row, verbose=verbose or profile)
+    if finished.manifest.get("live", {}).get("interrupted"):
+        raise typer.Exit(ExitCode.INTERRUPTED)
 
 
-def _refuse_options_without_live(live: bool, in_process: bool, options: dict[str, Any]) -> None:
-    if live and in_process:
-        wrong(["A live run needs Ray actors. Leave out --live or --in-process."])
-    alone = [option for option, value in options.items() if value is not None and not live]
-    if alone:
-        wrong([f"{alone[0]} has a meaning in live runs only. Add --live, or leave it out."])
-
-
-def _run_many(
+def _run_sweep(
     scenario: Path,
     settings: list[str],
     seeds: str | None,
@@ -211,14 +238,11 @@ def _run_one(
     out: Path | None,
     force: bool,
     pace: tuple[float, float, float] | None,
-    traceback: bool,
     quiet: bool,
+    watch: bool,
     how: dict[str, Any],
-) -> None:
-    """Load, run and save; then say what came of it."""
-    from contextlib import nullcontext
-
-    from grid.cli.pages import page_that_says
+) -> tuple[Run, Path]:
+    """Load, run and save. Returns the run and its folder."""
     from grid.config.load import load_scenario
     from grid.config.shipped import find
     from grid.results.run_folder import check_folder, folder_for
@@ -226,16 +250,15 @@ def _run_one(
     from grid.runtime.run import Stalled, execute, save
 
     is_live = pace is not None
-    with endings(folder=out, traceback=traceback), display_on(sys.stderr, quiet=quiet) as display:
+    with display_on(sys.stderr, quiet=quiet) as display:
         path = find(scenario, experiment=False)
         loaded = load_scenario(path, settings)
         folder = out if out is not None else Path("runs") / (loaded.name + "-live" * is_live)
         check_folder(folder, scenario=loaded.name, live=is_live, force=force)
         how |= {"live": _live(folder, *pace) if pace is not None else None}
         how |= {"progress": RunProgress(display), "stage": display.stage}
-        page = page_that_says() if how.pop("watch") else nullcontext()
-        with page as shown:
-            how["watcher"] = _watcher(display, shown, is_live)
+        with live_page_if(watch) as page:
+            how["watcher"] = _watcher(display, page, is_live)
             try:
                 with naming_options("placement", "address", "transport"):
                     finished = execute(loaded, str(path), **how)
@@ -247,9 +270,9 @@ def _run_one(
         place = folder if force else folder_for(folder, finished.manifest.get("live"))
         with naming_folder(place):
             save(finished, place)
-    _say(finished, place)
     if place != folder:
-        typer.echo(f"{folder} keeps the run whose jobs have all ended")
+        typer.echo(f"{folder} keeps the run whose jobs have all ended", err=True)
+    return finished, place
 
 
 def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
@@ -261,7 +284,7 @@ def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
 
 
 def _watcher(display: Display, page: Watcher | None, is_live: bool) -> Watcher | None:
-    """The page, and the table under the bar of a terminal, as far as they are wanted."""
+    """The page, and the table below the progress bar of a terminal."""
     from grid.runtime.observers import VoTable, Watchers
 
     if not display.has_terminal or is_live:
@@ -270,99 +293,84 @@ def _watcher(display: Display, page: Watcher | None, is_live: bool) -> Watcher |
     return display.table if page is None else Watchers([page, display.table])
 
 
-def _say(finished: Run, folder: Path) -> None:
-    """The table of a run, what it cost, and where its results are."""
+def _print(finished: Run, folder: Path, *, every_row: bool = False, verbose: bool = False) -> None:
+    """Print the metrics, remarks, where the results are, and the digest."""
     from grid.integrations.export.formats import Format
     from grid.results.run_folder import REPORT
     from grid.results.summary import measured_line, print_summary
 
-    print_summary(finished.metrics)
     manifest = finished.manifest
-    measured = measured_line(manifest)
-    if measured is not None:
-        typer.echo(measured)
-    for line in (*_trace_lines(manifest["jobs"]["skipped"]), *_too_wide(finished)):
-        typer.echo(line)
-    for key, reason in manifest["without_effect"].items():
-        typer.echo(f"{key} had no effect: {reason}")
     live = manifest.get("live")
+    print_summary(finished.metrics, every_row=every_row)
+    lines = [line for line in [measured_line(manifest)] if line is not None]
+    lines += [*_trace_lines(manifest["jobs"]["skipped"]), *_too_wide(finished)]
+    lines += [f"{key} had no effect: {why}" for key, why in manifest["without_effect"].items()]
     if live is not None:
         from grid.runtime.clock import live_lines
 
-        for line in live_lines(live):
-            typer.echo(line)
-    else:
-        _say_cost(manifest)
-        typer.echo(f"digest {manifest['digest']}")
-    typer.echo(f"results in {folder}")
-    typer.echo(f"report: grid report {folder}")
-    if older := [
-        name for name in (REPORT, *(one.file for one in Format)) if (folder / name).exists()
-    ]:
-        typer.echo(f"older than this run: {', '.join(older)}")
-    if live is not None and live.get("interrupted"):
-        raise typer.Exit(ExitCode.INTERRUPTED)
+        lines += live_lines(live)
+    elif verbose:
+        lines += _cost_lines(manifest)
+    lines += [f"results in {folder}", f"report: grid report {folder}"]
+    derived = [REPORT, *(one.file for one in Format)]
+    if stale := [name for name in derived if (folder / name).exists()]:
+        lines.append(f"stale files: {', '.join(stale)}")
+    if live is None:
+        lines.append(f"digest {manifest['digest']}")
+    for line in lines:
+        typer.echo(line)
 
 
 def _trace_lines(skipped: dict[str, int]) -> Iterator[str]:
-    """What of a log did not run, by reason; and what looked wrong and ran all the same."""
+    """Jobs of a log that were left out, by reason, and those kept with warnings."""
     from grid.workload.jobs import REMARKS
 
-    for head, are_remarks in (("left out of the trace", False), ("ran all the same", True)):
+    for head, are_kept in (("left out of the trace", False), ("kept with warnings", True)):
         counts = [
-            f"{count} {reason}"
-            for reason, count in skipped.items()
-            if (reason in REMARKS) == are_remarks
+            f"{n} {reason}" for reason, n in skipped.items() if (reason in REMARKS) == are_kept
         ]
         if counts:
             yield f"{head}: {', '.join(counts)}"
 
 
 def _too_wide(finished: Run) -> Iterator[str]:
-    """That there are jobs which had no place to run, if there are."""
+    """The jobs that fit in no cluster."""
     widest = max(max(cluster.cpus) for cluster in finished.directory.clusters)
     count = int((finished.results.processors > widest).sum())
     if count:
-        yield f"too wide for every cluster, where a job may have {widest:,} CPUs at most: {count:,}"
+        yield f"jobs wider than {widest:,} CPUs, the most that a job may have: {count:,}"
 
 
-def _say_cost(manifest: dict[str, Any]) -> None:
+def _cost_lines(manifest: dict[str, Any]) -> Iterator[str]:
+    """Times of the run, its plans, its external schedulers and its actors."""
     cpu, actors = manifest["cpu_seconds"], manifest["actors"]
-    on = f"{actors} Ray actor{'s' * (actors != 1)}, {manifest['rounds']:,} rounds"
-    where = on if manifest["runtime"] == "windowed" else "one process"
-    plain = "" if manifest["compiled_before"] else "; not all code was compiled (--compile-first)"
-    typer.echo(
+    on_ray = f"{actors} Ray actor{'s' * (actors != 1)}, {manifest['rounds']:,} rounds"
+    where = on_ray if manifest["runtime"] == "windowed" else "one process"
+    yield (
         f"{where}, {manifest['messages']:,} messages; read {cpu['read']:.2f} s, "
-        f"ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s{plain}"
+        f"ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s"
     )
-    for line in _profile_lines(manifest):
-        typer.echo(line)
+    if not manifest["compiled_before"]:
+        yield "not all kernels had been compiled before the run (--compile-first)"
     for policy, plans in manifest["plan_seconds"].items():
-        mean_ms, longest_ms = 1000 * plans["mean"], 1000 * plans["max"]
-        typer.echo(
-            f"{plans['count']:,} plans of {policy}: mean {mean_ms:.3f} ms, "
-            f"longest {longest_ms:.3f} ms, all {plans['total']:.2f} s"
-        )
-    for place, asked in manifest["schedulers"].items():
-        mean_ms = 1000 * asked["total"] / max(1, asked["messages"])
-        typer.echo(
-            f"{asked['messages']:,} messages to the scheduler of {place}: mean {mean_ms:.3f} ms, "
-            f"longest {1000 * asked['max']:.3f} ms, all {asked['total']:.2f} s of the real clock"
+        yield (
+            f"{plans['count']:,} plans of {policy}: mean {1000 * plans['mean']:.3f} ms, "
+            f"maximum {1000 * plans['max']:.3f} ms, total {plans['total']:.2f} s"
         )
     for policy in manifest["plans_not_measured"]:
-        others = "other " if policy in manifest["plan_seconds"] else ""
-        typer.echo(f"{others}plans of {policy} are made in compiled code and not timed")
-
-
-def _profile_lines(manifest: dict[str, Any]) -> Iterator[str]:
-    """What the actors of a run did all the time, and what more of them would give."""
+        yield f"plans of {policy} in compiled code: not timed"
+    for place, calls in manifest["schedulers"].items():
+        mean_ms = 1000 * calls["total"] / max(1, calls["messages"])
+        yield (
+            f"{calls['messages']:,} messages to the scheduler of {place}: mean {mean_ms:.3f} ms, "
+            f"maximum {1000 * calls['max']:.3f} ms, total {calls['total']:.2f} s"
+        )
     profile = manifest.get("profile", {})
-    if "predicted" not in profile:
-        return
-    for number, spent in profile["actors"].items():
-        parts = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in spent.items())
-        yield f"actor {number}: {parts}"
-    yield f"the slowest actor of each window, summed: {profile['critical_path']:.2f} s"
-    cores = ", ".join(f"{n} {seconds:.2f} s" for n, seconds in profile["predicted"].items())
-    yield f"predicted for so many cores: {cores}"
-    yield profile["why"]
+    if "predicted" in profile:
+        for number, spent in profile["actors"].items():
+            parts = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in spent.items())
+            yield f"actor {number}: {parts}"
+        yield f"the slowest actor of each window, summed: {profile['critical_path']:.2f} s"
+        cores = ", ".join(f"{n}: {seconds:.2f} s" for n, seconds in profile["predicted"].items())
+        yield f"predicted run time by cores: {cores}"
+        yield profile["why"]

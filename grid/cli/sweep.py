@@ -1,7 +1,8 @@
-"""`grid sweep`: an experiment, all of its runs that are not there yet."""
+"""`grid sweep`: the runs of an experiment that are missing in its folder."""
 
 from __future__ import annotations
 
+import json
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +14,12 @@ import typer
 from grid.cli.endings import ExitCode, endings, naming_options, runs_left, wrong
 from grid.cli.options import (
     NO_EVENTS,
+    OUTPUT,
     Address,
+    AsJson,
     Cpus,
     ExperimentFile,
+    Force,
     InProcess,
     Overrides,
     Quick,
@@ -23,6 +27,7 @@ from grid.cli.options import (
     Seeds,
     ShowTraceback,
     Watch,
+    live_page_if,
     seeds_of,
 )
 
@@ -35,7 +40,7 @@ FAILURES_SHOWN = 10
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be run, where, and how much is said. `file` is None for what stands in none."""
+    """An experiment, where it runs, and what is printed. Without a file, `file` is None."""
 
     experiment: ExperimentSection
     file: Path | None
@@ -43,49 +48,51 @@ class Task:
     place: Place
     traceback: bool = False
     quiet: bool = False
-    options: tuple[str, ...] = ()
-    """Those that changed the experiment, as they were given."""
-    study_page: Path | None = None
     watch: bool = False
     force: bool = False
+    as_json: bool = False
+    page: Path | None = None
+    """Of a study."""
+    options: tuple[str, ...] = ()
+    """The options that changed the experiment, as given."""
 
 
 def sweep(
     experiment: ExperimentFile,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="The sweep's folder; default: sweeps/NAME.", show_default=False),
-    ] = None,
-    page: Annotated[
-        Path | None, typer.Option(help="Write the page of a study to this file, in Markdown.")
-    ] = None,
+    overrides: Overrides = None,
+    seeds: Seeds = None,
+    quick: Quick = False,
     dry_run: Annotated[
         bool,
-        typer.Option(
-            "--dry-run", help="Say how many runs there are and about how long they take; run none."
-        ),
+        typer.Option("--dry-run", help="Print the number of runs and an estimate of the time."),
     ] = False,
     address: Address = None,
     cpus: Cpus = None,
     in_process: InProcess = False,
-    quick: Quick = False,
-    seeds: Seeds = None,
-    overrides: Overrides = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="The sweep's folder; default: sweeps/NAME.",
+            show_default=False,
+            rich_help_panel=OUTPUT,
+        ),
+    ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the page of a study to this file, in Markdown.", rich_help_panel=OUTPUT
+        ),
+    ] = None,
+    force: Force = False,
+    watch: Watch = False,
+    as_json: AsJson = False,
     traceback: ShowTraceback = False,
     quiet: Quiet = False,
-    watch: Watch = False,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force", help="Even where the folder has the sweep of an experiment of another name."
-        ),
-    ] = False,
     events: Annotated[bool, typer.Option("--events", hidden=True)] = False,
 ) -> None:
-    """Run a scenario under many settings and seeds; what is there already is not run again.
+    """Run a scenario with many settings and seeds; runs that exist are kept.
 
-    EXPERIMENT is a file, or the name of an experiment that `grid scenarios` lists; a file of that
-    name in the current folder comes first.
+    EXPERIMENT is a file, or the name of a shipped experiment; a file of that name comes first.
     """
     from grid.config.shipped import find
     from grid.lab.experiment import load_experiment
@@ -95,57 +102,63 @@ def sweep(
         wrong([NO_EVENTS])
     with endings(traceback=traceback):
         file = find(experiment, experiment=True)
-        settings, which = list(overrides or []), seeds_of(seeds)
-        loaded = load_experiment(file, quick=quick, overrides=settings, seeds=which)
+        settings = list(overrides or [])
+        loaded = load_experiment(file, quick=quick, overrides=settings, seeds=seeds_of(seeds))
         folder = out if out is not None else Path("sweeps") / loaded.name
         with naming_options("address", "cpus"):
             place = Place(address, cpus, in_process)
         _check_page(page, loaded)
-        how = traceback, quiet, _given(quick, settings, seeds), page, watch, force
-        task = Task(loaded, file, folder, place, *how)
         if dry_run:
             from grid.lab.sweep import dry_run_lines
 
             for line in dry_run_lines(loaded, file, folder):
                 typer.echo(line)
             return
-    carry_out(task)
-
-
-def _given(quick: bool, settings: list[str], seeds: str | None) -> tuple[str, ...]:
-    """The options that change an experiment, as they were given."""
-    given = ["--quick"] if quick else []
-    for setting in settings:
-        given += ["--set", setting]
-    return (*given, *(() if seeds is None else ("--seeds", seeds)))
+    options = [*(["--quick"] if quick else []), *(f"--set {one}" for one in settings)]
+    options += [] if seeds is None else [f"--seeds {seeds}"]
+    words = tuple(word for one in options for word in one.split(" ", 1))
+    carry_out(
+        Task(loaded, file, folder, place, traceback, quiet, watch, force, as_json, page, words)
+    )
 
 
 def carry_out(task: Task) -> None:
-    """Do the runs that are missing, print the results, write the report."""
-    left = partial(runs_left, task.folder)
-    with endings(left, task.folder, traceback=task.traceback):
-        done, page = _run(task)
-        _tell(task, done, page)
+    """Execute the missing runs, print the results, write the report."""
+    with endings(partial(runs_left, task.folder), task.folder, traceback=task.traceback):
+        done, report = _run(task)
+        if report is not None and task.page is not None:
+            from grid.lab.study_page import write_study_page
+
+            # First, as the reader of standard output may stop reading, such as `| head`.
+            write_study_page(
+                task.experiment, task.folder, task.page, options=task.options, file=task.file
+            )
+        _print_failures(done, task.traceback)
+        if task.as_json:
+            _print_json(done, report)
+        else:
+            _print(task, done, report)
+    if done.failures:
+        raise typer.Exit(ExitCode.FAILED)
 
 
 def _run(task: Task) -> tuple[Sweep, Path | None]:
-    """What came of the sweep, and its report; None where no run has a result."""
-    from contextlib import nullcontext
-
-    from grid.cli.pages import page_that_says
+    """The sweep and its report; None if no run has a result."""
     from grid.lab.report.page import write_report
     from grid.lab.sweep import run_sweep, sweep_progress
     from grid.runtime.progress import display_on
 
-    page_of = page_that_says() if task.watch else nullcontext()
-    with display_on(sys.stderr, quiet=task.quiet) as display, page_of as watching:
+    with (
+        display_on(sys.stderr, quiet=task.quiet) as display,
+        live_page_if(task.watch) as page,
+    ):
         done = run_sweep(
             task.experiment,
             task.file,
             task.folder,
             task.place,
             progress=sweep_progress(display, in_process=task.place.in_process),
-            tell=watching.tell if watching is not None else None,
+            tell=page.tell if page is not None else None,
             force=task.force,
         )
         if len(done.failures) == done.runs:
@@ -154,44 +167,44 @@ def _run(task: Task) -> tuple[Sweep, Path | None]:
         return done, write_report(task.folder)
 
 
-def _tell(task: Task, done: Sweep, page: Path | None) -> None:
-    """Write the page of a study, and print the results. Raises typer.Exit where runs failed."""
+def _print(task: Task, done: Sweep, report: Path | None) -> None:
     from grid.lab.sweep_table import print_sweep_table
     from grid.results.run_folder import REPORT
 
-    at = task.study_page if page is not None else None
-    if at is not None:
-        # First: whoever reads what is printed may stop reading, such as `| head`.
-        from grid.lab.study_page import write_study_page
-
-        write_study_page(task.experiment, task.folder, at, options=task.options, file=task.file)
-    _say_failures(done, task.traceback)
-    if page is not None:
+    if report is not None:
         print_sweep_table(task.folder)
-    _say(done, task)
-    if page is not None:
-        typer.echo(f"report: {page}")
+    finished = f"{done.runs - len(done.failures)} of {done.runs} runs are in {done.folder}"
+    typer.echo(f"{finished}, {done.kept} of them from before")
+    if done.damaged:
+        typer.echo(f"changed or damaged results: {done.damaged}; their runs were repeated")
+    if done.kept < done.runs:
+        ready = f"workers were ready after {done.start_seconds:.1f} s, "
+        typer.echo(f"{'' if task.place.in_process else ready}runs took {done.run_seconds:.1f} s")
+    if report is not None:
+        typer.echo(f"report: {report}")
+        if task.page is not None:
+            typer.echo(f"page: {task.page}")
     elif (task.folder / REPORT).exists():
-        typer.echo(f"{task.folder / REPORT} is of earlier results, of which none is left")
-    if at is not None:
-        typer.echo(f"page: {at}")
-    if done.failures:
-        raise typer.Exit(ExitCode.FAILED)
+        typer.echo(f"{task.folder / REPORT} is of earlier results, which were removed")
 
 
-def _check_page(page: Path | None, experiment: ExperimentSection) -> None:
-    """Raises InputError where the page of a study cannot be written, or there is no study."""
-    from grid.model.errors import input_error
-    from grid.results.run_folder import check_file
+def _print_json(done: Sweep, report: Path | None) -> None:
+    """Print the outcome, and the metrics of the grid in each run."""
+    from grid.lab.study import load_results
 
-    if page is None:
-        return
-    if experiment.study is None:
-        raise input_error("--page", f"{experiment.name} without `study`", "a study")
-    check_file(page, "--page", ".md")
+    results = load_results(done.folder).to_pylist() if report is not None else []
+    answer = {
+        "folder": str(done.folder),
+        "report": None if report is None else str(report),
+        "runs": done.runs,
+        "kept": done.kept,
+        "failures": [str(one).partition("\n")[0] for one in done.failures],
+        "results": [row for row in results if row["scope"] == "grid"],
+    }
+    typer.echo(json.dumps(answer, indent=2))
 
 
-def _say_failures(done: Sweep, traceback: bool) -> None:
+def _print_failures(done: Sweep, traceback: bool) -> None:
     for failure in done.failures[:FAILURES_SHOWN]:
         line, _, details = str(failure).partition("\n")
         typer.echo(f"failed: {line}", err=True)
@@ -202,12 +215,13 @@ def _say_failures(done: Sweep, traceback: bool) -> None:
         typer.echo(f"{count}; see {done.folder}/failed.json", err=True)
 
 
-def _say(done: Sweep, task: Task) -> None:
-    words = f"{done.runs - len(done.failures)} of {done.runs} runs are in {done.folder}"
-    typer.echo(f"{words}, {done.kept} of them from before")
-    if done.damaged:
-        found = "results that were changed, damaged or without their file in `clock`"
-        typer.echo(f"{found}: {done.damaged}; their runs were done again")
-    if done.kept < done.runs:
-        ready = f"workers were ready after {done.start_seconds:.1f} s, "
-        typer.echo(f"{'' if task.place.in_process else ready}runs took {done.run_seconds:.1f} s")
+def _check_page(page: Path | None, experiment: ExperimentSection) -> None:
+    """Raises InputError if the page of a study cannot be written, or there is no study."""
+    from grid.model.errors import input_error
+    from grid.results.run_folder import check_file
+
+    if page is None:
+        return
+    if experiment.study is None:
+        raise input_error("--page", f"{experiment.name} without `study`", "a study")
+    check_file(page, "--page", ".md")

@@ -1,4 +1,4 @@
-"""`grid trace`: what is in a log."""
+"""`grid trace`: describe and convert logs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grid.cli.endings import endings, wrong
-from grid.cli.options import Quiet
+from grid.cli.options import AsJson, Quiet
 
 if TYPE_CHECKING:
     from grid.workload.logs import Log
@@ -21,7 +21,7 @@ Target = Annotated[
 ]
 Processors = Annotated[
     int | None,
-    typer.Option(min=1, help="Of the machine; default: the header's.", show_default=False),
+    typer.Option(min=1, help="CPUs of the machine; default: the header's.", show_default=False),
 ]
 
 
@@ -32,10 +32,10 @@ def trace(
     to: Target = None,
     cpus: Processors = None,
     from_s: Annotated[
-        float | None, typer.Option(min=0, help="Only jobs submitted then or later.")
+        float | None, typer.Option(min=0, help="Only jobs submitted at this time or later.")
     ] = None,
     before_s: Annotated[
-        float | None, typer.Option(min=0, help="Only jobs submitted before then.")
+        float | None, typer.Option(min=0, help="Only jobs submitted before this time.")
     ] = None,
     user: Annotated[list[int] | None, typer.Option(help="Only jobs of these users.")] = None,
     without_user: Annotated[
@@ -43,22 +43,22 @@ def trace(
     ] = None,
     status: Annotated[list[int] | None, typer.Option(help="Only jobs of these statuses.")] = None,
     min_cpus: Annotated[
-        int | None, typer.Option(min=1, help="Only jobs of so many processors or more.")
+        int | None, typer.Option(min=1, help="Only jobs of at least this number of CPUs.")
     ] = None,
     max_cpus: Annotated[
-        int | None, typer.Option(min=1, help="Only jobs of so many processors or fewer.")
+        int | None, typer.Option(min=1, help="Only jobs of at most this number of CPUs.")
     ] = None,
     shift_s: Annotated[
         float | None,
-        typer.Option(help="Submit jobs so much later; below 0, earlier.", show_default=False),
+        typer.Option(help="Shift submissions; below 0, to earlier times.", show_default=False),
     ] = None,
     interarrival_factor: Annotated[
         float | None, typer.Option(help="Multiply times between submissions.", show_default=False)
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Say what is in a log; convert it, or a part of it."""
+    """Describe a log; convert it, or a part of it."""
     from grid.runtime.progress import display_on
     from grid.workload.logs import read_log, write_log
     from grid.workload.trace import describe, filter_log
@@ -66,8 +66,7 @@ def trace(
     if from_s is not None and before_s is not None and from_s >= before_s:
         wrong([f"--from-s: found {from_s:g}, expected less than --before-s, {before_s:g}"])
     if min_cpus is not None and min_cpus > (max_cpus or min_cpus):
-        found = f"found {min_cpus}"
-        wrong([f"--min-cpus: {found}, expected at most --max-cpus, {max_cpus}"])
+        wrong([f"--min-cpus: found {min_cpus}, expected at most --max-cpus, {max_cpus}"])
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
         if to is not None:
             _check_target(to, log)
@@ -87,15 +86,15 @@ def trace(
         if to is not None:
             display.stage("writing the log")
             write_log(chosen, to)
-    said = describe(chosen, max_processors=cpus)
-    said["left_out"] = {"filtered": len(read) - len(chosen), **said["left_out"]}
-    _print(chosen, said, as_json=json)
+    found = describe(chosen, max_processors=cpus)
+    found["left_out"] = {"filtered": len(read) - len(chosen), **found["left_out"]}
+    _print(chosen, found, as_json=as_json)
     if to is not None:
-        typer.echo(f"written to {to}", err=json)
+        typer.echo(f"written to {to}", err=as_json)
 
 
 def _check_target(to: Path, log: Path) -> None:
-    """Raises InputError where no log can be written, or the one that is read stands."""
+    """Raises InputError if no log can be written there, or it is the one that is read."""
     from grid.model.errors import input_error
     from grid.results.run_folder import check_file
 
@@ -113,20 +112,20 @@ def _time(option: str, seconds: float | None) -> int | None:
         wrong([f"{option}: found {seconds!r}, expected a time in seconds below 4e12"])
 
 
-def _print(log: Log, said: dict[str, Any], *, as_json: bool) -> None:
+def _print(log: Log, found: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         import json
 
-        typer.echo(json.dumps(said, indent=2))
+        typer.echo(json.dumps(found, indent=2))
         return
     from grid.workload.trace import description
 
-    for line in description(said, log.header):
+    for line in description(found, log.header):
         typer.echo(line)
 
 
 def _moved(log: Log, shift_s: float | None, factor: float | None) -> Log:
-    """Its jobs at other times."""
+    """The log with other submission times."""
     from grid.workload.trace import scale_interarrival, shift_submissions
 
     shift_us = _time("--shift-s", shift_s)

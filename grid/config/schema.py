@@ -75,7 +75,7 @@ VoAdmission = Annotated[
     PluginSection | PluginName,
     PluginOf("admission"),
     OF_SCHEDULER,
-    Field(description="Which jobs of other VOs the VO admits (see `grid parts admission`)."),
+    Field(description="Which jobs of other VOs the VO admits (see `grid plugins admission`)."),
 ]
 VoPriority = Annotated[
     PriorityRule,
@@ -343,7 +343,7 @@ class ProtocolSection(Section):
         description="The forwarding policy: whether a job stays in its VO or is forwarded, mainly "
         "if no eligible resource is free. `queue`: it queues at the best resource. `forward`: it "
         "is forwarded to the best other VO until its TTL is spent. `reject`: it is rejected. For "
-        "others see `grid parts forwarding`.",
+        "others see `grid plugins forwarding`.",
     )
     avoid_loops: Annotated[bool, Field(strict=True)] = Field(
         default=False,
@@ -359,7 +359,7 @@ class ProtocolSection(Section):
         default="all",
         description="The information overlay: which VOs receive which others' status, and how. "
         "`all`: every VO publishes snapshots to all others. `none`: no VO publishes any. "
-        "For others see `grid parts information`.",
+        "For others see `grid plugins information`.",
     )
     discount: Annotated[PluginSection | PluginName, PluginOf("discounts")] = Field(
         default="no_correction",

@@ -102,13 +102,13 @@ class Section(BaseModel):
 
 
 class PluginSection(Section):
-    """A plugin with its settings (see `grid parts`)."""
+    """A plugin with its settings (see `grid plugins`)."""
 
     name: PluginName = Field(
         description="Its name, or its place: `path/to/file.py:Name` or `module:Name`."
     )
     settings: dict[str, Any] = Field(
-        default_factory=dict, description="Its settings by name, as `grid parts KIND NAME` shows."
+        default_factory=dict, description="Its settings by name, as `grid plugins KIND NAME` shows."
     )
 
 

@@ -244,7 +244,8 @@ def load_experiment(
     """The experiment in a file or mapping. Raises InputError with all errors that are found.
 
     `overrides` are settings of all runs, as KEY=VALUE or as a mapping; an axis that sets the same
-    key takes precedence. `seeds`, a count from 1 or a list, replaces the experiment's.
+    key takes precedence. KEY=VALUE,VALUE is an axis. `seeds`, a count from 1 or a list, replaces
+    the experiment's.
     """
     root, mistakes = _read(given)
     if mistakes:
@@ -260,8 +261,16 @@ def load_experiment(
         what = "quick", "nothing", "axes, seeds or set for --quick"
         raise InputError([ErrorLine(root.source, None, *what)])
     chosen = experiment.quickened() if quick else experiment
+    axes: dict[str, Any] = {}
+    if not isinstance(overrides, Mapping):
+        every = list(each_of(overrides))
+        several = [one for one in every if isinstance(one, str) and has_several(one)]
+        found = _axes_of(several)
+        axes = {key: tuple(map(_resolved, values)) for key, values in found.items()}
+        overrides = [one for one in every if one not in several]
     typed = _settings(overrides)
-    chosen = chosen.model_copy(update={"set": chosen.set | typed})
+    update = {"set": chosen.set | typed, "axes": chosen.axes | axes}
+    chosen = chosen.model_copy(update=update)
     if seeds is not None:
         chosen = chosen.model_copy(update={"seeds": _checked_seeds(seeds)})
         if chosen.runs > MAX_RUNS:
@@ -647,6 +656,21 @@ def experiment_of(
 
     `seeds` is a count from 1 or a list; by default the scenario's own seed. Raises InputError.
     """
+    axes = _axes_of(settings)
+    single = [setting for setting in settings if not has_several(setting)]
+    loaded = load_scenario(scenario, [*single, *(f"{key}={all[0]}" for key, all in axes.items())])
+    given: dict[str, Any] = {
+        "name": loaded.name,
+        "scenario": str(scenario),
+        "axes": {key: [_resolved(text) for text in values] for key, values in axes.items()},
+        "seeds": [loaded.seed],
+    }
+    fixed = [one for one in single if not one.startswith("seed=")]
+    return load_experiment(given, overrides=fixed, seeds=seeds)
+
+
+def _axes_of(settings: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each setting that has several. Raises InputError."""
     axes: dict[str, list[str]] = {}
     for setting in filter(has_several, settings):
         key, _, values = setting.partition("=")
@@ -658,16 +682,7 @@ def experiment_of(
             raise InputError(
                 [ErrorLine("--set", None, key, f"{shorten(value)} again", "each value once")]
             )
-    single = [setting for setting in settings if not has_several(setting)]
-    loaded = load_scenario(scenario, [*single, *(f"{key}={all[0]}" for key, all in axes.items())])
-    given: dict[str, Any] = {
-        "name": loaded.name,
-        "scenario": str(scenario),
-        "axes": {key: [_resolved(text) for text in values] for key, values in axes.items()},
-        "seeds": [loaded.seed],
-    }
-    fixed = [one for one in single if not one.startswith("seed=")]
-    return load_experiment(given, overrides=fixed, seeds=seeds)
+    return axes
 
 
 def _resolved(text: str) -> Any:

@@ -13,17 +13,10 @@ if TYPE_CHECKING:
 
 _ROWS = (
     "jobs_submitted", "jobs_completed", "jobs_failed", "jobs_rejected", "jobs_forwarded",
-    "hops_mean", "user_success_ratio", "user_utility", "submission_time_mean",
-    "execution_time_mean", "wait_mean", "bounded_slowdown_mean", "load_balance", "utilization",
-    "makespan",
+    "response_time_mean", "wait_mean", "bounded_slowdown_mean", "utilization", "user_utility",
 )  # fmt: skip
-_ROWS_IF_ANY = (
-    "late_percent", "slowdown_mean", "machine_usage", "license_usage", "preemptions", "restarts",
-    "loss_of_capacity", "loss_of_capacity_in_clusters", "interruptions", "migrations_local",
-    "migrations_external", "lost_cpu_seconds", "energy_j", "energy_idle_j",
-)  # fmt: skip
-"""Rows that are omitted if the grid has no such value, or zero; slowdown if no job has a deadline
-or was preempted, since the bounded slowdown is then sufficient."""
+_IF_ANY = ("jobs_failed", "jobs_rejected")
+"""Rows that are omitted if the grid has none."""
 _ALL_UP_TO = 12
 """Up to this number of VOs, all are shown if they fit; of more, the busiest `_BUSIEST`."""
 _BUSIEST = 6
@@ -44,8 +37,10 @@ def measured_line(manifest: Mapping[str, Any]) -> str | None:
     return f"metrics of jobs cover {measured['jobs']:,} jobs, {when}"
 
 
-def print_summary(metrics: Metrics, console: Console | None = None) -> None:
-    """Print the table: styled on a terminal, plain text elsewhere.
+def print_summary(
+    metrics: Metrics, console: Console | None = None, *, every_row: bool = False
+) -> None:
+    """Print the table, of all metrics or of the usual ten: plain text if not on a terminal.
 
     VOs are in the scenario's order. If not all fit, the busiest are shown, by utilization of their
     machines, then by jobs, and a last line says where the others are.
@@ -57,7 +52,7 @@ def print_summary(metrics: Metrics, console: Console | None = None) -> None:
 
     # Files and pipes have no width.
     console = console or Console(width=None if Console().is_terminal else 400)
-    texts = _texts(metrics)
+    texts = _texts(metrics, every_row)
     shown = _shown(metrics, texts, console.width)
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None,
@@ -70,7 +65,7 @@ def print_summary(metrics: Metrics, console: Console | None = None) -> None:
     for name in shown:
         table.add_column(Text(_shortened(name)), justify="right", no_wrap=True)
     for key, row in texts.items():
-        table.add_row(label_of(key), *(row[column] for column in (None, *shown)))
+        table.add_row(_label(key), *(row[column] for column in (None, *shown)))
     console.print(table)
     others = len(metrics["vos"]) - len(shown)
     if others:
@@ -89,7 +84,7 @@ def _shown(metrics: Metrics, texts: Mapping[str, dict[str | None, str]], width: 
     def column_width(name: str | None) -> int:
         return max(len(_shortened(name or "grid")), *(len(row[name]) for row in texts.values()))
 
-    left = width - max(len(label_of(key)) for key in texts) - _GAP - column_width(None)
+    left = width - max(len(_label(key)) for key in texts) - _GAP - column_width(None)
     fitting: list[str] = []
     limit = _BUSIEST if len(vos) > _ALL_UP_TO else _ALL_UP_TO
     for name in sorted(vos, key=load, reverse=True)[:limit]:
@@ -100,19 +95,30 @@ def _shown(metrics: Metrics, texts: Mapping[str, dict[str | None, str]], width: 
     return [name for name in vos if name in fitting]
 
 
-def _texts(metrics: Metrics) -> dict[str, dict[str | None, str]]:
-    """The cells of each row by VO, None for the grid; plugin metrics are last."""
+def _texts(metrics: Metrics, every_row: bool) -> dict[str, dict[str | None, str]]:
+    """The cells of each row by VO, None for the grid; plugin metrics are last. Shares are in %."""
     grid = metrics["grid"]
-    more = [key for key in _ROWS_IF_ANY if grid.get(key)]
-    if not grid.get("late_percent") and not grid.get("preemptions"):
-        more = [key for key in more if key != "slowdown_mean"]
-    plugins = [key for key in grid if key not in METRICS]
+    own = [key for key in grid if key not in METRICS]
+    usual = [key for key in _ROWS if key in grid and (key not in _IF_ANY or grid[key])]
     columns: dict[str | None, Values] = {None: grid}
     columns.update(metrics["vos"].items())
-    return {
-        key: dict(zip(columns, row_texts([one.get(key) for one in columns.values()]), strict=True))
-        for key in (*_ROWS, *more, *plugins)
-    }
+    texts = {}
+    for key in grid if every_row else (*usual, *own):
+        values = [one.get(key) for one in columns.values()]
+        if _is_share(key):
+            cells = ["-" if one is None else f"{100 * one:.1f}" for one in values]
+        else:
+            cells = row_texts(values)
+        texts[key] = dict(zip(columns, cells, strict=True))
+    return texts
+
+
+def _is_share(key: str) -> bool:
+    return key in METRICS and METRICS[key].values == "0 to 1" and not METRICS[key].unit
+
+
+def _label(key: str) -> str:
+    return f"{label_of(key)} (%)" if _is_share(key) else label_of(key)
 
 
 def _shortened(name: str) -> str:

@@ -12,21 +12,30 @@ from pathlib import Path
 import pytest
 import typer
 
-from grid.cli.endings import _interrupts, endings
+from grid.cli.endings import NOTHING_WRITTEN, _interrupts, endings
 from grid.config.shipped import shipped_folder
 
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
 
-def test_what_was_told_after_an_interruption_is_not_told_again(
+
+def python(code: str, *words: str) -> tuple[int, str]:
+    """Exit code and stderr of a program."""
+    command = [sys.executable, "-c", code, *words]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, check=False, env=ENVIRONMENT)
+    return done.returncode, done.stderr
+
+
+def test_an_error_is_reported_once_after_an_interruption(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_interrupts, "heard", True)
+    monkeypatch.setattr(_interrupts, "received", True)
     with pytest.raises(typer.Exit) as ended, endings(), endings(folder=Path("out")):
         raise OSError(errno.ENOSPC, "No space left on device")
     assert ended.value.exit_code == 1
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-TOLD_TO_END_WHILE_PYTHON_ENDS = """
+WHILE_PYTHON_ENDS = """
 import os, signal
 from grid.cli.app import main
 
@@ -40,34 +49,28 @@ main()
 """
 
 
-def test_an_interruption_when_all_is_done_changes_nothing() -> None:
-    """Many press Ctrl-C twice, and the second time may be late."""
-    command = [sys.executable, "-c", TOLD_TO_END_WHILE_PYTHON_ENDS, "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_an_interruption_at_the_end_changes_nothing() -> None:
+    assert python(WHILE_PYTHON_ENDS, "--version") == (0, "")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_run_ends_with_130_and_writes_nothing(
-    tmp_path: Path, number: signal.Signals
-) -> None:
-    code = "from grid.cli.app import main; main()"
+def test_an_interrupted_run_writes_nothing(tmp_path: Path, number: signal.Signals) -> None:
     text = (shipped_folder() / "verify" / "mmc.yaml").read_text()
     (tmp_path / "long.yaml").write_text(text)
-    arguments = ["run", "long", "--in-process", "--out", "out"]
+    code = "from grid.cli.app import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-c", code, "run", "long", "--in-process", "--out", "out"],
         cwd=tmp_path,
         stderr=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=ENVIRONMENT,
     )
     assert process.stderr is not None
-    told = process.stderr.readline()
+    error = process.stderr.readline()
     process.send_signal(number)
-    told += process.communicate()[1]
-    assert process.returncode == 130, told
-    assert told.splitlines()[-1] == "interrupted. Nothing was written."
+    error += process.communicate()[1]
+    assert process.returncode == 130, error
+    assert error.splitlines()[-1] == NOTHING_WRITTEN
     assert [path.name for path in tmp_path.iterdir()] == ["long.yaml"]
 
 
@@ -85,20 +88,10 @@ main()
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize(
-    ("module", "said"),
-    [
-        ("typer", "interrupted. Nothing was written.\n"),
-        ("grid.config.part_kinds", "interrupted. Nothing was written.\n"),
-    ],
-)
-def test_who_is_interrupted_while_it_loads_shows_no_traceback(
-    module: str, said: str, number: signal.Signals
-) -> None:
-    command = [sys.executable, "-c", WHILE_IT_LOADS, "parts", module, str(int(number))]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (130, said)
+@pytest.mark.parametrize("module", ["typer", "grid.config.plugin_kinds"])
+def test_an_interruption_of_an_import_is_a_line(module: str) -> None:
+    error = python(WHILE_IT_LOADS, "plugins", module, str(int(signal.SIGTERM)))
+    assert error == (130, f"{NOTHING_WRITTEN}\n")
 
 
 BEFORE_IT_WORKS = """
@@ -122,99 +115,27 @@ main()
 @pytest.mark.parametrize(
     "what", ["os.kill(os.getpid(), signal.SIGINT)", "type('Made', (), {'a': Interrupted()})"]
 )
-def test_an_interruption_before_a_command_works_is_a_line(step: str, what: str) -> None:
-    """Where the library reads the command line; and where an import makes another error of it."""
-    command = [sys.executable, "-c", BEFORE_IT_WORKS.format(what=what, step=step), "parts"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 130, done.stderr
-    assert done.stderr == "interrupted. Nothing was written.\n"
+def test_an_interruption_of_the_parser_is_a_line(step: str, what: str) -> None:
+    """Even if a library converts it to another error."""
+    error = python(BEFORE_IT_WORKS.format(what=what, step=step), "plugins")
+    assert error == (130, f"{NOTHING_WRITTEN}\n")
 
 
 LOST = """
 import ctypes, os, signal, time, typer
-from grid.cli.endings import endings, hear_interrupts
+from grid.cli.endings import endings, handle_interrupts
 
 def main():
-    hear_interrupts()
+    handle_interrupts()
     callback = ctypes.CFUNCTYPE(None)(lambda: os.kill(os.getpid(), signal.SIGINT))
     with endings():
         callback()
-        {then}
+        time.sleep(60)
 
 typer.run(main)
 """
 
 
-@pytest.mark.parametrize("then", ["time.sleep(60)", "raise RuntimeError('half compiled')"])
-def test_an_interruption_in_a_callback_of_c_is_not_lost(then: str) -> None:
+def test_an_interruption_in_a_c_callback_is_not_lost() -> None:
     """The compiler has such callbacks."""
-    done = subprocess.run(
-        [sys.executable, "-c", LOST.format(then=then)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    assert done.returncode == 130, done.stderr
-    assert done.stderr.splitlines() == ["interrupted. Nothing was written."]
-
-
-CACHED = """
-import os, signal, sys, time
-import typer
-from numba import njit
-from numba.core import codegen
-from grid.cli.endings import endings, hear_interrupts
-
-read = codegen.CPUCodeLibrary._object_getbuffer_hook
-told = []
-
-def read_interrupted(library):
-    code = read(library)
-    if code is not None and not told:
-        told.append(library)
-        os.kill(os.getpid(), signal.SIGINT)
-        for _ in range(3):
-            pass
-    return code
-
-if len(sys.argv) > 1:
-    codegen.CPUCodeLibrary._object_getbuffer_hook = read_interrupted
-
-@njit(cache=True)
-def twice(number):
-    return 2 * number
-
-def main():
-    hear_interrupts()
-    with endings():
-        print(twice(3), flush=True)
-        time.sleep(60 if told else 0)
-
-sys.argv = sys.argv[:1]
-typer.run(main)
-"""
-
-
-def test_an_interruption_does_not_leave_a_function_without_its_code(tmp_path: Path) -> None:
-    """While the compiler reads a function from its cache; the call of such a one is a crash."""
-    (tmp_path / "cached.py").write_text(CACHED)
-    command = [sys.executable, "cached.py"]
-    environment = os.environ | {
-        "PYTHONPATH": str(Path(__file__).parents[2]),
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-    }
-    first, second = (
-        subprocess.run(
-            [*command, *more],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-            env=environment,
-        )
-        for more in ([], ["interrupted"])
-    )
-    assert (first.returncode, first.stdout) == (0, "6\n"), first.stderr
-    assert (second.returncode, second.stdout) == (130, "6\n"), second.stderr
-    assert second.stderr.splitlines() == ["interrupted. Nothing was written."]
+    assert python(LOST) == (130, f"{NOTHING_WRITTEN}\n")

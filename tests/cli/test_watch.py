@@ -28,7 +28,7 @@ def test_a_run_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> None
         app, ["run", str(file), "--in-process", "--watch", "--out", f"{tmp_path}/b"]
     )
     assert alone.exit_code == watched.exit_code == 0
-    assert re.search(r"^watch it at http://127\.0\.0\.1:\d+/[\w-]{32}/$", watched.stdout, re.M)
+    assert re.search(r"^watch it at http://127\.0\.0\.1:\d+/[\w-]{32}/$", watched.stderr, re.M)
     digests = [re.findall("^digest .*$", one.stdout, re.M) for one in (alone, watched)]
     assert digests[0] == digests[1] != []
 
@@ -38,7 +38,7 @@ def test_a_sweep_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> No
     command = ["run", f"{tmp_path}/scenario.yaml", "--seeds", "2", "--in-process", "--watch"]
     watched = CliRunner().invoke(app, [*command, "--out", f"{tmp_path}/sweep"])
     assert watched.exit_code == 0, watched.output
-    assert re.search(r"^watch it at http://127\.0\.0\.1:\d+/[\w-]{32}/$", watched.stdout, re.M)
+    assert re.search(r"^watch it at http://127\.0\.0\.1:\d+/[\w-]{32}/$", watched.stderr, re.M)
     assert "2 of 2 runs are in" in watched.stdout
 
 
@@ -62,8 +62,8 @@ def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int)
         (["watch", "nowhere"], "manifest.json: found no such file"),
         (["watch", "run", "--port", "70000"], "--port"),
         (["run", "two-vos", "--in-process", "--live", "--watch"], "needs Ray actors"),
-        (["run", "two-vos", "--seeds", "2", "--events"], "--events is for a single run: a sweep"),
-        (["sweep", "snapshot-age", "--events"], "--events is for a single run: a sweep"),
+        (["run", "two-vos", "--seeds", "2", "--events"], "--events"),
+        (["sweep", "snapshot-age", "--events"], "--events"),
     ],
 )
 def test_what_cannot_be_watched_is_refused(arguments: list[str], said: str) -> None:

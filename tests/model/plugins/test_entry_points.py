@@ -55,7 +55,7 @@ def scenario(choice: str) -> dict[str, Any]:
 def test_a_plugin_of_a_package_runs_and_is_listed(path: Path) -> None:
     install(path, "one", backwards=BACKWARDS)
     assert round(grid.run(scenario("backwards")).metrics["grid"]["makespan"]) == 15
-    listed = CliRunner().invoke(app, ["parts", "processor_choices"]).output
+    listed = CliRunner().invoke(app, ["plugins", "processor_choices"]).output
     assert [line.split()[0] for line in listed.splitlines()[2:]] == ["ld", "ald", "backwards"]
 
 

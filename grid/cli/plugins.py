@@ -1,8 +1,10 @@
-"""`grid parts`, `grid policies` and `grid metrics`: what there is to choose from."""
+"""`grid plugins`, `grid policies` and `grid metrics`."""
 
 from __future__ import annotations
 
 import inspect
+import json
+from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grid.cli.endings import endings, wrong
+from grid.cli.options import AsJson
 
 if TYPE_CHECKING:
     from grid.model.plugins.registry import Kind
@@ -19,22 +22,26 @@ POLICY_GROUPS = {
     "grid.policies.convergent": "Convergent Scheduling: a matrix of jobs and machines",
     "grid.policies.schedule": "schedules: all jobs are planned ahead",
     "grid.policies.gang_policy": "gangs: all tasks of a job at once",
-    "grid.policies.batsim": "from outside: a process of another decides",
+    "grid.policies.batsim": "external: another process decides",
     "grid.policies": "queues: jobs start in an order, with or without backfilling",
 }
-"""What policies of ours are, by the package that they stand in; the first that fits."""
-PLUGGED_IN = "plugged in"
+"""Titles of built-in policies by the prefix of their module; the first that matches counts."""
+PLUGINS = "plugins"
 
 
-def parts(
+def plugins(
     kind: Annotated[
-        str | None, typer.Argument(help="Such as policies; default: all.", show_default=False)
+        str | None,
+        typer.Argument(
+            metavar="[KIND]", help="Such as policies; default: all.", show_default=False
+        ),
     ] = None,
     name: Annotated[
-        str | None, typer.Argument(help="One of them, or FILE.py:NAME.", show_default=False)
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A plugin, or FILE.py:NAME.", show_default=False),
     ] = None,
 ) -> None:
-    """List all that plugs in, or show one part with its settings. Parts of files are imported."""
+    """List the plugins of all kinds, or show one with its settings. Plugin files are imported."""
     from grid.config.plugins import KINDS
     from grid.model.errors import expected_name
 
@@ -48,31 +55,40 @@ def parts(
             _list(one)
 
 
+def parts(
+    _words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
+) -> None:
+    """Name the new command."""
+    wrong(["grid parts: found a command of an older version, expected grid plugins"])
+
+
 def policies() -> None:
-    """List the local policies that a cluster can have, by what they are."""
+    """List the local policies of clusters by kind."""
     from grid.model.plugins.registry import Plugins
     from grid.policies.registry import POLICIES
 
     known = Plugins()
-    titles = [*reversed(POLICY_GROUPS.values()), PLUGGED_IN]
+    titles = [*reversed(POLICY_GROUPS.values()), PLUGINS]
     groups: dict[str, list[str]] = {title: [] for title in titles}
     for name in known.names(POLICIES):
         module = POLICIES.own.get(name, "")
         fitting = [title for prefix, title in POLICY_GROUPS.items() if module.startswith(prefix)]
         about = known.find(POLICIES, name).description
-        groups[[*fitting, PLUGGED_IN][0]].append(f"  {name:16} {about}")
+        groups[[*fitting, PLUGINS][0]].append(f"  {name:16} {about}")
     for title, lines in groups.items():
         if lines:
             typer.echo(f"{title}\n" + "\n".join(lines))
-    typer.echo("More of one: grid parts policies NAME")
+    typer.echo("Details: grid plugins policies NAME")
 
 
 def metrics(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Some figures; default: all.", show_default=False)
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Metrics; default: all.", show_default=False),
     ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Say what each figure means that runs and sweeps write: definition, unit, range, source."""
+    """Define the metrics of runs and sweeps: meaning, unit, range, source."""
     from grid.results.definitions import METRICS
 
     unknown = [name for name in names or () if name not in METRICS]
@@ -81,8 +97,12 @@ def metrics(
 
         first = unknown[0]
         wrong([f"name: found {first!r}, expected {metric_like(first, list(METRICS))}"])
-    for name in names or METRICS:
-        _define(METRICS[name])
+    chosen = [METRICS[name] for name in names or METRICS]
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in chosen], indent=2))
+        return
+    for one in chosen:
+        _define(one)
 
 
 def _define(metric: Metric) -> None:
@@ -118,10 +138,10 @@ def _show(kind: Kind, name: str) -> None:
         except (OSError, ValueError) as error:
             raise InvalidPlugin(repr(name), f"{kind.one}: {error}") from None
         known = Plugins({name: source})
-    part = known.find(kind, name)
-    typer.echo(f"{part.origin.name}, {kind.one}: {kind.task}")
-    typer.echo(inspect.getdoc(part.target) or "It has no docstring.")
-    settings = list(setting_lines(part.declared.model))
+    plugin = known.find(kind, name)
+    typer.echo(f"{plugin.origin.name}, {kind.one}: {kind.task}")
+    typer.echo(inspect.getdoc(plugin.target) or "It has no docstring.")
+    settings = list(setting_lines(plugin.declared.model))
     typer.echo("settings:" if settings else "It has no settings.")
     for line in settings:
         typer.echo(f"  {line}")

@@ -1,0 +1,192 @@
+"""`grid scenarios`, `grid init`, `grid check` and `grid schema`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from grid.cli.endings import ExitCode, endings, lines_of, wrong
+from grid.cli.options import (
+    AsJson,
+    Overrides,
+    ScenarioOrExperimentFiles,
+    ShowTraceback,
+    shipped_names,
+)
+from grid.model.errors import ErrorLine, InputError
+
+if TYPE_CHECKING:
+    from grid.config.shipped import Shipped
+
+
+def scenarios() -> None:
+    """List the shipped scenarios and experiments.
+
+    Their names can be used instead of files: grid run NAME, grid sweep NAME, grid init NAME.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from grid.config.shipped import all_shipped
+
+    console = Console()
+    if not console.is_terminal:
+        console.width = 1000
+    for title, experiment in (("scenarios (grid run)", False), ("experiments (grid sweep)", True)):
+        table = Table(box=box.SIMPLE if console.is_terminal else None, show_header=False)
+        for one in all_shipped():
+            if one.is_experiment == experiment:
+                table.add_row(one.name, one.about)
+        console.print(title)
+        console.print(table)
+
+
+def init(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            autocompletion=shipped_names,
+            help="A name that `grid scenarios` lists; experiments/NAME if there are two.",
+            show_default=False,
+        ),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="[DIR]", help="The new folder; default: NAME.", show_default=False),
+    ] = None,
+    source: Annotated[str | None, typer.Option("--from", hidden=True)] = None,
+) -> None:
+    """Copy a shipped scenario, or an experiment with its scenario, to a folder."""
+    if source is not None:
+        wrong([f"--from: found an option of an older version, expected grid init {source} {name}"])
+    chosen = _shipped(name)
+    folder = folder or Path(chosen.name)
+    if folder.exists() and not folder.is_dir():
+        wrong([f"{folder}: found a file, expected a folder, or nothing there"])
+    with endings(folder=folder):
+        from grid.config.shipped import copies
+
+        texts = copies(chosen)
+        there = [folder / name for name in texts if (folder / name).exists()]
+        if there:
+            wrong([f"{path}: found a file, expected none of that name" for path in there])
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            wrong([f"{folder}: found {error.strerror}, expected a folder that can be created"])
+        for file, text in texts.items():
+            (folder / file).write_text(text, encoding="utf-8")
+            typer.echo(folder / file)
+    command = "sweep" if chosen.is_experiment else "run"
+    typer.echo(f"next: grid {command} {folder / chosen.path.name}")
+
+
+def _shipped(name: str) -> Shipped:
+    from difflib import get_close_matches
+
+    from grid.config.shipped import all_shipped
+
+    known = {f"experiments/{one.name}": one for one in all_shipped() if one.is_experiment}
+    known |= {one.name: one for one in reversed(all_shipped())}
+    if name not in known:
+        close = get_close_matches(name, known, 1)
+        such = f", such as {close[0]}" if close else ""
+        wrong([f"NAME: found {name[:64]!r}, expected a name that `grid scenarios` lists{such}"])
+    return known[name]
+
+
+def check(
+    files: ScenarioOrExperimentFiles,
+    overrides: Overrides = None,
+    traceback: ShowTraceback = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check scenarios and experiments, and report up to five errors.
+
+    Constraints between keys are checked once each key is valid by itself. All combinations of an
+    experiment are checked. Files of plugins are imported, and their classes instantiated, which
+    executes their top-level code. Logs are not read; `grid run` checks them before the run.
+    """
+    errors: list[ErrorLine] = []
+    valid: list[dict[str, Any]] = []
+    for file in files:
+        try:
+            valid += [_checked(path, list(overrides or [])) for path in _meant(file)]
+        except InputError as error:
+            errors += error.errors
+    errors = list(dict.fromkeys(errors))
+    if as_json:
+        fields = "file", "line", "field", "found", "expected"
+        rows = [{name: getattr(one, name) for name in fields} for one in errors]
+        typer.echo(json.dumps({"valid": valid, "errors": rows}, indent=2))
+        raise typer.Exit(ExitCode.WRONG_INPUT if errors else ExitCode.DONE)
+    for one in valid:
+        runs = f" of {one['runs']:,} runs" if "runs" in one else ""
+        typer.echo(f"{one['file']}: {one['name']} is a valid {one['kind']}{runs}")
+    if errors:
+        wrong(lines_of(InputError(errors), traceback=traceback))
+
+
+def _meant(file: Path) -> list[Path]:
+    """The file, or those that are shipped under that name: a scenario, an experiment, or both."""
+    from grid.config.shipped import find, look_for
+
+    found = [look_for(file, experiment=experiment) for experiment in (False, True)]
+    known = [path for path in dict.fromkeys(found) if path is not None]
+    return [file] if file in known else known or [find(file, experiment=False)]
+
+
+def _checked(path: Path, overrides: list[str]) -> dict[str, Any]:
+    """What a valid file contains. Raises InputError."""
+    from grid.config.load import load_scenario
+
+    if not _is_experiment(path):
+        name = load_scenario(path, overrides).name
+        return {"file": str(path), "kind": "scenario", "name": name}
+    from grid.lab.experiment import expand, load_experiment
+
+    experiment = load_experiment(path, overrides=overrides)
+    cases, refused = expand(experiment, path)
+    errors = dict.fromkeys(one for _, error in refused for one in error.errors)
+    if errors:
+        raise InputError(list(errors))
+    kind = {"kind": "experiment", "name": experiment.name, "runs": len(cases)}
+    return {"file": str(path), **kind}
+
+
+def _is_experiment(path: Path) -> bool:
+    """Whether the file has the keys of an experiment; False if it cannot be read."""
+    from grid.config.load import MAX_BYTES
+    from grid.config.text_file import read_text
+    from grid.config.yaml_tree import read_tree
+
+    try:
+        root, _ = read_tree(read_text(path, MAX_BYTES, "YAML"), str(path))
+    except InputError:
+        return False
+    keys: Any = root.value if isinstance(root.value, dict) else {}
+    return "scenario" in keys and "vos" not in keys
+
+
+def schema(
+    kind: Annotated[
+        str, typer.Argument(metavar="[scenario|experiment]", help="The kind of file.")
+    ] = "scenario",
+) -> None:
+    """Print the JSON Schema of scenarios or of experiments, for editors."""
+    if kind == "scenario":
+        from grid.config.json_schema import json_schema
+
+        printed = json_schema()
+    elif kind == "experiment":
+        from grid.lab.experiment import ExperimentSection
+
+        printed = ExperimentSection.model_json_schema()
+    else:
+        wrong([f"kind: found {kind!r}, expected scenario or experiment"])
+    typer.echo(json.dumps(printed, indent=2))

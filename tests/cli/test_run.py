@@ -1,0 +1,154 @@
+"""What `grid run` prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import grid
+from grid.cli.app import app
+from grid.cli.run import _print
+from grid.model.job_table import JobTable
+from grid.runtime.run import Run
+
+JOBS = "[{number: 1, run_s: 5}, {number: 2, submit_s: 1, run_s: 5}]"
+SCENARIO = f"vos: [{{name: a, clusters: [{{cpus: 1}}], workload: {{jobs: {JOBS}}}}}]\n"
+ON_TIME = {"count": 3, "p50_s": 0.0, "p99_s": 0.0, "max_s": 0.0}
+LIVE = {
+    "speedup": 1.0, "actors": 3, "kills": 0, "restarts": 0, "unfinished": 0,
+    "late": {"messages": ON_TIME, "timers": ON_TIME, "share": 0.0},
+}  # fmt: skip
+
+
+@pytest.fixture
+def one(tmp_path: Path) -> Run:
+    (tmp_path / "one.yaml").write_text(SCENARIO)
+    return grid.run(tmp_path / "one.yaml")
+
+
+def printed(run: Run, folder: Path, capsys: pytest.CaptureFixture[str], **how: bool) -> list[str]:
+    _print(run, folder, **how)
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_digest_is_the_last_line_of_a_run_in_virtual_time(
+    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for live in ({}, {"live": LIVE}):
+        lines = printed(replace(one, manifest=one.manifest | live), tmp_path, capsys)
+        assert lines[-1].startswith("digest ") != bool(live)
+        assert f"results in {tmp_path}" in lines
+
+
+def test_the_table_has_at_most_ten_rows_unless_all_are_requested(
+    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = printed(one, tmp_path, capsys)
+    rows = lines[1 : lines.index(f"results in {tmp_path}")]
+    assert len(rows) <= 10
+    assert any(row.startswith("response time, mean (s) ") for row in rows)
+    (utilization,) = (row.split() for row in rows if row.startswith("utilization (%) "))
+    assert float(utilization[2]) > 90
+    assert len(printed(one, tmp_path, capsys, every_row=True)) > 25
+
+
+def test_plan_times_are_verbose(
+    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    timed = {"count": 2, "mean": 0.1, "max": 0.1, "total": 0.2}
+    one.manifest.update(plan_seconds={"fcfs": timed}, plans_not_measured=["easy"])
+    assert not any("plans of" in line for line in printed(one, tmp_path, capsys))
+    lines = printed(one, tmp_path, capsys, verbose=True)
+    assert any(line.startswith("2 plans of fcfs: ") for line in lines)
+    assert any(line.startswith("plans of easy ") for line in lines)
+
+
+def test_a_plugin_metric_has_a_row(
+    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one.metrics["grid"]["wait_p90"] = 1234.56
+    (vo,) = one.metrics["vos"].values()
+    vo["wait_p90"] = None
+    cells = [line.split() for line in printed(one, tmp_path, capsys)]
+    assert ["wait", "p90", "1,234.6", "-"] in cells
+
+
+def test_stale_files_are_named(
+    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert not any(line.startswith("stale") for line in printed(one, tmp_path, capsys))
+    for name in ("schedule.swf", "report.html", "mine.txt"):
+        (tmp_path / name).touch()
+    assert "stale files: report.html, schedule.swf" in printed(one, tmp_path, capsys)
+
+
+def test_jobs_of_a_log_are_left_out_or_kept_with_warnings(
+    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one.manifest["jobs"]["skipped"] = {"filtered": 2, "no_run_time": 1, "out_of_order": 4}
+    lines = printed(one, tmp_path, capsys)
+    assert "left out of the trace: 2 filtered, 1 no_run_time" in lines
+    assert "kept with warnings: 4 out_of_order" in lines
+
+
+@pytest.mark.parametrize("preemptive", [True, False])
+def test_settings_without_effect_are_named(
+    preemptive: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    urgent = [{"run_s": 9, "deadline_s": 90}, {"submit_s": 1, "run_s": 2, "deadline_s": 5}]
+    policy = {"name": "edf", "settings": {"preemptive": preemptive}}
+    cluster = {"cpus": 1, "policy": policy, "preemption": {"suspend_s": 1.0}}
+    vo = {"name": "a", "count": 2, "clusters": [cluster], "workload": {"jobs": urgent}}
+    idle = {"name": "b", "clusters": [cluster]}
+    run = grid.run({"protocol": {"ttl": 0}, "vos": [idle, vo]})
+    keys = [f"vos.{number}.clusters.0.preemption" for number in ([0] if preemptive else [0, 1])]
+    assert list(run.manifest["without_effect"]) == keys
+    lines = printed(run, tmp_path, capsys)
+    assert [line.split()[0] for line in lines if "had no effect" in line] == keys
+
+
+def test_jobs_that_fit_nowhere_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A gang may have all CPUs of its cluster, another job those of a machine."""
+
+    def made(names: Sequence[str], *_: Any, most: int) -> dict[str, JobTable]:
+        wide = np.arange(1, most + 1)
+        now, run_us = np.zeros(most, int), np.full(most, 5_000_000)
+        jobs = JobTable.of(
+            number=wide, submit_us=now, processors=wide, run_us=run_us, estimate_us=run_us
+        )
+        return {names[0]: jobs}
+
+    def run_with(policy: str, most: int) -> Run:
+        workload = {"generator": "made", "settings": {"most": most}}
+        cluster = {"machines": [{"count": 3, "cpus": 2}], "policy": policy}
+        vo = {"name": "a", "clusters": [cluster], "workload": workload}
+        return grid.run({"vos": [vo]}, job_generators={"made": made})
+
+    for policy, most, widest, count in (("fcfs", 7, 2, 5), ("afcfs", 7, 6, 1), ("afcfs", 6, 6, 0)):
+        run = run_with(policy, most)
+        assert run.manifest["jobs"]["rejected"] == count
+        found = [line for line in printed(run, tmp_path, capsys) if "wider" in line]
+        assert len(found) == bool(count)
+        assert not found or (f" {widest} " in found[0] and found[0].endswith(f" {count}"))
+
+
+def test_results_as_json(tmp_path: Path) -> None:
+    (tmp_path / "one.yaml").write_text(SCENARIO)
+    command = ["run", str(tmp_path / "one.yaml"), "--in-process", "--json", "-q", "--out"]
+    single = CliRunner().invoke(app, [*command, str(tmp_path / "run")])
+    found = json.loads(single.stdout)
+    assert found["metrics"]["grid"]["jobs_completed"] == 2 and len(found["digest"]) == 64
+    many = CliRunner().invoke(app, [*command, str(tmp_path / "many"), "--seeds", "2"])
+    found = json.loads(many.stdout)
+    assert (found["runs"], found["failures"]) == (2, [])
+    done = [row for row in found["results"] if row["metric"] == "jobs_completed"]
+    assert [row["value"] for row in done] == [2, 2]
