@@ -1,4 +1,4 @@
-"""Decisions by the best resource of each class are those by all resources, bit for bit."""
+"""Decisions by the best resource of each class equal those by all resources, bit for bit."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def digest_of(grid: Grid) -> str:
 
 
 @pytest.mark.parametrize("rule", ["queue", "forward", "reject", "never", "when_nothing_free"])
-def test_every_rule_that_goes_by_the_best_decides_the_same(
+def test_every_policy_by_the_best_resource_decides_the_same(
     rule: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_class = grid_of(forwarding=rule)
@@ -96,7 +96,7 @@ def test_every_rule_that_goes_by_the_best_decides_the_same(
         {"name": "least_loaded", "settings": {"ties": "first", "by_utility": True}},
     ],
 )
-def test_every_selection_that_goes_by_load_decides_the_same(
+def test_every_selection_by_load_decides_the_same(
     selection: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     by_class = grid_of(selection=selection)
@@ -117,11 +117,11 @@ def test_every_selection_that_goes_by_load_decides_the_same(
         {"information": {"name": "ring"}},
     ],
 )
-def test_where_more_than_the_best_may_count_all_are_looked_at(other: dict[str, Any]) -> None:
+def test_other_settings_read_all_resources(other: dict[str, Any]) -> None:
     assert classes_of(grid_of(**other)) is None
 
 
-def test_few_of_a_class_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_classes_and_grids_read_all_resources(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("LEAST_OF_A_CLASS", "LEAST_RESOURCES"):
         assert classes_of(grid_of()) is not None
         with monkeypatch.context() as patch:
@@ -129,7 +129,7 @@ def test_few_of_a_class_are_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch
             assert classes_of(grid_of()) is None
 
 
-def test_a_process_that_goes_back_to_a_copy_of_itself_decides_the_same() -> None:
+def test_a_pickled_process_decides_the_same() -> None:
     grid = grid_of()
     entities = entities_of(grid, grid.names, RuntimeHooks(), events=False)
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
@@ -145,7 +145,7 @@ def test_a_process_that_goes_back_to_a_copy_of_itself_decides_the_same() -> None
     assert rows[0] == rows[1] == digest_of(grid)
 
 
-def test_some_resources_are_the_rows_that_are_taken() -> None:
+def test_some_resources_equal_the_rows_taken() -> None:
     whole = concatenate_resources([resources_of(vo, n) for n, vo in enumerate(grid_of().vos)])
     rows = np.array([4, 0, 5])
     some, taken = SomeResources(whole, rows), whole.take(rows)

@@ -1,4 +1,4 @@
-"""Level one: the least loaded cluster that can, at random among equals, whatever it runs."""
+"""Level one: the least loaded eligible cluster, at random among equals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def played(jobs: list[dict[str, object]]) -> JobResults:
     return run(grid_of(vos=[vo], network=network, protocol={"forwarding": "queue"}))
 
 
-def test_among_clusters_that_idle_chance_decides() -> None:
+def test_idle_clusters_are_chosen_at_random() -> None:
     """Three hundred jobs, each alone: a hundred for each cluster, give or take."""
     results = played([{"submit_s": 2 * n, "run_s": 1, "cpus": 2} for n in range(300)])
     counts = np.bincount(results.placement.cluster)
@@ -36,7 +36,7 @@ def test_among_clusters_that_idle_chance_decides() -> None:
     assert (abs(counts - 100) < 35).all()
 
 
-def test_the_least_loaded_cluster_is_taken() -> None:
+def test_the_least_loaded_cluster_is_chosen() -> None:
     """Eq. 2: tasks over processors, not tasks alone."""
     first = {"submit_s": 0, "run_s": 100, "cpus": 6}
     others = [{"submit_s": 5 * n, "run_s": 1000, "cpus": 2} for n in range(1, 4)]
@@ -50,10 +50,10 @@ def test_the_least_loaded_cluster_is_taken() -> None:
 
 
 @pytest.mark.parametrize("selection", ["partial", "matchmaking", "least_loaded"])
-def test_a_job_with_requirements_goes_where_they_are_fulfilled(selection: str) -> None:
+def test_a_job_with_requirements_goes_to_clusters_that_fulfil_them(selection: str) -> None:
     """Two clusters are alike and fast, and the slow one stays idle."""
-    wish = {"kind": "speed", "options": [{"value": 2000, "utility": 0.5}]}
-    jobs = [{"submit_s": n, "run_s": 100, "requirements": [wish]} for n in range(1, 7)]
+    requirement = {"kind": "speed", "options": [{"value": 2000, "utility": 0.5}]}
+    jobs = [{"submit_s": n, "run_s": 100, "requirements": [requirement]} for n in range(1, 7)]
     clusters = [
         {"name": f"c{n}", "cpus": 4, "mips": mips, "policy": "fcfs", "resource": "cluster"}
         for n, mips in enumerate((500, 2000, 2000))
@@ -65,10 +65,10 @@ def test_a_job_with_requirements_goes_where_they_are_fulfilled(selection: str) -
     assert (results.outcome.held_us == 50 * SECOND_US).all()
 
 
-def test_clusters_that_differ_and_are_worth_the_same_to_a_job_share_its_like() -> None:
-    """Both have the four CPUs that are wished for, whatever else they have."""
-    wish = {"kind": "cores", "options": [{"value": 4}]}
-    jobs = [{"submit_s": n, "run_s": 1000, "requirements": [wish]} for n in range(1, 9)]
+def test_clusters_of_equal_utility_share_jobs() -> None:
+    """Both have the four CPUs that are requiremented for, whatever else they have."""
+    requirement = {"kind": "cores", "options": [{"value": 4}]}
+    jobs = [{"submit_s": n, "run_s": 1000, "requirements": [requirement]} for n in range(1, 9)]
     clusters = [{"name": f"c{cpus}", "cpus": cpus, "resource": "cluster"} for cpus in (2, 4, 8, 12)]
     results = run(grid_of(vos=[{"name": "a", "clusters": clusters, "workload": {"jobs": jobs}}]))
     used = np.bincount(results.placement.cluster, minlength=4).tolist()

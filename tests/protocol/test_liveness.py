@@ -30,7 +30,7 @@ def test_a_run_with_random_timings_ends(seed: int) -> None:
 
 
 @pytest.mark.parametrize("lease_s", [0.1, 1.0, 1.001, 1.5])
-def test_leases_that_expire_before_the_job_comes_end(lease_s: float) -> None:
+def test_leases_that_expire_before_the_job_arrives(lease_s: float) -> None:
     """The probe of the job's scheduler takes as long as the lease, so each award comes too late."""
     settings = {"copies": 2, "wave": 1, "wave_s": 1, "lease_s": lease_s}
     sizes = [{"cpus": 1, "share": 1}, {"cpus": 10, "share": 0.3}]

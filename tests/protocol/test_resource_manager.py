@@ -76,18 +76,18 @@ class Desk:
         self.manager.start(self.ctx)
         self.ctx.effects.sent.clear()
 
-    def tell(self, message: Any) -> list[Any]:
+    def handle(self, message: Any) -> list[Any]:
         self.ctx.effects.sent.clear()
         self.manager.handle(self.ctx, "a/scheduler", message)
         return [sent for _, sent, _ in self.ctx.effects.sent]
 
     def end(self, number: int) -> list[Any]:
         outcome = JobOutcome(0, JobState.COMPLETED, 0, 10, 0, 0, 0, 10)
-        return self.tell(JobEnded(("a", number), 0, outcome))
+        return self.handle(JobEnded(("a", number), 0, outcome))
 
 
-def test_an_assignment_updates_the_table_and_goes_to_the_dispatcher() -> None:
-    assigned, run, status = Desk().tell(AssignJob(job(1, 2), 1, False))
+def test_an_assignment_updates_the_table_and_is_dispatched() -> None:
+    assigned, run, status = Desk().handle(AssignJob(job(1, 2), 1, False))
     assert assigned == Assigned(("a", 1), 0)
     assert run == RunJob(job(1, 2), 0, 1)
     assert isinstance(status, LocalStatus)
@@ -96,150 +96,150 @@ def test_an_assignment_updates_the_table_and_goes_to_the_dispatcher() -> None:
 
 def test_a_busy_resource_is_refused_unless_the_job_waits() -> None:
     desk = Desk()
-    desk.tell(AssignJob(job(1, 2), 0, False))
-    assert desk.tell(AssignJob(job(2), 0, False)) == [Refused(("a", 2))]
-    assert isinstance(desk.tell(AssignJob(job(2), 0, True))[0], Assigned)
+    desk.handle(AssignJob(job(1, 2), 0, False))
+    assert desk.handle(AssignJob(job(2), 0, False)) == [Refused(("a", 2))]
+    assert isinstance(desk.handle(AssignJob(job(2), 0, True))[0], Assigned)
 
 
-def test_a_completion_frees_what_its_job_held() -> None:
+def test_a_completion_releases_cpus() -> None:
     desk = Desk()
-    desk.tell(AssignJob(job(1, 2), 0, False))
+    desk.handle(AssignJob(job(1, 2), 0, False))
     status, ended = desk.end(1)
     assert status.assigned_cpus.tolist() == [0.0, 0.0]
     assert isinstance(ended, JobEnded)
 
 
-def test_a_place_is_held_at_once_before_jobs_that_are_held_back() -> None:
-    """A guest waits for all four CPUs, of which three are free: the users' own go first."""
+def test_a_local_reservation_goes_before_queued_guests() -> None:
+    """A guest waits for all four CPUs, of which three are free; local jobs have priority."""
     desk = Desk(admission=AdmissionSettings(priority="local"))
-    desk.tell(AssignJob(job(1), 1, False))
-    assert RunJob not in map(type, desk.tell(AssignJob(job(1, 4, "b"), 1, True)))
+    desk.handle(AssignJob(job(1), 1, False))
+    assert RunJob not in map(type, desk.handle(AssignJob(job(1, 4, "b"), 1, True)))
     calls = [("a/scheduler", number) for number in (1, 2)]
     held = [
-        [one.held for one in desk.tell(RequestReservation(call, job(2, processors), 1, 5, True))
+        [one.held for one in desk.handle(RequestReservation(call, job(2, processors), 1, 5, True))
          if isinstance(one, ReservationReply)]
         for call, processors in zip(calls, (3, 1), strict=True)
     ]  # fmt: skip
     assert held == [[True], []]
 
 
-def test_what_is_free_beside_a_place_in_line_is_for_that_place() -> None:
-    """A wide job has a place in line beside a running one. Who was told of two free CPUs is
-    refused, and the own VO knows of the line until the wide job does without."""
+def test_free_cpus_are_kept_for_a_queued_reservation() -> None:
+    """A reservation for a wide job is queued behind a running one. A job for the free CPUs is
+    refused, and the own VO knows the queue until the reservation is released."""
     desk = Desk()
-    desk.tell(AssignJob(job(1, 2), 1, False))
+    desk.handle(AssignJob(job(1, 2), 1, False))
     call = ("b/scheduler", 1)
-    assert desk.tell(RequestReservation(call, job(2, 3, "b"), 1, 5, True))[
+    assert desk.handle(RequestReservation(call, job(2, 3, "b"), 1, 5, True))[
         0
     ].before_own.tolist() == [0, 3]
-    assert desk.tell(AssignJob(job(3), 1, False)) == [Refused(("a", 3))]
-    assert Assigned(("a", 4), 0) in desk.tell(AssignJob(job(4), 0, False))
-    assert desk.tell(ReleaseReservation(call))[0].before_own.tolist() == [0, 0]
-    assert Assigned(("a", 3), 0) in desk.tell(AssignJob(job(3), 1, False))
+    assert desk.handle(AssignJob(job(3), 1, False)) == [Refused(("a", 3))]
+    assert Assigned(("a", 4), 0) in desk.handle(AssignJob(job(4), 0, False))
+    assert desk.handle(ReleaseReservation(call))[0].before_own.tolist() == [0, 0]
+    assert Assigned(("a", 3), 0) in desk.handle(AssignJob(job(3), 1, False))
 
 
 @pytest.mark.parametrize(
     ("priority", "before_own", "before_guests"),
     [("none", [4, 3], [4, 3]), ("local", [4, 0], [4, 3]), ("remote", [4, 3], [0, 3])],
 )
-def test_places_in_line_count_for_those_who_stand_behind_them(
+def test_queued_reservations_count_for_jobs_behind_them(
     priority: str, before_own: list[int], before_guests: list[int]
 ) -> None:
-    """Two places of its own users for two CPUs each at one resource, one of a guest at another."""
+    """Two local reservations of two CPUs each at one resource, one of a guest at another."""
     desk = Desk(cpus=(2, 4), admission=AdmissionSettings(priority=priority))
     for number, (resource, processors) in enumerate([(0, 2), (1, 4)]):
-        desk.tell(AssignJob(job(number, processors), resource, False))
+        desk.handle(AssignJob(job(number, processors), resource, False))
     for number, (vo, resource, processors) in enumerate([("a", 0, 2), ("a", 0, 2), ("b", 1, 3)]):
         call = (f"{vo}/scheduler", number)
-        told = desk.tell(
+        sent = desk.handle(
             RequestReservation(call, job(9 + number, processors, vo), resource, 5, True)
         )
-    assert told[-1].before_own.tolist() == before_own
-    assert told[-1].before_guests.tolist() == before_guests
+    assert sent[-1].before_own.tolist() == before_own
+    assert sent[-1].before_guests.tolist() == before_guests
 
 
-def test_a_bid_counts_the_places_in_line_before_it() -> None:
-    """One CPU is free, and a place for two stands in line: who asks waits for three of them."""
+def test_a_bid_counts_queued_reservations_before_it() -> None:
+    """One CPU is free, and a reservation for two is queued: three CPUs go first."""
     desk = Desk(cpus=(2,))
-    desk.tell(AssignJob(job(1), 0, False))
-    desk.tell(RequestReservation(("a/scheduler", 1), job(2, 2), 0, 5, True))
-    (answer,) = desk.tell(RequestReservation(("b/scheduler", 1), job(3, 1, "b"), 0, 5, False))
+    desk.handle(AssignJob(job(1), 0, False))
+    desk.handle(RequestReservation(("a/scheduler", 1), job(2, 2), 0, 5, True))
+    (answer,) = desk.handle(RequestReservation(("b/scheduler", 1), job(3, 1, "b"), 0, 5, False))
     assert (answer.free, answer.held, answer.assigned) == (False, False, 3)
 
 
-def test_a_place_that_comes_to_be_held_is_no_longer_in_line() -> None:
+def test_a_reservation_that_is_held_is_no_longer_queued() -> None:
     desk = Desk()
-    desk.tell(AssignJob(job(1, 4), 1, False))
-    desk.tell(RequestReservation(("b/scheduler", 1), job(2, 3, "b"), 1, 5, True))
-    told = {type(one): one for one in desk.end(1)}
-    assert told[QueuedReservations].before_own.tolist() == [0, 0]
-    assert told[LocalStatus].assigned_cpus.tolist() == [0, 3]
+    desk.handle(AssignJob(job(1, 4), 1, False))
+    desk.handle(RequestReservation(("b/scheduler", 1), job(2, 3, "b"), 1, 5, True))
+    sent = {type(one): one for one in desk.end(1)}
+    assert sent[QueuedReservations].before_own.tolist() == [0, 0]
+    assert sent[LocalStatus].assigned_cpus.tolist() == [0, 3]
 
 
 @pytest.mark.parametrize(("limit", "published_at"), [(1, [2, 4]), (2, [3])])
-def test_a_snapshot_goes_out_when_more_jobs_than_the_limit_came(
+def test_a_snapshot_is_published_after_more_jobs_than_the_limit(
     limit: int, published_at: list[int]
 ) -> None:
     desk = Desk(SnapshotSettings(False, None, None, limit))
     seen = []
     for number in range(1, 6):
-        desk.tell(AssignJob(job(number), 1, True))
+        desk.handle(AssignJob(job(number), 1, True))
         if desk.ctx.effects.posts:
             seen.append(number)
             desk.ctx.effects.posts.clear()
     assert seen == published_at
 
 
-def test_a_snapshot_goes_out_when_the_load_passes_the_limit_and_not_again_above_it() -> None:
+def test_a_snapshot_is_published_once_when_the_load_passes_the_limit() -> None:
     desk = Desk(SnapshotSettings(False, None, 0.5, None), cpus=(4,))
     loads = []
     for number in range(1, 5):
-        desk.tell(AssignJob(job(number), 0, False))
+        desk.handle(AssignJob(job(number), 0, False))
         loads.append(len(desk.ctx.effects.posts))
     assert loads == [0, 0, 1, 1]
     for number in (4, 3, 2):
         desk.end(number)
-    desk.tell(AssignJob(job(5, 3), 0, False))
+    desk.handle(AssignJob(job(5, 3), 0, False))
     assert len(desk.ctx.effects.posts) == 2
 
 
-def test_the_load_passes_the_limit_again_after_a_job_was_given_away_or_a_lease_was_over() -> None:
+def test_the_load_passes_the_limit_again_after_a_withdrawal_or_release() -> None:
     desk = Desk(SnapshotSettings(False, None, 0.5, None), cpus=(4,))
-    desk.tell(AssignJob(job(1, 2), 0, True))
-    desk.tell(AssignJob(job(2, 4), 0, True, late=True))
+    desk.handle(AssignJob(job(1, 2), 0, True))
+    desk.handle(AssignJob(job(2, 4), 0, True, late=True))
     assert len(desk.ctx.effects.posts) == 1
-    desk.tell(WithdrawJob(("a", 2)))
-    desk.tell(AssignJob(job(3), 0, True))
+    desk.handle(WithdrawJob(("a", 2)))
+    desk.handle(AssignJob(job(3), 0, True))
     assert len(desk.ctx.effects.posts) == 2
     desk.end(3)
     call = ("a/scheduler", 1)
-    desk.tell(RequestReservation(call, job(4), 0, 1000, False))
+    desk.handle(RequestReservation(call, job(4), 0, 1000, False))
     assert len(desk.ctx.effects.posts) == 3
-    desk.tell(AssignJob(job(5), 0, False))
+    desk.handle(AssignJob(job(5), 0, False))
     assert len(desk.ctx.effects.posts) == 3
     desk.end(5)
-    desk.tell(ReleaseReservation(call))
-    desk.tell(AssignJob(job(6), 0, False))
+    desk.handle(ReleaseReservation(call))
+    desk.handle(AssignJob(job(6), 0, False))
     assert len(desk.ctx.effects.posts) == 4
 
 
-def test_a_job_that_is_given_away_leaves_no_work_behind() -> None:
+def test_a_withdrawn_job_leaves_no_backlog() -> None:
     desk = Desk(SnapshotSettings(False, None, None, None, include_backlog=True), cpus=(2,))
-    before = desk.tell(AssignJob(job(1, 2), 0, True))[-1]
+    before = desk.handle(AssignJob(job(1, 2), 0, True))[-1]
     assert before.backlog_s.tolist() == [2 * 10 / SECOND_US]
-    assert desk.tell(AssignJob(job(2), 0, True, late=True))[-1].backlog_s > before.backlog_s
-    assert desk.tell(WithdrawJob(("a", 2)))[-1].backlog_s == before.backlog_s
-    again = desk.tell(AssignJob(job(2), 0, True))[-1]
+    assert desk.handle(AssignJob(job(2), 0, True, late=True))[-1].backlog_s > before.backlog_s
+    assert desk.handle(WithdrawJob(("a", 2)))[-1].backlog_s == before.backlog_s
+    again = desk.handle(AssignJob(job(2), 0, True))[-1]
     assert again.backlog_s.tolist() == [3 * 10 / SECOND_US]
 
 
-def test_a_change_goes_out_at_the_end_of_its_period_and_only_a_change_does() -> None:
+def test_a_periodic_snapshot_is_published_only_after_a_change() -> None:
     desk = Desk(SnapshotSettings(False, 7_000_000, None, None))
     assert desk.ctx.effects.timers == []
     for now, due in ((1, 7_000_000), (7_000_001, 14_000_000), (14_000_000, 14_000_000)):
         desk.ctx.now = now
-        desk.tell(AssignJob(job(now), 1, True))
-        desk.tell(AssignJob(job(now + 1), 1, True))
+        desk.handle(AssignJob(job(now), 1, True))
+        desk.handle(AssignJob(job(now + 1), 1, True))
         assert desk.ctx.effects.timers == [(due, PERIOD, BACKGROUND_TIMER)]
         desk.ctx.effects.timers.clear()
         desk.manager.timeout(desk.ctx, PERIOD)
@@ -249,10 +249,10 @@ def test_a_change_goes_out_at_the_end_of_its_period_and_only_a_change_does() -> 
     assert desk.ctx.effects.posts == []
 
 
-def test_a_summary_names_the_least_used_and_the_one_with_most_memory() -> None:
+def test_a_summary_has_the_least_loaded_resource_and_the_one_with_most_memory() -> None:
     desk = Desk(SnapshotSettings(True, 1, None, None), cpus=(2, 4, 4))
-    desk.tell(AssignJob(job(1), 0, False))
-    desk.tell(AssignJob(job(2), 2, False))
+    desk.handle(AssignJob(job(1), 0, False))
+    desk.handle(AssignJob(job(2), 2, False))
     desk.manager.timeout(desk.ctx, PERIOD)
     (rows,) = desk.ctx.effects.posts
     # Machine 1 is empty; machine 2 has 300 MB, three quarters of them free of jobs.

@@ -1,4 +1,4 @@
-"""Limits of admission: each alone refuses what passes it; and what becomes of who is refused."""
+"""Limits of admission, and jobs that are not admitted."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def asks(processors: int = 2, **more: Any) -> Request:
         ({"load": 0.79}, False),
     ],
 )
-def test_a_limit_holds_to_the_last_processor(settings: dict[str, Any], taken: bool) -> None:
+def test_a_limit_is_inclusive(settings: dict[str, Any], taken: bool) -> None:
     assert limited(asks(), **settings) is taken
 
 
@@ -42,7 +42,9 @@ def test_a_limit_holds_to_the_last_processor(settings: dict[str, Any], taken: bo
     "rule", ["queue", "to_the_best", "best_expected_finish", "above_load", "until_idle", "auction"]
 )
 @pytest.mark.parametrize("loops", [False, True])
-def test_a_job_that_is_refused_may_stay_in_the_vo_that_it_had_left(rule: str, loops: bool) -> None:
+def test_a_job_that_is_not_admitted_may_queue_in_a_vo_that_it_had_left(
+    rule: str, loops: bool
+) -> None:
     """With `avoid_loops` that VO is barred for others, and not for itself."""
     pool = [{"cpus": 1}]
     jobs = [{"submit_s": 1, "run_s": 100}, {"submit_s": 70, "run_s": 10}]

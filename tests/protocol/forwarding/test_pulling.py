@@ -1,4 +1,4 @@
-"""PeerLists an idle VO asks for work, against a slow direct version."""
+"""Which VO an idle VO asks for work, against a slow direct version."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DISTANCES = Distances(0, 1000)
 
 
 def most_loaded(known: ResourceTable, asked: set[int]) -> int:
-    """The first VO with the most assigned CPUs a CPU, of those that told some; -1: nobody left."""
+    """The first VO with the most assigned CPUs a CPU, of known status; -1: none is left."""
     busy: defaultdict[int, float] = defaultdict(float)
     cpus: defaultdict[int, float] = defaultdict(float)
     there = sorted(set(known.columns.vo.tolist()) - asked - {0})
@@ -38,10 +38,10 @@ def most_loaded(known: ResourceTable, asked: set[int]) -> int:
     ),
     asked=st.sets(st.integers(1, VOS - 1)),
 )
-def test_the_most_loaded_vo_of_which_anything_is_known_is_asked(
+def test_the_most_loaded_known_vo_is_asked(
     told: list[tuple[int, int, float]], asked: set[int]
 ) -> None:
-    """Who sends probes knows a few VOs only, and there may be fewer resources than VOs."""
+    """With probes only a few VOs are known, and there may be fewer resources than VOs."""
     rows = [(0, 2, 0.0), *sorted(told)]
     machines = [[Machine(f"m{row}", cpus) for row, (at, cpus, _) in enumerate(rows) if at == vo]
                 for vo in range(VOS)]  # fmt: skip

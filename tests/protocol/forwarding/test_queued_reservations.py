@@ -1,4 +1,4 @@
-"""Places in line under `redundant`: who passes them, and what a job does that has one."""
+"""Queued reservations under `redundant`: which jobs go before them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def jobs_of(*vos: dict[str, Any]) -> dict[str, tuple[str, float]]:
 
 
 @pytest.mark.parametrize("rule", ["redundant", "never"])
-def test_jobs_of_its_own_users_pass_places_of_guests(rule: str) -> None:
+def test_local_jobs_go_before_reservations_of_guests(rule: str) -> None:
     """The guest waits for six of eight CPUs, of which four are busy; c1 is busy throughout."""
     own = vo("a", [8, 1], [(1, 1000, 4), (2, 1000, 1), (10, 10, 1)], priority="local")
     if rule == "never":
@@ -50,15 +50,15 @@ def test_jobs_of_its_own_users_pass_places_of_guests(rule: str) -> None:
     assert there == "a" and start_s < 10.1
 
 
-def test_guests_pass_places_of_its_own_users_where_they_go_first() -> None:
+def test_guests_with_priority_go_before_local_reservations() -> None:
     own = vo("a", [8, 1], [(1, 1000, 4), (2, 1000, 1), (3, 10, 6)], priority="remote")
     found = jobs_of(own, vo("b", [4], [(1, 2000, 4), (10, 10, 1)]))
     there, start_s = next(one for one in found.values() if 10 <= one[1] < 1000)
     assert there == "a" and start_s < 10.3
 
 
-def test_a_place_that_is_held_elsewhere_goes_before_a_free_resource_at_home() -> None:
-    """When the news of b's place is there, c1 has become free; the job stands in the line of c0."""
+def test_a_remote_reservation_goes_before_a_free_local_resource() -> None:
+    """When the bid of b arrives, c1 has become free; the job is in the queue of c0."""
     busy = [(1, 100, 1), (1, 4.52, 1)]
     found = jobs_of(vo("a", [1, 1], [*busy, (2, 10, 1)]), vo("b", [1], [(1, 4.5, 1)]))
     (last,) = [one for one in found.values() if one[1] > 5]

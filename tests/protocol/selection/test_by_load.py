@@ -1,4 +1,4 @@
-"""Selections by load and by chance: by hand, and how often what is drawn is drawn."""
+"""Selections by load and at random: by hand, and frequencies of random draws."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_least_loaded_takes_the_smallest_share_of_assigned_cpus() -> None:
     assert choose(job(), uneven, 1, True) == Choice(-1, 1, 1, -1)
 
 
-def test_equally_loaded_ones_are_told_apart_by_the_ties() -> None:
+def test_ties_decide_among_equally_loaded_resources() -> None:
     grid = three(1, 1, 1, 1)
     assert made("least_loaded").choose(job(), grid, 2, False).free == 3
     assert made("least_loaded", ties="first").choose(job(), grid, 2, False).free == 0
@@ -66,13 +66,8 @@ def test_equally_loaded_ones_are_told_apart_by_the_ties() -> None:
     assert evenly(counts(made("partial", ties="random"), three(1, 2, 4, 0), "free"), [0, 1, 3])
 
 
-def test_random_ties_without_a_stream_are_an_error() -> None:
-    with pytest.raises(ValueError, match="random ties need"):
-        made("least_loaded", ties="random").choose(job(), three(0, 0, 0, 0), 0, False)
-
-
-def test_utility_weighs_with_load_where_that_is_set() -> None:
-    """MacOS is worth 1 and Linux 0.5: half as loaded again is worth it, three times is not."""
+def test_by_utility_weighs_utility_and_load() -> None:
+    """MacOS has utility 1 and Linux 0.5."""
     mac, linux = Machine("mac", 4, operating_system="macos"), Machine("linux", 4)
     weighing = made("least_loaded", by_utility=True).choose
     plain = made("least_loaded").choose
@@ -83,7 +78,7 @@ def test_utility_weighs_with_load_where_that_is_set() -> None:
     assert weighing(job(SYSTEM), table([[mac], [linux]], [5, 0]), 0, False).anywhere == 1
 
 
-def test_random_draws_all_that_would_do_alike_and_looks_at_what_is_free_afterwards() -> None:
+def test_random_draws_eligible_resources_with_equal_probability() -> None:
     grid = three(0, 4, UNKNOWN, 4)
     assert evenly(counts(made("random"), grid, "anywhere"), [0, 1, 2, 3])
     assert evenly(counts(made("random"), grid, "own"), [0, 1])
@@ -98,8 +93,8 @@ def test_random_draws_all_that_would_do_alike_and_looks_at_what_is_free_afterwar
     assert made("random").choose(job(processors=3), narrow, 0, False, rng) == Choice(-1, -1, -1, -1)
 
 
-def test_random_by_utility_draws_in_proportion_to_it() -> None:
-    """Twice as often where MacOS is worth 1 and Linux 0.5; never where neither is there."""
+def test_random_by_utility_draws_in_proportion_to_utility() -> None:
+    """MacOS has utility 1, Linux 0.5, Solaris none."""
     machines = [Machine("m", 1, operating_system=name) for name in ("macos", "linux", "solaris")]
     grid = table([[machine] for machine in machines], [0, 0, 0])
     rng = random_stream(3, "test")
@@ -111,7 +106,7 @@ def test_random_by_utility_draws_in_proportion_to_it() -> None:
     assert mac + linux == DRAWS
 
 
-def test_round_robin_takes_turns_over_all_that_would_do() -> None:
+def test_round_robin_takes_turns_over_eligible_resources() -> None:
     choose, grid, rng = made("round_robin").choose, three(0, 4, UNKNOWN, 4), random_stream(1, "")
     turns = [choose(job(), grid, 0, False, rng) for _ in range(6)]
     assert [one.anywhere for one in turns] == [0, 1, 2, 3, 0, 1]
@@ -122,7 +117,7 @@ def test_round_robin_takes_turns_over_all_that_would_do() -> None:
     assert choose(job(), grid, 0, False, rng).anywhere == 2
 
 
-def test_power_of_d_takes_the_least_loaded_of_those_drawn() -> None:
+def test_power_of_d_chooses_the_least_loaded_of_those_drawn() -> None:
     """Of four loads, two are drawn: the k-th least loaded wins where none below it is drawn."""
     grid = three(0, 1, 2, 3)
     found = counts(made("power_of_d"), grid, "anywhere")
@@ -135,7 +130,7 @@ def test_power_of_d_takes_the_least_loaded_of_those_drawn() -> None:
     assert evenly(counts(made("power_of_d", d=1), grid, "anywhere"), [0, 1, 2, 3])
 
 
-def test_power_of_d_prefers_what_is_free_and_then_what_is_known() -> None:
+def test_power_of_d_prefers_free_resources_then_known_ones() -> None:
     wide = table([[Machine("m", 2)], [Machine("m", 8)]], [1, 6])
     rng = random_stream(1, "test")
     # The first is less loaded, and only the second has two CPUs left.
@@ -147,13 +142,13 @@ def test_power_of_d_prefers_what_is_free_and_then_what_is_known() -> None:
 
 
 @pytest.mark.parametrize("name", ["random", "round_robin", "least_loaded", "power_of_d"])
-def test_where_a_job_may_not_go_it_never_goes(name: str) -> None:
+def test_barred_vos_are_never_chosen(name: str) -> None:
     found = counts(made(name), three(4, 4, 0, UNKNOWN).without((1,), 0), "anywhere")
     assert found[2] == 0
     assert sum(found) == DRAWS
 
 
-def test_each_set_of_distinct_numbers_is_as_likely() -> None:
+def test_sets_of_distinct_numbers_have_equal_probability() -> None:
     rng = random_stream(5, "test")
     sets = [tuple(sorted(distinct(2, 4, rng))) for _ in range(6000)]
     numbers = [sets.count(pair) for pair in combinations(range(4), 2)]
@@ -167,17 +162,17 @@ def test_earliest_completion_by_hand() -> None:
     known = table([[slow], [fast]], [0, 4])
     choose = made("earliest_completion").choose
     for backlog_s, row in ((40.0, 1), (64.0, 0)):
-        told = replace(known, backlog_s=np.array([0.0, backlog_s]))
+        observed = replace(known, backlog_s=np.array([0.0, backlog_s]))
         # 5 s + 40 / 4 s, or 5 s + 64 / 4 s.
         expected = [20.0, 5.0 + backlog_s / 4]
-        assert expected_completion_s(job(), told).tolist() == expected
-        assert choose(job(), told, 0, False).anywhere == row
-        assert choose(job(), told, 0, False).free == (-1 if row else 0)
-    # Nobody tells work: one CPU is lacking, and a quarter of a run is waited for.
+        assert expected_completion_s(job(), observed).tolist() == expected
+        assert choose(job(), observed, 0, False).anywhere == row
+        assert choose(job(), observed, 0, False).free == (-1 if row else 0)
+    # Without a backlog: one CPU is lacking, and the wait is a quarter of a run.
     assert expected_completion_s(job(), known).tolist() == [20.0, 5.0 + 5.0 / 4]
 
 
-def test_work_that_is_left_is_what_has_not_been_worked_off() -> None:
+def test_backlog_decreases_as_jobs_run() -> None:
     """One CPU: 10 s and 6 s come at 0 and 4 s; the first is over at 8 s and not at 10 s."""
     machines = (Machine("m", 1, 2000.0), Machine("m", 2))
     vo = VirtualOrganization("v0", (Cluster("c", machines, by_machine=True),))
@@ -195,7 +190,7 @@ def test_work_that_is_left_is_what_has_not_been_worked_off() -> None:
     assert found.backlog_s(20 * SECOND_US).tolist() == [0, 0]
 
 
-def test_a_scenario_tells_work_only_where_it_is_asked_for() -> None:
+def test_snapshots_include_the_backlog_only_if_a_plugin_needs_it() -> None:
     vos = [vo("a", 1, [{"submit_s": s, "run_s": 10} for s in range(4)]), vo("b", 1)]
     for selection in ("partial", "earliest_completion"):
         built = grid_of(vos=[{**one, "selection": selection} for one in vos])

@@ -1,4 +1,4 @@
-"""What resources are worth by a selection of a user's own, as forwarding rules ask for it."""
+"""Utilities of third-party selections, as forwarding policies use them."""
 
 from __future__ import annotations
 
@@ -34,14 +34,13 @@ def guarded(utilities: Any = None) -> Any:
     return Plugins({}, {"selections": {"mine": made}}).make(SELECTIONS, "mine", {})
 
 
-def test_its_own_worth_counts_else_that_of_the_paper() -> None:
+def test_own_utilities_count_else_those_of_the_paper() -> None:
     by_cpus = guarded(utilities=lambda _, table: table.columns.cpus / 8.0)
     assert by_cpus.utilities(job(), GRID).tolist() == [0.5, 0.25, 1.0]
     assert guarded().utilities(job(), GRID).tolist() == [1.0, 1.0, 1.0]
 
 
-def test_what_follows_from_the_cpus_out_of_reach_is_worth_nothing() -> None:
-    """Without this, a selection by load ended the run as soon as a VO took a job not in."""
+def test_barred_resources_have_no_utility() -> None:
     by_load = guarded(utilities=lambda _, table: 1.0 / (1.0 + table.assigned_cpus))
     assert by_load.utilities(job(), BARRED).tolist() == [0.5, 0.0, 1 / 3]
     loads = 5.0 - BARRED.assigned_cpus
@@ -60,6 +59,6 @@ def test_what_follows_from_the_cpus_out_of_reach_is_worth_nothing() -> None:
         (np.array([1.0, -0.5, 0.0]), "not a number of at least 0"),
     ],
 )
-def test_a_wrong_worth_is_told(utilities: Any, said: str) -> None:
+def test_wrong_utilities_are_an_error(utilities: Any, said: str) -> None:
     with pytest.raises(PluginFailed, match=rf": selection mine: utilities .*{said}"):
         guarded(utilities=lambda *_: utilities).utilities(job(), GRID)
