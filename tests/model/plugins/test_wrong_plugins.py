@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 
 import grid
-from grid.cluster import engines
 from grid.model.errors import InputError, RunFailed
 from grid.policies import registry
-from grid.policies.interface import FEATURES
 
 HEAD = """
 import asyncio
@@ -328,7 +326,6 @@ def test_a_policy_may_wake_while_anything_changes(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_gang_policy_may_ignore_a_feature_that_a_cluster_requests() -> None:
-    assert tuple(engines.FEATURES) == FEATURES
     Path("mine.py").write_text(
         f"{HEAD}class Mine(GangPolicy):\n    ignores = ('machine outages',)\n"
     )
