@@ -182,7 +182,7 @@ def _positions(count: int) -> Ints:
 
 PACKAGES = ("model", "kernel", "policies", "cluster", "protocol", "workload", "results", "config")
 MODULES = (
-    "runtime/manifest.py", "runtime/outcome.py", "runtime/run.py", "runtime/sequential.py",
+    "runtime/outcome.py", "runtime/run.py", "runtime/sequential.py",
     "lab/record.py", "lab/paper_figures.py", "lab/knapsack_choices.py",
 )  # fmt: skip
 LIBRARIES = ("numpy", "scipy")
