@@ -1,36 +1,90 @@
-"""Jobs on their way to a cluster: routed to it one by one, or direct, as tables of their own."""
+"""Jobs that arrive at a cluster and leave it: routed one by one, or direct, as whole tables."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from operator import attrgetter
 from struct import Struct
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from grid.cluster.estimates import Estimates
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import Job, JobRequest, dtypes
+from grid.model.job import Job, JobKey, JobOutcome, JobRequest, dtypes, outcome_columns
 from grid.model.job_table import JobTable
+from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
+
+LONGEST_US = 10**17
+"""The upper limit of scaled estimates, the longest time of a log."""
+
+
+class Estimates:
+    """The models of `Cluster.estimates`, all that a policy sees of run times.
+
+    `average` predicts as Tsafrir, Etsion and Feitelson do (IEEE TPDS 18(6), 2007): the mean run
+    time of the last two jobs of a VO's user that had ended here when the job arrived, and at most
+    the user's estimate; that estimate until there are two, and for jobs without a user. The user's
+    estimate, times the factor, remains the limit at which a job is killed. Run times are taken as
+    work, so that speeds do not matter.
+    """
+
+    def __init__(self, platform: Cluster) -> None:
+        self._exact = platform.estimates == "exact"
+        self.predicts = platform.estimates == "average"
+        self._factor = platform.estimate_factor
+        self._accounts: dict[tuple[str, int], int] = {}
+
+    def column(self, estimate_us: Ints, run_us: Ints) -> Ints:
+        """The estimates of jobs: the users' times the factor, or exact ones."""
+        if self._exact:
+            return run_us
+        if self._factor == 1:
+            return estimate_us
+        scaled = np.rint(np.minimum(estimate_us * self._factor, LONGEST_US)).astype(np.int64)
+        longer: Ints = np.maximum(scaled, 1)
+        return longer
+
+    def of(self, estimate_us: Time, run_us: Time) -> Time:
+        """`column` of one job."""
+        if self._exact:
+            return run_us
+        if self._factor == 1:
+            return estimate_us
+        return max(1, round(min(estimate_us * self._factor, LONGEST_US)))
+
+    def account(self, vo: str, user: int) -> int:
+        """The number of a VO's user; -1 if run times are not predicted."""
+        if not self.predicts or user < 0:
+            return -1
+        return self._accounts.setdefault((vo, user), len(self._accounts))
+
+    def accounts_of(self, users: Ints) -> Ints | int:
+        """`account` of direct jobs, whose VO is the cluster's own."""
+        if not self.predicts:
+            return -1
+        known, places = np.unique(users, return_inverse=True)
+        return np.array([self.account("", user) for user in known.tolist()], np.int64)[places]
+
+    @property
+    def accounts(self) -> int:
+        return len(self._accounts)
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class ArrivalColumns(JobRequest[Ints, Floats, Bools]):
-    """What is known of jobs when they come, in order of arrival. All of shape (room,).
+    """The columns of jobs that are to arrive, of shape (room,), in order of arrival.
 
-    `estimate_us` is as the cluster takes it; see `Estimates`.
+    `estimate_us` is that of `Estimates`.
     """
 
     run_us: Ints
     arrival_us: Ints
     bound_machine: Ints
     row: Ints
-    """Of all direct tables together; a routed job has a number of its own, below zero."""
+    """Counts the rows of all direct tables; below zero for a routed job."""
     account: Ints
-    """The user's, see `Estimates.account`; -1: none."""
+    """See `Estimates.account`."""
 
 
 _TYPES = dtypes(ArrivalColumns)
@@ -47,9 +101,9 @@ _ESTIMATE, _RUN = NAMES.index("estimate_us"), NAMES.index("run_us")
 class Arrivals:
     """Jobs in order of arrival; at one instant the direct ones first, then as they were submitted.
 
-    They stand in `columns` from position `first` to before `end`; `arrays` are the same columns in
-    the order of `NAMES`, and so are those of `block`, whose rows are jobs, floats by their bits.
-    `routed` has the routed jobs by row until they have left the cluster.
+    They are in `columns` from position `first` to before `end`. The rows of `block` are the same
+    jobs, with the columns in the order of `NAMES` and floats by their bits. `routed` has the routed
+    jobs by row until they have left the cluster.
     """
 
     def __init__(self, estimates: Estimates) -> None:
@@ -64,7 +118,7 @@ class Arrivals:
         self._last_direct_us: Time = -1
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("columns", "arrays", "_bytes", "_times")
+        names = ("columns", "_bytes", "_times")
         return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -162,6 +216,65 @@ class Arrivals:
             for place, (name, dtype) in enumerate(_TYPES.items())
         }
         self.columns = ArrivalColumns(**columns)
-        self.arrays: list[npt.NDArray[Any]] = list(columns.values())
         # Plain numbers out of an array take twice as long.
         self._times = self.columns.arrival_us.data
+
+
+class Ended(NamedTuple):
+    """The outcome of a routed job."""
+
+    key: JobKey
+    outcome: JobOutcome[int, float]
+
+
+class EndedRows(NamedTuple):
+    """The outcomes of direct jobs, each column of shape (jobs,).
+
+    `row` counts the rows of all tables in the order in which they were submitted.
+    """
+
+    row: Ints
+    outcome: JobOutcome[Ints, Floats]
+
+
+class Outcomes:
+    """Outcomes in order of (end, arrival), until they are taken.
+
+    `routed` are the routed jobs by row, see `Arrivals`; those that end leave it.
+    """
+
+    def __init__(self, routed: dict[int, Job]) -> None:
+        self._routed = routed
+        self._ended: list[Ended] = []
+        self._rows: list[tuple[int, JobOutcome[int, float]]] = []
+        self._columns: list[EndedRows] = []
+
+    def add(self, row: int, outcome: JobOutcome[int, float]) -> None:
+        if row < 0:
+            self._ended.append(Ended(self._routed.pop(row).key, outcome))
+        else:
+            self._rows.append((row, outcome))
+
+    def add_rows(self, row: Ints, outcome: JobOutcome[Ints, Floats]) -> None:
+        """`add` of direct jobs."""
+        self._columns.append(EndedRows(row, outcome))
+
+    def take(self) -> list[Ended]:
+        """The routed jobs that ended since the last call."""
+        if not self._ended:
+            return []
+        ended, self._ended = self._ended, []
+        return ended
+
+    def take_rows(self) -> EndedRows:
+        """The direct jobs that ended since the last call."""
+        parts, self._columns = self._columns, []
+        rows, self._rows = self._rows, []
+        if len(parts) == 1 and not rows:
+            return parts[0]
+        if rows or not parts:
+            numbers = np.array([row for row, _ in rows], np.int64)
+            parts.append(EndedRows(numbers, outcome_columns([outcome for _, outcome in rows])))
+        row = np.concatenate([part.row for part in parts])
+        columns = zip(*(part.outcome for part in parts), strict=True)
+        return EndedRows(row, JobOutcome(*map(np.concatenate, columns)))

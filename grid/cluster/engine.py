@@ -1,4 +1,4 @@
-"""The engine of a cluster: owns the arrays, and asks the policy between two calls of the loop."""
+"""The engine of a cluster: owns the arrays, and calls Python policies between calls of the loop."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import numpy as np
 
 from grid.cluster import loop, runs
 from grid.cluster import store as at
-from grid.cluster.arrivals import Arrivals
-from grid.cluster.estimates import Estimates
-from grid.cluster.outcomes import Outcomes
+from grid.cluster.arrivals import Arrivals, Estimates, Outcomes
 from grid.cluster.pool import loop as pool_loop
 from grid.cluster.shell import NOT_MEASURED, PlanError, TimedPlans
 from grid.cluster.store import Blocks, Store
@@ -64,7 +62,7 @@ _JOB_NUMBERS = {
 
 
 class PlanClock:
-    """Asks a policy for plans and measures the time in seconds with `clock`, if there is one."""
+    """Calls a policy and measures its plans in seconds with `clock`, if there is one."""
 
     def __init__(self, clock: Callable[[], float] | None) -> None:
         self._clock = clock
@@ -110,9 +108,8 @@ class Engine:
     more: two jobs never fit on a machine, and policies need not know. Usage then counts machines
     and jobs, as C07's does (its Fig. 6).
 
-    Policies do not know which machines are switched off: nothing is promised for the start of a
-    job, and they plan as if every machine that is up were on. A job that waits for its machine to
-    boot runs, and is expected to end that much later; its estimate counts from there.
+    Policies plan as if every machine that is up were on. A job that waits for its machine to boot
+    runs, and is expected to end that much later; its estimate counts from there.
     """
 
     binds = True
@@ -255,7 +252,7 @@ class Engine:
         self._rows, self._count = np.array(rows, np.int64), len(rows)
 
     def _problem(self, what: int) -> str:
-        """What the plan breaks, in words."""
+        """The message of what the plan breaks."""
         slot, machine = self._counters[at.ERROR_SLOT], self._counters[at.ERROR_MACHINE]
         store = self._store
         if what == runs.NO_CPUS:
@@ -284,7 +281,7 @@ class Engine:
     # Room
 
     def _make_room(self, what: int) -> None:
-        """Enlarge what is full, for the next instant at least."""
+        """Enlarge the arrays that are full, for the next instant at least."""
         counters, arrivals = self._counters, self._arrivals
         arriving = len(arrivals.due(arrivals.next_us))
         present = counters[at.N_RUNNING] + counters[at.LAST] - counters[at.FIRST] + arriving
@@ -337,7 +334,7 @@ class Engine:
         self._counters[at.ENDED] = 0
         ends, watts = self._store.ends[:, :count], self._store.watts[:, :count]
         if self._arrivals.routed:
-            # Routed jobs end a few at a time, and cost less one by one than as columns.
+            # Routed jobs end a few at a time: one by one is faster than as columns.
             routed = 0
             for row, *outcome in zip(*ends.tolist(), *watts.tolist(), strict=True):
                 if row < 0:
@@ -489,7 +486,7 @@ def machine_columns(platform: Cluster) -> MachineColumns:
     Bit n of a mask is the n-th license. Memory is rounded up to the next kilobyte, so that sums and
     differences are exact.
     """
-    machines, licenses = platform.machines, [license.name for license in platform.licenses]
+    machines, licenses = (platform.machines, [license.name for license in platform.licenses])
     types = sorted({machine.cpu_type for machine in machines})
     padding = _padding(platform)
     cpus = np.array([machine.cpus + padding for machine in machines], np.int64)
@@ -534,7 +531,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     store.measures[[at.SHARE, at.LICENSE_USAGE + at.SHARE]] = -1.0
     rows = store.machines
     rows[at.CPUS] = rows[at.FREE] = columns.cpus
-    rows[at.MACHINE_LICENSES], rows[at.SPEED_ORDER] = columns.licenses, columns.speed_order
+    rows[at.MACHINE_LICENSES], rows[at.SPEED_ORDER] = (columns.licenses, columns.speed_order)
     rows[at.OFF_AFTER] = rows[at.LAST_HELD] = -1
     for number, machine in enumerate(machines):
         if machine.switch_off is not None:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from grid.cluster.arrivals import Arrivals
-from grid.cluster.estimates import Estimates
+from grid.cluster.arrivals import Arrivals, Estimates, Outcomes
 from grid.cluster.gang.processor_choices import ProcessorChoice, ld
-from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import ClusterShell, Core
 from grid.model.errors import input_error
 from grid.model.platform import Cluster, MachineOutage

@@ -162,7 +162,7 @@ def next_end(store: Store) -> int:
 
 @inner(allocates=False)
 def _full(arriving: int, store: Store) -> int:
-    """What array has to grow before an instant with so many arrivals, REACHED for none."""
+    """Which array has to grow before an instant with `arriving` arrivals, REACHED for none."""
     counters = store.counters
     if arriving > counters[at.N_FREE]:
         return SLOTS_FULL
@@ -180,14 +180,14 @@ def _note_use(now: int, store: Store) -> None:
     """The usage of machines and licenses (CS2 Eq. 15 to 18), and the log of both."""
     counters, logs = store.counters, store.logs
     unit = max(1, counters[at.PADDING])
-    busy, held, arrived = counters[at.BUSY_CPUS], counters[at.HELD], counters[at.ARRIVED] > 0
+    busy, held, arrived = (counters[at.BUSY_CPUS], counters[at.HELD], counters[at.ARRIVED] > 0)
     counters[at.ARRIVED] = 0
     active, required = busy // unit, (busy + counters[at.WAITING_CPUS]) // unit
     available, usage = counters[at.CPUS_IN_ALL], store.measures
     add_usage(now, 0, at.SINCE, active, required, available, arrived, counters, usage)
     available = counters[at.COPIES_IN_ALL]
     if available >= 0:
-        required, first, since = counters[at.REQUESTED], at.LICENSE_USAGE, at.LICENSES_SINCE
+        required, first, since = (counters[at.REQUESTED], at.LICENSE_USAGE, at.LICENSES_SINCE)
         add_usage(now, first, since, held, required, available, arrived, counters, usage)
     busy -= active * counters[at.PADDING]
     if busy != counters[at.LAST_BUSY] or held != counters[at.LAST_LICENSED]:
@@ -250,7 +250,7 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     for row in range(at.RESERVED):
         whole[row, slot] = 0
     whole[at.SERIAL, slot] = counters[at.NEXT_SERIAL]
-    whole[at.SUBMIT, slot], whole[at.PROCESSORS, slot] = arrivals[arrival, _SUBMIT], processors
+    whole[at.SUBMIT, slot], whole[at.PROCESSORS, slot] = (arrivals[arrival, _SUBMIT], processors)
     whole[at.ESTIMATE, slot] = arrivals[arrival, _ESTIMATE]
     whole[at.DEADLINE, slot] = arrivals[arrival, _DEADLINE]
     whole[at.LICENSES, slot], whole[at.BOUND, slot] = licenses, bound
@@ -260,10 +260,10 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     whole[at.ARRIVAL, slot] = arrivals[arrival, _ARRIVAL]
     whole[at.USER, slot] = arrivals[arrival, _USER]
     whole[at.CHECKPOINTABLE, slot] = arrivals[arrival, _CHECKPOINTABLE]
-    whole[at.RUN, slot], whole[at.ROW, slot] = arrivals[arrival, _RUN], arrivals[arrival, _ROW]
+    whole[at.RUN, slot], whole[at.ROW, slot] = (arrivals[arrival, _RUN], arrivals[arrival, _ROW])
     whole[at.STATE, slot] = WAITING
     whole[at.ACCOUNT, slot] = arrivals[arrival, _ACCOUNT]
-    real[at.REFERENCE_MIPS, slot], real[at.RAM_MB, slot] = numbers[arrival, _MIPS], ram_mb
+    real[at.REFERENCE_MIPS, slot], real[at.RAM_MB, slot] = (numbers[arrival, _MIPS], ram_mb)
     real[at.POWER, slot], real[at.INPUT_MB, slot] = (
         numbers[arrival, _POWER],
         numbers[arrival, _INPUT],

@@ -136,11 +136,11 @@ def enqueue(slot: int, store: Store) -> None:
 @inner(allocates=False)
 def close_gaps(store: Store) -> None:
     """Take the jobs that wait no more out of the queue."""
-    queue, counters, state = store.lists[at.QUEUE], store.counters, store.whole[at.STATE]
+    queue, counters, state = (store.lists[at.QUEUE], store.counters, store.whole[at.STATE])
     first, last = counters[at.FIRST], counters[at.LAST]
     while first < last and state[queue[first]] != WAITING:
         first += 1
-    counters[at.FIRST], counters[at.LAST] = first, keep_waiting(queue, first, last, state)
+    counters[at.FIRST], counters[at.LAST] = (first, keep_waiting(queue, first, last, state))
 
 
 @inner(allocates=False)
@@ -176,7 +176,7 @@ def start(slot: int, machine: int, now: int, store: Store) -> int:
     if whole[at.FIRST_START, slot] == NEVER:
         whole[at.FIRST_START, slot] = now
     begins = now + whole[at.OVERHEAD, slot]
-    expected, end = begins + whole[at.LEFT_ESTIMATE, slot], begins + whole[at.LEFT, slot]
+    expected, end = (begins + whole[at.LEFT_ESTIMATE, slot], begins + whole[at.LEFT, slot])
     if counters[at.EXTENDS] == 0:
         end = min(end, expected)
     whole[at.EXPECTED_END, slot], whole[at.END, slot] = expected, end
@@ -326,7 +326,7 @@ def _log_draw(slot: int, machine: int, ran: int, processors: int, now: int, stor
     """What the run has drawn beyond what idle CPUs would, boots apart."""
     whole, real, counters = store.whole, store.real, store.counters
     booted = min(ran, whole[at.BOOT, slot])
-    busy, idle = store.speeds[at.BUSY_WATTS, machine], store.speeds[at.IDLE_WATTS, machine]
+    busy, idle = (store.speeds[at.BUSY_WATTS, machine], store.speeds[at.IDLE_WATTS, machine])
     real[at.WATTS_BUSY, slot] += (ran - booted) * busy
     real[at.WATTS_IDLE, slot] += (ran - booted) * idle
     watts = processors * (busy * real[at.POWER, slot] - idle)
@@ -381,7 +381,7 @@ def _end(slot: int, state: int, now: int, store: Store) -> None:
     whole, real, ends = store.whole, store.real, store.ends
     whole[at.STATE, slot], whole[at.END, slot] = ENDED, NEVER
     store.counters[at.REQUESTED] -= bits(whole[at.LICENSES, slot])
-    began, held = whole[at.FIRST_START, slot], whole[at.KEPT, slot] + whole[at.LOST, slot]
+    began, held = (whole[at.FIRST_START, slot], whole[at.KEPT, slot] + whole[at.LOST, slot])
     place = record_end(whole[at.ROW, slot], state, now, store)
     ends[at.ENDED_MACHINE, place] = whole[at.RAN_ON, slot]
     ends[at.ENDED_START, place] = -1 if began == NEVER else began
@@ -499,7 +499,7 @@ def reject(slot: int, now: int, store: Store) -> None:
 @inner(allocates=False)
 def stop_machine(machine: int, now: int, store: Store) -> None:
     """Jobs there are preempted, and what was done there is lost unless it is checkpointable."""
-    whole, lists, counters, machines = store.whole, store.lists, store.counters, store.machines
+    whole, lists, counters, machines = (store.whole, store.lists, store.counters, store.machines)
     place = 0
     while place < counters[at.N_RUNNING]:
         slot = lists[at.RUNNING, place]

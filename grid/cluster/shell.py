@@ -1,26 +1,111 @@
-"""One cluster between two messages, whatever its machines and its policy are.
+"""One cluster between two messages, and the outages of its machines.
 
-A cluster is a piece of virtual time of its own. Jobs come to it one by one (routed) or as a whole
-table that is due later (direct); `advance` plays every instant before a given time: first the
-completions of the instant, then machines that go down or come up, then its arrivals, then one plan
-of the policy, which is carried out. The shell has what all clusters share; a core plays the jobs.
+Jobs arrive at a cluster one by one (routed) or as a whole table that is due later (direct).
+`advance` simulates every instant before a given time: first the completions of the instant, then
+machines that go down or come up, then its arrivals, then one plan of the policy. The shell has what
+all clusters share; a core simulates the jobs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
-from grid.cluster.arrivals import Arrivals
-from grid.cluster.estimates import Estimates
-from grid.cluster.outages import Outages
-from grid.cluster.outcomes import Ended, EndedRows, Outcomes
+import numpy as np
+
+from grid.cluster.arrivals import Arrivals, Ended, EndedRows, Estimates, Outcomes
+from grid.model.arrays import Ints
 from grid.model.errors import PluginFailed
 from grid.model.job import Job, JobKey
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineOutage
 from grid.model.records import Levels
 from grid.model.time import NEVER, Time
+
+
+class MachineChange(NamedTuple):
+    """A machine goes down, or comes up again."""
+
+    time: Time
+    machine: int
+    down: bool
+
+
+class Outages:
+    """The changes of outages, in order of time; at one instant in order of machine.
+
+    The given outages are disjoint for each machine. In a live run, users add others.
+    """
+
+    def __init__(self, outages: Sequence[MachineOutage]) -> None:
+        self._given = self._all = tuple(outages)
+        self._wanted: list[MachineOutage] = []
+        """Those that users added; they are merged with the given ones."""
+        self._taken_us: Time = -1
+        self._lay_out()
+
+    def take_down(self, machine: int, now: Time) -> None:
+        """The machine is down from `now` on, for which no change has been taken, until `repair`."""
+        self._wanted.append(MachineOutage(machine, now, NEVER))
+        self._lay_out()
+
+    def repair(self, now: Time) -> None:
+        """From `now` on, machines are down only in the given outages."""
+        ended = [replace(one, end_us=min(one.end_us, now)) for one in self._wanted]
+        self._wanted = [one for one in ended if one.start_us < one.end_us]
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        if self._wanted:
+            self._all = disjoint_outages([*self._given, *self._wanted])
+        starts = [MachineChange(one.start_us, one.machine, True) for one in self._all]
+        ends = [MachineChange(one.end_us, one.machine, False) for one in self._all]
+        self._changes = sorted(one for one in starts + ends if one.time < NEVER)
+        self._next = bisect_right(self._changes, self._taken_us, key=lambda one: one.time)
+        self.next_us = self._next_us()
+        """When the next change comes; NEVER if none does."""
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def _next_us(self) -> Time:
+        return self._changes[self._next].time if self._next < len(self._changes) else NEVER
+
+    def take(self, now: Time) -> list[MachineChange]:
+        """The changes until `now` that have not been taken yet."""
+        first = self._next
+        self._taken_us = now
+        while self.next_us <= now:
+            self._next += 1
+            self.next_us = self._next_us()
+        return self._changes[first : self._next]
+
+    def down(self, at_us: Time) -> list[int]:
+        """The machines that are down then, also if its changes were taken."""
+        return [one.machine for one in self._all if one.start_us <= at_us < one.end_us]
+
+    def levels(self, cpus: Sequence[int]) -> tuple[Ints, Ints]:
+        """The times of all changes, and how many CPUs are down from then on.
+
+        `cpus` are those of each machine. Shapes (changes,).
+        """
+        times = np.array([change.time for change in self._changes], np.int64)
+        steps = [cpus[machine] * (1 if down else -1) for _, machine, down in self._changes]
+        return times, np.cumsum(np.array(steps, np.int64))
+
+
+def disjoint_outages(outages: Iterable[MachineOutage]) -> tuple[MachineOutage, ...]:
+    """The same, without overlaps on any machine."""
+    merged: list[MachineOutage] = []
+    for one in sorted(outages, key=lambda one: (one.machine, one.start_us)):
+        last = merged[-1] if merged else None
+        if last is not None and last.machine == one.machine and one.start_us <= last.end_us:
+            merged[-1] = replace(last, end_us=max(last.end_us, one.end_us))
+        else:
+            merged.append(one)
+    return tuple(merged)
 
 
 class PlanError(PluginFailed):
@@ -40,13 +125,12 @@ class TimedPlans(NamedTuple):
 
 
 NOT_MEASURED = TimedPlans(-1, 0, 0.0, 0.0)
-"""Plans are made in compiled code. One call of it plays many instants, with their arrivals and
-ends of jobs, so that its time would not be that of plans; and a clock that is read for each plan
-would cost a pool, where a job takes half a microsecond, more than the plan does."""
+"""For plans in compiled code: one call simulates many instants with their arrivals and completions,
+and reading a clock at each plan would take longer than a job of a pool."""
 
 
 class Core(Protocol):
-    """Plays the jobs of one cluster. It takes them from `Arrivals` and adds to `Outcomes`."""
+    """Simulates the jobs of a cluster. It takes them from `Arrivals` and adds to `Outcomes`."""
 
     processors: int
     """CPUs of all machines."""
@@ -54,46 +138,42 @@ class Core(Protocol):
     """Whether a job may be bound to a machine."""
 
     def play(self, until: Time) -> None:
-        """Play every instant strictly before `until`, and admit what arrives by then."""
+        """Simulate every instant strictly before `until`, with its arrivals."""
         ...
 
     def machine_down(self, machine: int, now: Time) -> None:
-        """Everything before `now` has been played. What ends at `now` has ended.
+        """Every instant before `now` was simulated. Jobs that end at `now` have ended.
 
-        If a job is there that could notice, there will be a plan at `now`.
+        If the cluster has jobs, there is a plan at `now`.
         """
         ...
 
-    def machine_up(self, machine: int, now: Time) -> None:
-        """The same of a machine that comes up again."""
-        ...
+    def machine_up(self, machine: int, now: Time) -> None: ...
 
     def next_instant(self) -> Time:
-        """When something next happens, arrivals apart; NEVER if nothing will."""
+        """The time of the next event, arrivals apart; NEVER for none."""
         ...
 
     def last_instant(self) -> Time:
-        """The latest instant known to come, arrivals apart; NEVER if there is none."""
+        """The latest instant known to come, arrivals apart; NEVER for none."""
         ...
 
     def has_jobs(self) -> bool:
-        """Whether there are jobs that have arrived and not ended."""
+        """Whether any job has arrived and not ended."""
         ...
 
     def processors_wanted(self) -> int:
         """CPUs that those jobs hold or wait for."""
         ...
 
-    def busy_machines(self) -> Collection[int]:
-        """The machines on which something runs."""
-        ...
+    def busy_machines(self) -> Collection[int]: ...
 
     def occupancy(self) -> tuple[int, int, int]:
-        """CPUs that jobs hold, jobs that run, jobs that have arrived and wait."""
+        """CPUs that jobs hold, running jobs, waiting jobs."""
         ...
 
     def broken_limits(self) -> Iterator[str]:
-        """A line for each limit of its own that the core's state breaks."""
+        """See `ClusterShell.broken_limits`."""
         ...
 
     def figures(self) -> dict[str, float]: ...
@@ -104,9 +184,9 @@ class Core(Protocol):
 
 
 class ClusterShell:
-    """The cluster that `platform` describes, played by the core that `make_core` makes.
+    """The cluster that `platform` describes, with the core that `make_core` makes.
 
-    `outages` of its machines are disjoint for each. No core and no policy can look ahead into them.
+    `outages` are disjoint for each machine. No core and no policy reads future ones.
     """
 
     def __init__(
@@ -126,7 +206,7 @@ class ClusterShell:
     def submit(self, job: Job, machine: int, now: Time) -> int:
         """The routed `job` arrives at `now`, bound to that machine (-1: any). Returns its row.
 
-        Raises ValueError where jobs are bound to no machine.
+        Raises ValueError if jobs cannot be bound.
         """
         if machine >= 0 and not self.core.binds:
             raise ValueError(f"job {job.key} is bound to machine {machine}; gangs are not")
@@ -137,7 +217,7 @@ class ClusterShell:
         self._arrivals.submit_rows(jobs)
 
     def advance(self, until: Time) -> None:
-        """Play every instant strictly before `until`."""
+        """Simulate every instant strictly before `until`."""
         while (now := self._outages.next_us) < until:
             self.core.play(now)
             for _, machine, down in self._outages.take(now):
@@ -147,7 +227,7 @@ class ClusterShell:
         self._played_us = max(self._played_us, until)
 
     def take_down(self, machine: int, now: Time) -> None:
-        """Somebody takes the machine down; it is as if an outage had been settled for `now`."""
+        """The machine is down from `now` on, as in an outage that was given."""
         self._outages.take_down(machine, max(now, self._played_us))
 
     def repair(self, now: Time) -> None:
@@ -155,7 +235,7 @@ class ClusterShell:
         self._outages.repair(max(now, self._played_us))
 
     def next_instant(self) -> Time:
-        """When something next happens here; NEVER if nothing will."""
+        """The time of the next event; NEVER for none."""
         next_us = min(self.core.next_instant(), self._arrivals.next_us)
         return min(next_us, self._next_change_us()) if self._outages.next_us < next_us else next_us
 
@@ -186,11 +266,11 @@ class ClusterShell:
         return wanted / self.core.processors
 
     def figures(self) -> dict[str, float]:
-        """What the ends of jobs do not tell, such as integrals over time; see `ClusterFigure`."""
+        """Metrics that outcomes do not have, such as integrals over time; see `ClusterFigure`."""
         return self.core.figures()
 
     def take_history(self) -> Levels | None:
-        """What the cluster was like over time since the last call; None if that is not kept."""
+        """The levels over time since the last call; None if they are not kept."""
         levels = self.core.take_levels()
         if levels is None or not self._outages:
             return levels
@@ -198,7 +278,7 @@ class ClusterShell:
         return levels._replace(down_us=times, down=down)
 
     def plan_times(self) -> list[TimedPlans]:
-        """How long plans took, by how many jobs waited."""
+        """The times of plans by the number of waiting jobs."""
         return self.core.plan_times()
 
     def broken_limits(self) -> Iterator[str]:
@@ -220,6 +300,6 @@ class ClusterShell:
         return [f"machine {machine} is down, and something runs there" for machine in busy]
 
     def _next_change_us(self) -> Time:
-        """When a machine next goes down or comes up; NEVER where no job is that could notice."""
+        """When a machine next goes down or comes up; NEVER if the cluster has no jobs."""
         change_us = self._outages.next_us
         return change_us if change_us < NEVER and self.core.has_jobs() else NEVER

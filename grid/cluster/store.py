@@ -25,7 +25,7 @@ on MACHINE, as of the last start or preemption. KEPT: time for which it held CPU
 kept; LOST: the same of lost work and overheads. OVERHEAD: how much of it the present run begins
 with; BOOT: the part of that in which the machine boots. LIMIT: the run time at which a job with a
 predicted estimate is killed; FAILS: RUN was cut there. RAN_ON: the machine of the last run, also if
-an outage has undone it. ACCOUNT: see `grid.cluster.estimates`. RESERVED: the reserved start of a
+an outage has undone it. ACCOUNT: see `Estimates.account`. RESERVED: the reserved start of a
 waiting job of a pool, NEVER for none. The last four are floats, of pools too: seconds by the
 estimate on CPUs of the job's reference and of the pool, the priority of Flexible backfilling, and
 the work that SJF orders by.
@@ -44,7 +44,7 @@ serial number), a heap of them by (end, serial number), free slots, jobs that en
 plan. The others are of pools: waiting jobs by work, expected ends and CPUs of running jobs while
 the shadow time is computed, and the profile of free CPUs."""
 
-CPUS, MACHINE_LICENSES, SPEED_ORDER, FREE, OFF_AFTER, BOOT_TIME, IDLE_SINCE, LAST_HELD, BUSY = (
+(CPUS, MACHINE_LICENSES, SPEED_ORDER, FREE, OFF_AFTER, BOOT_TIME, IDLE_SINCE, LAST_HELD, BUSY) = (
     range(9)
 )
 """Rows of `Store.machines`. OFF_AFTER: after so long idle the machine is switched off, -1: never.
@@ -96,7 +96,7 @@ breaks (`runs.OK` and those after it)."""
 ) = range(9)  # fmt: skip
 """Rows of `Store.ends`; from ENDED_MACHINE on they are the columns of `JobOutcome`."""
 
-LEVEL_TIME, LEVEL_BUSY, LEVEL_HELD, HELD_MACHINE, HELD_START, HELD_READY, HELD_END, DRAW_TIME = (
+(LEVEL_TIME, LEVEL_BUSY, LEVEL_HELD, HELD_MACHINE, HELD_START, HELD_READY, HELD_END, DRAW_TIME) = (
     range(8)
 )
 """Rows of `Store.logs`: CPUs and license copies in use from a time on; times in which machines that

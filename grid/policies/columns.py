@@ -92,7 +92,7 @@ class CompiledForm(NamedTuple):
 
 
 def memory_shape(form: CompiledForm, machines: int, licenses: int, slots: int) -> tuple[int, int]:
-    """The shape of the `memory` of a policy on a cluster with so many slots."""
+    """The shape of the `memory` of a policy on a cluster with `slots` slots."""
     if not form.has_profile:
         return 1, slots
     rows = profile_rows(machines, licenses)

@@ -74,7 +74,7 @@ def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
 
 @inner(allocates=False, forceinline=True)
 def least_work_us(slot: int, jobs: Jobs) -> int:
-    """What the job needs at least by its estimate, on whatever machine, at its own reference."""
+    """The least work left by its estimate on any machine, at its reference speed."""
     return int(jobs.estimate_us[slot] - max(0, jobs.done_us[slot]))
 
 

@@ -1,8 +1,8 @@
-"""What a local policy sees, and what it answers.
+"""What a local policy sees, and the plans that it returns.
 
-A policy is asked once an instant, after all completions and arrivals of that instant, and answers
-with a plan. It holds no clock, no file and no randomness of its own; what it wants to remember
-between two instants (a schedule, reservations, the last matching) it keeps in itself.
+A policy returns one plan an instant, after all completions and arrivals of that instant. It has no
+clock, no file and no randomness of its own; its attributes are its memory between two instants (a
+schedule, reservations, the last matching).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ Slots = Ints
 class JobColumns(JobRequest[Ints, Floats, Bools]):
     """The jobs of one cluster by slot: all that a policy may know of a job, as columns.
 
-    Beside the columns below it has those of `grid.model.job.JobRequest`: `user`, `submit_us`,
+    It also has the columns of `grid.model.job.JobRequest`: `user`, `submit_us`,
     `processors`, `estimate_us`, `deadline_us`, `power`, `reference_mips`, `licenses`, `input_mb`,
     `ram_mb`, `checkpointable`. Times are microseconds of virtual time, durations microseconds on a
     CPU of `reference_mips`. Policies read and never write. The true run time is not here.
@@ -218,10 +218,10 @@ class Plan:
 
 
 class Policy(Protocol):
-    """A local policy. One instance serves one cluster and may remember what it likes.
+    """A local policy. One instance serves one cluster and may keep any state.
 
-    What it takes no account of it may name in `ignores`; a cluster that asks for it is then
-    refused: `ignores = ("memory",)`.
+    `ignores` may name features that it does not support; clusters that require them are refused:
+    `ignores = ("memory",)`. See `grid.policies.features`.
     """
 
     def plan(self, view: ClusterView, now: Time) -> Plan:

@@ -1,4 +1,4 @@
-"""What will be free from when on: one structure for all reservations. Compiled.
+"""The free CPUs and licenses over time, for all reservations. Compiled.
 
 A row is one step function: `level[i]` holds from `time[i]` until `time[i + 1]`, the last one for
 ever; `length` steps are in use. Neighbouring levels differ. Rows of a profile:
@@ -59,7 +59,7 @@ def forget(profile: AvailabilityProfile, now: int) -> None:
 
 @inlined
 def step_at(time: Ints, length: int, at: int) -> int:
-    """The step in which that time is; the first one for what is before it."""
+    """The step in which that time is; the first one for earlier times."""
     return step_from(time, 0, length, at)
 
 
@@ -96,8 +96,8 @@ def earliest(
 ) -> int:
     """The first start from which on `needed` are free for `duration`; NEVER if not below `before`.
 
-    From `certain_from` on they are known to be free, whatever the row says: a job that has a
-    reservation asks so for an earlier start, its own CPUs counted in.
+    From `certain_from` on they are free in any case: they are the job's own, of a reservation that
+    could move to an earlier start.
     """
     start, _, _ = earliest_steps(
         time, level, 0, length, needed, duration, not_before, before, certain_from
@@ -117,17 +117,17 @@ def earliest_steps(
     before: int,
     certain_from: int,
 ) -> tuple[int, int, int]:
-    """What `earliest` says, the step in which that is, and the last one that was looked at.
+    """The result of `earliest`, its step, and the last step that was compared.
 
-    The steps stand from `begin` to before `stop`. The last one looked at is that in which the
-    duration ends, or the last before `certain_from`.
+    The steps are those from `begin` to before `stop`. The last one is that in which the duration
+    ends, or the last before `certain_from`.
     """
     steps, one = np.uint64(stop), np.uint64(1)
     step = np.uint64(begin)
     if begin + 1 < stop and time[begin + 1] <= not_before:
         step = np.uint64(step_from(time, begin + 1, stop, not_before))
     start, first = not_before, step
-    # A jump that cannot be foretold costs as much as ten steps, so there is one only at the end.
+    # A branch misprediction costs as much as ten steps: the only branch is that of the end.
     while start < before:
         enough = level[step] >= needed
         step += one
@@ -144,7 +144,7 @@ def earliest_steps(
 def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: int) -> int:
     """Add `amount` from `start` until `end`; needs room for two more steps; returns their number.
 
-    What is before the row's first step is over, and forgotten.
+    Times before the row's first step are past.
     """
     if end <= max(start, time[0]):
         return length
@@ -166,10 +166,10 @@ def change_steps(
     amount: int,
     on_both_sides: bool,
 ) -> tuple[int, int]:
-    """`change` of the steps that stand from `begin` to before `stop`; from where to where they do
-    afterwards. It is known that `start` is in step `first` and `end` after step `last`.
+    """`change` of the steps from `begin` to before `stop`; their positions afterwards.
 
-    If there may be room `on_both_sides`, those before the change make way if they are fewer.
+    `start` is in step `first`, and `end` is after step `last`. If there may be room
+    `on_both_sides`, the steps before the change are moved if they are fewer.
     """
     begins = int(time[first] < start)
     # The level that `end` goes back to, unless a step begins there anyway.
@@ -209,10 +209,10 @@ def change_steps(
 
 @inlined
 def shift(time: Ints, level: Ints, first: int, end: int, by: int) -> None:
-    """Move the steps from `first` until `end` by so many places.
+    """Move the steps from `first` until `end` by `by` places.
 
-    Unsigned indexes need no look at whether they count from the end, which makes it five times as
-    fast; much of the time of conservative backfilling is spent here.
+    Unsigned indexes are five times as fast: they are not compared with zero. Much of the time of
+    conservative backfilling is spent here.
     """
     one, low, high = np.uint64(1), np.uint64(first), np.uint64(end)
     if by > 0:
@@ -273,7 +273,7 @@ def _change_where_unused(
     profile: AvailabilityProfile, users: int, copies: int, start: int, end: int, amount: int
 ) -> None:
     """Change the copies of a license while no job on the machine uses it."""
-    time, level, length = profile.time[users], profile.level[users], profile.length[users]
+    time, level, length = (profile.time[users], profile.level[users], profile.length[users])
     for step in range(length):
         begin = max(start, time[step])
         stop = end if step + 1 == length else min(end, time[step + 1])
@@ -316,7 +316,7 @@ def earliest_start(
 def _earliest_copy(
     profile: AvailabilityProfile, users: int, copies: int, duration: int, start: int
 ) -> int:
-    """From when on the machine holds a copy, or there is one for it, for so long; or NEVER."""
+    """When the machine holds a copy, or one is free, for `duration`; or NEVER."""
     time, level, length = profile.time, profile.level, profile.length
     user, copy = 0, 0
     while start < NEVER:

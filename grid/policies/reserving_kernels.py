@@ -112,7 +112,7 @@ def _write_starts(view: CompiledView, kept: Reservations, rows: Ints) -> int:
     count, wake = 0, NEVER
     for slot in view.queue:
         if kept.start[slot] <= view.now:
-            rows[count, 0], rows[count, 1], rows[count, 2] = START, slot, kept.machine[slot]
+            rows[count, 0], rows[count, 1], rows[count, 2] = (START, slot, kept.machine[slot])
             count += 1
     for slot in view.queue:
         if view.now < kept.start[slot] < NEVER:
@@ -154,7 +154,7 @@ def _update(view: CompiledView, kept: Reservations) -> None:
     for slot in view.ended:
         if kept.end[slot] > now and not is_first:
             early = True
-            machine, end, licenses = kept.machine[slot], kept.end[slot], jobs.licenses[slot]
+            machine, end, licenses = (kept.machine[slot], kept.end[slot], jobs.licenses[slot])
             release(profile, machine, now, end, jobs.processors[slot], licenses)
             _gain(machine, now, end, kept)
     place = len(queue) - 1
@@ -235,7 +235,7 @@ def _compress(now: int, queue: Ints, kept: Reservations, jobs: Jobs, machines: M
 
 @inner()
 def _with_any(cpus: Ints, least: int, machines: Machines) -> Ints:
-    """The machines with at least so many of `cpus`, in order of speed."""
+    """The machines with at least `least` of `cpus`, in order of speed."""
     found, count = np.empty(len(cpus), np.int64), 0
     for machine in machines.speed_order:
         found[count] = machine
@@ -301,7 +301,7 @@ def _reserve_before(
 
     Machines are tried in the order of `candidates`.
     """
-    profile, processors, licenses = kept.profile, jobs.processors[slot], jobs.licenses[slot]
+    profile, processors, licenses = (kept.profile, jobs.processors[slot], jobs.licenses[slot])
     own = kept.machine[slot] if kept.start[slot] < NEVER else -1
     best, chosen, length = before, -1, 0
     for machine in candidates:

@@ -10,10 +10,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from grid.cluster.arrivals import Arrivals
+from grid.cluster.arrivals import Arrivals, Estimates, Outcomes
 from grid.cluster.engine import Engine
-from grid.cluster.estimates import Estimates
-from grid.cluster.outcomes import Outcomes
 from grid.model.errors import PluginFailed, RunFailed, input_error, shorten
 from grid.model.job import Job
 from grid.model.platform import Cluster, Machine

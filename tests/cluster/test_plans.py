@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import ClusterShell, PlanError
-from grid.cluster.outcomes import Ended
+from grid.cluster.arrivals import Ended
 from grid.model.job import Job, JobOutcome, JobState
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grid.cluster.arrivals import Arrivals
+from grid.cluster.arrivals import Arrivals, Outcomes
 from grid.cluster.gang import instant
 from grid.cluster.gang import state as at
 from grid.cluster.gang.decisions import GangRules
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
 from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_for
-from grid.cluster.outcomes import Outcomes
 from grid.cluster.shell import NOT_MEASURED, ClusterShell, TimedPlans
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, JobOutcome, JobState, rejected

@@ -98,14 +98,14 @@ def loop_of(name: str) -> Any:
                 slot = _end_first(now, pool, ends)
                 release(now, slot, pool)
                 counters[at.BLOCKED] = 0
-            waiting, serial = counters[at.LAST] - counters[at.FIRST], counters[at.NEXT_SERIAL]
+            waiting, serial = (counters[at.LAST] - counters[at.FIRST], counters[at.NEXT_SERIAL])
             for arrival in range(upcoming, last):
                 slot = _admit(now, arrival, arrivals, pool, ends)
                 if slot >= 0:
                     enqueue(slot, pool)
             counters[at.NEXT_ARRIVAL] = last
             plan(now, waiting, pool)
-            busy, arrived = cpus - counters[at.FREE_CPUS], counters[at.NEXT_SERIAL] > serial
+            busy, arrived = (cpus - counters[at.FREE_CPUS], counters[at.NEXT_SERIAL] > serial)
             required = busy + counters[at.WAITING_CPUS]
             add_usage(now, 0, at.SINCE, busy, required, cpus, arrived, counters, pool.measures)
 

@@ -120,7 +120,7 @@ def _start_heads(now: int, waiting: int, pool: Pool) -> int:
     counters = pool.counters
     if counters[at.BLOCKED] == 0:
         start_in_turn(now, waiting, pool)
-        counters[at.BLOCKED], counters[at.SHADOW] = counters[at.FIRST] < counters[at.LAST], -1
+        counters[at.BLOCKED], counters[at.SHADOW] = (counters[at.FIRST] < counters[at.LAST], -1)
         waiting = 1
     return waiting
 
@@ -181,7 +181,7 @@ def _backfill(now: int, slots: Ints, first: int, last: int, pool: Pool) -> bool:
         _reserve_for_head(pool)
     processors, estimate, state = pool.processors, pool.estimate, pool.state
     head = pool.queue[counters[at.FIRST]]
-    free, shadow, extra = counters[at.FREE_CPUS], counters[at.SHADOW], counters[at.EXTRA]
+    free, shadow, extra = (counters[at.FREE_CPUS], counters[at.SHADOW], counters[at.EXTRA])
     passed = False
     for place in range(first, last):
         if free == 0:

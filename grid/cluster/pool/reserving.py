@@ -1,13 +1,13 @@
 """Reservations on one pool of processors: `grid.policies.reserving_kernels` for `loop`.
 
-From GAIN_FROM until GAIN_TO something may be free that not all reservations were asked about: what
-a job left that ended early, or a reservation that moved forward. A reservation can only move into a
-window that shares some time with that, and only by that part of it which is before its start, for
-from there on it has its own processors. So most need not be looked at.
+From GAIN_FROM until GAIN_TO, processors may have become free since the reservations were made: a
+job ended early, or a reservation moved forward. A reservation can only move into a window that
+overlaps that time, and only into the part of it before its start, since from there on it has its
+own processors. Most reservations need not be compared.
 
-Jobs that ask for equally many processors get reservations in their order, and none of them can be
-earlier than the one before it. Where all that wait do and all have reservations, that is what FCFS
-gives: they start in turn, and reservations are made when another job has to wait with them.
+Jobs that require equally many processors get reservations in their order, and none of them can be
+earlier than the one before it. If all waiting jobs do, and all have reservations, the schedule is
+that of FCFS: they start in turn, and reservations are made when another job waits with them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from grid.policies.profile import change_steps, earliest_steps, shift, step_at, 
 
 @inner(allocates=False)
 def give_back(now: int, slot: int, pool: Pool) -> None:
-    """The job has ended; if that is early, others may have its processors."""
+    """A job has ended; if that is early, others may use its processors."""
     if pool.counters[at.IN_TURN]:
         return
     end = pool.start[slot] + pool.estimate[slot]
@@ -58,8 +58,8 @@ def plan_reserving(now: int, waiting: int, pool: Pool) -> None:
     if started:
         first, last = counters[at.FIRST], counters[at.LAST]
         counters[at.LAST] = keep_waiting(pool.queue, first, last, pool.state)
-    nobody_waits = counters[at.FIRST] == counters[at.LAST]
-    counters[at.IN_TURN] = nobody_waits and counters[at.NEXT_SERIAL] >= counters[at.IN_TURN_AFTER]
+    none_waits = counters[at.FIRST] == counters[at.LAST]
+    counters[at.IN_TURN] = none_waits and counters[at.NEXT_SERIAL] >= counters[at.IN_TURN_AFTER]
 
 
 @inlined
@@ -75,9 +75,9 @@ def _all_alike(came: int, pool: Pool) -> bool:
 
 @inner(allocates=False)
 def _reserve_running(now: int, pool: Pool) -> None:
-    """Jobs start in turn no more: the profile of those that run, and no reservations yet.
+    """Jobs no longer start in turn: make the profile of the running ones, without reservations.
 
-    That takes a step for each running job. So it is done again after as many jobs at the earliest.
+    Its cost is one step a running job; it is repeated after as many jobs at the earliest.
     """
     counters, time, level = pool.counters, pool.step_time, pool.step_level
     counters[at.IN_TURN], counters[at.GAIN_FROM], counters[at.GAIN_TO] = 0, NEVER, 0
@@ -93,7 +93,7 @@ def _reserve_running(now: int, pool: Pool) -> None:
 
 @inner(allocates=False)
 def _keep_reservations(now: int, pool: Pool) -> None:
-    """Move reservations forward where that can be, then make those that are due."""
+    """Move reservations forward, then make those that are due."""
     counters, limit = pool.counters, pool.measures[at.SETTINGS]
     first, last = counters[at.FIRST_STEP], counters[at.LAST_STEP]
     counters[at.FIRST_STEP] = step_from(pool.step_time, first, last, now)
@@ -138,7 +138,7 @@ def _compress(now: int, pool: Pool) -> None:
         not_before = max(now, gain_from - length + 1)
         left_free = _move(not_before, slot, min(start, gain_to), pool)
         if left_free > 0:
-            # What it has left, later ones of this pass may have.
+            # Later jobs of this pass may use the processors that it has left.
             most = max(most, left_free)
             gain_from = min(gain_from, max(start, pool.reserved[slot] + length))
             gain_to = max(gain_to, start + length)
@@ -152,7 +152,7 @@ def _free_now(pool: Pool) -> int:
 
 @inlined
 def _next_step_us(pool: Pool) -> int:
-    """Until when as many processors are free as now."""
+    """The time until which as many processors are free as now."""
     step = pool.counters[at.FIRST_STEP] + 1
     return int(pool.step_time[step]) if step < pool.counters[at.LAST_STEP] else NEVER
 
@@ -175,11 +175,11 @@ def _most(start: int, end: int, pool: Pool) -> int:
 def _move(not_before: int, slot: int, before: int, pool: Pool) -> int:
     """Give the job the earliest reservation in that time, instead of its own; if there is any.
 
-    Returns the most processors that are free at any time of what it leaves; 0: it leaves none.
+    Returns the most processors that are free at any time that it leaves; 0 if it leaves none.
     """
     _make_room(pool)
     counters, time, level = pool.counters, pool.step_time, pool.step_level
-    old, length, needed = pool.reserved[slot], pool.estimate[slot], pool.processors[slot]
+    old, length, needed = (pool.reserved[slot], pool.estimate[slot], pool.processors[slot])
     begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
     start, first, last = earliest_steps(
         time, level, begin, stop, needed, length, not_before, before, old
@@ -201,7 +201,7 @@ def _move(not_before: int, slot: int, before: int, pool: Pool) -> int:
 
 @inlined
 def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -> int:
-    """So many more processors are free in that time; returns the most that are at any of it."""
+    """Free `amount` processors in that time; returns the most that are free at any of it."""
     counters, time, level = pool.counters, pool.step_time, pool.step_level
     begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
     first = step_among_many(time, not_before_step, stop, start)
@@ -217,9 +217,9 @@ def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -
 
 @inner(allocates=False)
 def step_among_many(time: Ints, first: int, stop: int, at_us: int) -> int:
-    """What `step_from` finds, faster where there are hundreds of steps.
+    """`step_from`, faster if there are hundreds of steps.
 
-    Seven looks that do not wait for each other take little longer than one, and leave an eighth.
+    Seven independent loads take little longer than one, and leave an eighth of the steps.
     """
     low, size, eight = np.uint64(first), np.uint64(stop - first), np.uint64(8)
     while size > eight:
@@ -229,7 +229,7 @@ def step_among_many(time: Ints, first: int, stop: int, at_us: int) -> int:
             place += part
             passed += np.uint64(time[place] <= at_us)
         low += part * passed
-        # An eighth, and what the division has left over.
+        # An eighth, and the remainder of the division.
         size -= part * np.uint64(7)
     return step_from(time, int(low), int(low + size), at_us)
 
@@ -243,11 +243,11 @@ def _gain(start: int, end: int, pool: Pool) -> None:
 
 @inlined
 def _make_room(pool: Pool) -> None:
-    """Room for four steps behind the profile, which drifts as what is over is dropped before it."""
+    """Room for four steps behind the profile, which drifts as past steps are dropped before it."""
     counters, time, level = pool.counters, pool.step_time, pool.step_level
     begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
     if stop + 4 > len(time):
-        # To the middle; where there is hardly any room, all of it is needed behind.
+        # To the middle; if there is hardly any room, all of it is needed behind.
         to = max(0, (len(time) - (stop - begin)) // 2 - 8)
         if to < begin:
             shift(time, level, begin, stop, to - begin)

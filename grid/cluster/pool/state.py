@@ -51,8 +51,11 @@ class Pool(NamedTuple):
 @inlined
 def pool_in(whole: Ints, lists: Ints, counters: Ints) -> Pool:
     measures = counters.view(np.float64)[at.N_COUNTERS :]
-    estimated_s, next_s = whole[at.ESTIMATED_S].view(np.float64), whole[at.NEXT_S].view(np.float64)
-    priority, work = whole[at.PRIORITY].view(np.float64), whole[at.WORK].view(np.float64)
+    estimated_s, next_s = (
+        whole[at.ESTIMATED_S].view(np.float64),
+        whole[at.NEXT_S].view(np.float64),
+    )
+    priority, work = (whole[at.PRIORITY].view(np.float64), whole[at.WORK].view(np.float64))
     return Pool(
         counters, whole[at.PROCESSORS], whole[at.LEFT_ESTIMATE], whole[at.LEFT],
         whole[at.DEADLINE], whole[at.ROW], whole[at.SERIAL], whole[at.START], whole[at.END],
