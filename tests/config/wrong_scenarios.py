@@ -116,7 +116,7 @@ NO_YAML = [
     Wrong("alias of nothing", "name: *who\n", 1, "name"),
     Wrong("100,000 tag directives", "%TAG !a! b\n" * 100000, 1, ""),
     Wrong("list as key", "name: a\n? [x]\n: b\n", 2, ""),
-]
+]  # fmt: skip
 
 NO_PLAIN_DATA = [
     Wrong("duplicate key", edited("seed: 7", "seed: 7\nseed: 8"), 3, "seed"),
@@ -128,7 +128,7 @@ NO_PLAIN_DATA = [
     Wrong("huge exponent", edited("run_s: 60", "run_s: 1e999"), 22, f"{JOB}.run_s"),
     Wrong("leading zero", edited("cpus: 4", "cpus: 010"), 17, CPUS),
     Wrong("5,000 digits", edited("seed: 7", "seed: " + "9" * 5000), 2, "seed"),
-]
+]  # fmt: skip
 
 NO_SUCH_KEY = [
     Wrong("unknown key", edited("cpus: 4", "cpu: 4"), 17, f"{CPUS[:-1]}"),
@@ -138,12 +138,8 @@ NO_SUCH_KEY = [
     Wrong("a key of the top level", edited("ttl: 3", "faults: 3"), 8, "protocol.faults"),
     Wrong("a key of two other sections", edited("ttl: 3", "policy: easy"), 8, "protocol.policy"),
     Wrong("a huge number", edited("seed: 7", "seed: 1e30"), 2, "seed"),
-    Wrong(
-        "like one that stands elsewhere",
-        edited("    workload:", "    cluster:"),
-        19,
-        "vos.0.cluster",
-    ),
+    Wrong("like one that stands elsewhere", edited("    workload:", "    cluster:"), 19,
+        "vos.0.cluster"),
     Wrong("merge of text", edited("cpus: 4", "<<: cpus"), 17, f"{CPUS[:-4]}<<"),
     Wrong("control character in a key", '"a\\nb": 1\n', 1, "'a\\nb'"),
     Wrong("missing key", edited("run_s: 60", "submit_s: 60"), 21, f"{JOB}.run_s"),
@@ -151,7 +147,7 @@ NO_SUCH_KEY = [
     Wrong("VO without clusters", "name: a\nvos:\n  - name: b\n", 3, "vos.0.clusters"),
     Wrong("no VO", "name: a\nvos: []\n", 2, "vos"),
     Wrong("neither kind of VO", "name: a\n", 1, ""),
-]
+]  # fmt: skip
 
 WRONG_TYPE = [
     Wrong("text for a number", edited("cpus: 4", "cpus: four"), 17, CPUS),
@@ -161,310 +157,143 @@ WRONG_TYPE = [
     Wrong("YAML 1.1 number", edited("cpus: 4", "cpus: 1_000"), 17, CPUS),
     Wrong("YAML 1.1 base 60", edited("run_s: 60", "run_s: 1:30"), 22, f"{JOB}.run_s"),
     Wrong("nan as text", edited("run_s: 60", "run_s: nan"), 22, f"{JOB}.run_s"),
-    Wrong(
-        "yes",
-        edited("run_s: 60", "run_s: 60\n          checkpointable: yes"),
-        23,
-        f"{JOB}.checkpointable",
-    ),
+    Wrong("yes", edited("run_s: 60", "run_s: 60\n          checkpointable: yes"), 23,
+        f"{JOB}.checkpointable"),
     Wrong("number for a name", edited("name: base", "name: 5"), 1, "name"),
     Wrong("name with a space", edited("name: base", "name: a b"), 1, "name"),
     Wrong("number for a section", edited("ttl: 3", "ttl: 3\nworkload: 4"), 9, "workload"),
     Wrong("nothing for a section", edited("  ttl: 3\n", ""), 7, "protocol"),
     Wrong("mapping for a list", "name: a\nvos: {name: b}\n", 2, "vos"),
-    Wrong(
-        "number for machines", edited("- cpus: 8", "- machines: 8"), 29, "vos.1.clusters.0.machines"
-    ),
-    Wrong(
-        "list for a policy", edited("policy: fcfs", "policy: [fcfs]"), 13, "vos.0.clusters.0.policy"
-    ),
-    Wrong(
-        "number for a policy's name",
-        edited("policy: fcfs", "policy: {name: 5}"),
-        13,
-        "vos.0.clusters.0.policy.name",
-    ),
-    Wrong(
-        "an edge to a VO that is not there",
-        edited("ttl: 3", "information: {name: edges, settings: {edges: [[0, 1], [1, 7]]}}"),
-        8,
-        "protocol.information.settings.edges.1",
-    ),
+    Wrong("number for machines", edited("- cpus: 8", "- machines: 8"), 29,
+        "vos.1.clusters.0.machines"),
+    Wrong("list for a policy", edited("policy: fcfs", "policy: [fcfs]"), 13,
+        "vos.0.clusters.0.policy"),
+    Wrong("number for a policy's name", edited("policy: fcfs", "policy: {name: 5}"), 13,
+        "vos.0.clusters.0.policy.name"),
+    Wrong("an edge to a VO that is not there",
+        edited("ttl: 3", "information: {name: edges, settings: {edges: [[0, 1], [1, 7]]}}"), 8,
+        "protocol.information.settings.edges.1"),
     Wrong("unknown word", edited("ttl: 3", "forwarding: wait"), 8, "protocol.forwarding"),
-    Wrong(
-        "one end of a link",
-        edited("links: []", "links: [{between: [south], latency_s: 1}]"),
-        6,
-        "network.links.0.between.1",
-    ),
-]
+    Wrong("one end of a link", edited("links: []", "links: [{between: [south], latency_s: 1}]"), 6,
+        "network.links.0.between.1"),
+]  # fmt: skip
 
 WRONG_SIZE = [
     Wrong("negative", edited("cpus: 4", "cpus: -4"), 17, CPUS),
     Wrong("zero", edited("cpus: 4", "cpus: 0"), 17, CPUS),
-    Wrong(
-        "measured until before it begins",
-        edited("  ttl: 3\n", "  ttl: 3\nmetrics: {submitted_from_s: 9, submitted_until_s: 9}\n"),
-        9,
-        "metrics",
-    ),
-    Wrong(
-        "admission of a VO that is not there",
-        edited(
-            "    clusters:\n      - cpus: 8",
-            "    admission: {name: limited, settings: {from_vos: [nort]}}\n    clusters:\n      - cpus: 8",  # noqa: E501
-        ),
-        28,
-        "vos.1.admission.settings.from_vos",
-    ),
+    Wrong("measured until before it begins",
+        edited("  ttl: 3\n", "  ttl: 3\nmetrics: {submitted_from_s: 9, submitted_until_s: 9}\n"), 9,
+        "metrics"),
+    Wrong("admission of a VO that is not there",
+        edited("    clusters:\n      - cpus: 8", "    admission: {name: limited, settings: {from_vos: [nort]}}\n    clusters:\n      - cpus: 8"),  # noqa: E501
+        28, "vos.1.admission.settings.from_vos"),
     Wrong("negative time", edited("run_s: 60", "run_s: -1"), 22, f"{JOB}.run_s"),
     Wrong("huge", edited("cpus: 4", "cpus: 1" + "0" * 30), 17, CPUS),
     Wrong("huge time", edited("run_s: 60", "run_s: 1e30"), 22, f"{JOB}.run_s"),
     Wrong("no speed", edited("cpus: 4", "mips: 0"), 17, f"{CPUS[:-4]}mips"),
-    Wrong(
-        "utility above one",
-        option("speed", "              options: [{value: 1, utility: 2}]"),
-        26,
-        f"{JOB}.requirements.0.options.0.utility",
-    ),
+    Wrong("utility above one", option("speed", "              options: [{value: 1, utility: 2}]"),
+        26, f"{JOB}.requirements.0.options.0.utility"),
     Wrong("machines in all", edited("count: 2", "count: 1000000"), 9, "vos"),
     Wrong("CPUs in all", edited("cpus: 4", "cpus: 1000000").replace("t: 2", "t: 11"), 9, "vos"),
-    Wrong(
-        "VOs in all",
-        "name: a\nvos:\n"
-        + "".join(
-            f"  - {{name: {name}, count: 10000, clusters: [{{cpus: 1}}], workload: {{jobs: []}}}}\n"
-            for name in "abc"
-        ),
-        2,
-        "vos",
-    ),
-]
+    Wrong("VOs in all",
+        "name: a\nvos:\n" + "".join(f"  - {{name: {name}, count: 10000, clusters: [{{cpus: 1}}], workload: {{jobs: []}}}}\n" for name in "abc"),  # noqa: E501
+        2, "vos"),
+]  # fmt: skip
 
 WRONG_NAMES = [
     Wrong("VO twice", edited("name: south", "name: north"), 27, "vos.1.name"),
     Wrong("VO of all", edited("name: south", "name: grid"), 27, "vos.1.name"),
-    Wrong(
-        "VO twice by count",
-        edited(
-            "name: south", "name: north1\n    clusters: [{cpus: 1}]\n  - name: north\n    count: 2"
-        ),
-        29,
-        "vos.2.name",
-    ),
-    Wrong(
-        "cluster twice",
-        edited("- cpus: 8", "- cpus: 8\n      - cpus: 9"),
-        30,
-        "vos.1.clusters.1.name",
-    ),
-    Wrong(
-        "link to nobody",
-        edited("[]", "[{between: [north, sorth], latency_s: 1}]"),
-        6,
-        "network.links.0.between.1",
-    ),
-    Wrong(
-        "link to itself",
-        edited("[]", "[{between: [south, south], latency_s: 1}]"),
-        6,
-        "network.links.0.between",
-    ),
+    Wrong("VO twice by count",
+        edited("name: south", "name: north1\n    clusters: [{cpus: 1}]\n  - name: north\n    count: 2"),  # noqa: E501
+        29, "vos.2.name"),
+    Wrong("cluster twice", edited("- cpus: 8", "- cpus: 8\n      - cpus: 9"), 30,
+        "vos.1.clusters.1.name"),
+    Wrong("link to nobody", edited("[]", "[{between: [north, sorth], latency_s: 1}]"), 6,
+        "network.links.0.between.1"),
+    Wrong("link to itself", edited("[]", "[{between: [south, south], latency_s: 1}]"), 6,
+        "network.links.0.between"),
     Wrong("unknown policy", edited("policy: fcfs", "policy: fcsf"), 13, "vos.0.clusters.0.policy"),
-    Wrong(
-        "unknown policy with settings",
-        edited("policy: fcfs", "policy: {name: nosuch}"),
-        13,
-        "vos.0.clusters.0.policy.name",
-    ),
-    Wrong(
-        "unknown generator of machines",
-        edited("- cpus: 8", "- machines: {generator: nosuch, count: 3}"),
-        29,
-        "vos.1.clusters.0.machines.generator",
-    ),
-    Wrong(
-        "unknown generator of jobs",
-        edited("- cpus: 8", "- cpus: 8\n    workload: {generator: nosuch}"),
-        30,
-        "vos.1.workload.generator",
-    ),
-    Wrong(
-        "settings that do not go together",
-        edited("policy: fcfs", "policy: batsim"),
-        13,
-        "vos.0.clusters.0.policy.settings.command",
-    ),
-    Wrong(
-        "setting that cannot be by itself",
-        edited("policy: fcfs", "policy: {name: batsim, settings: {command: x}}"),
-        13,
-        "vos.0.clusters.0.policy.settings.command",
-    ),
-    Wrong(
-        "setting of a policy that has none",
-        edited("policy: fcfs", "policy: {name: fcfs, settings: {depth: 4}}"),
-        13,
-        "vos.0.clusters.0.policy.settings.depth",
-    ),
-    Wrong(
-        "unknown setting of a generator",
-        edited(
-            "- cpus: 8",
-            "- cpus: 8\n    workload:\n      generator: partial_utility\n      settings:\n        usrs: 5",  # noqa: E501
-        ),
-        33,
-        "vos.1.workload.settings.usrs",
-    ),
-    Wrong(
-        "a law that a generator does not know",
-        edited(
-            "- cpus: 8",
-            "- cpus: 8\n    workload:\n      generator: stochastic\n      settings:\n        jobs: 5\n        arrivals: {distribution: expo, mean_s: 1}\n        work: {distribution: fixed, mean_s: 1}",  # noqa: E501
-        ),
-        34,
-        "vos.1.workload.settings.arrivals.distribution",
-    ),
-    Wrong(
-        "a mapping without its law",
-        edited(
-            "- cpus: 8",
-            "- cpus: 8\n    workload:\n      generator: stochastic\n      settings:\n        jobs: 5\n        arrivals: {mean_s: 1}\n        work: {distribution: fixed, mean_s: 1}",  # noqa: E501
-        ),
-        34,
-        "vos.1.workload.settings.arrivals.distribution",
-    ),
-    Wrong(
-        "wrong setting of a generator of machines",
-        edited(
-            "- cpus: 8",
-            "- machines:\n          generator: partial_utility\n          count: 3\n          settings: {speeds_mips: fast}",  # noqa: E501
-        ),
-        32,
-        "vos.1.clusters.0.machines.settings.speeds_mips",
-    ),
-    Wrong(
-        "a key of the top level where few others are",
-        edited("links: []", "links: [{between: [north, south], latency_s: 1, vos: 1}]"),
-        6,
-        "network.links.0.vos",
-    ),
-    Wrong(
-        "gangs on machines that are switched off",
+    Wrong("unknown policy with settings", edited("policy: fcfs", "policy: {name: nosuch}"), 13,
+        "vos.0.clusters.0.policy.name"),
+    Wrong("unknown generator of machines",
+        edited("- cpus: 8", "- machines: {generator: nosuch, count: 3}"), 29,
+        "vos.1.clusters.0.machines.generator"),
+    Wrong("unknown generator of jobs",
+        edited("- cpus: 8", "- cpus: 8\n    workload: {generator: nosuch}"), 30,
+        "vos.1.workload.generator"),
+    Wrong("settings that do not go together", edited("policy: fcfs", "policy: batsim"), 13,
+        "vos.0.clusters.0.policy.settings.command"),
+    Wrong("setting that cannot be by itself",
+        edited("policy: fcfs", "policy: {name: batsim, settings: {command: x}}"), 13,
+        "vos.0.clusters.0.policy.settings.command"),
+    Wrong("setting of a policy that has none",
+        edited("policy: fcfs", "policy: {name: fcfs, settings: {depth: 4}}"), 13,
+        "vos.0.clusters.0.policy.settings.depth"),
+    Wrong("unknown setting of a generator",
+        edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: partial_utility\n      settings:\n        usrs: 5"),  # noqa: E501
+        33, "vos.1.workload.settings.usrs"),
+    Wrong("a law that a generator does not know",
+        edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: stochastic\n      settings:\n        jobs: 5\n        arrivals: {distribution: expo, mean_s: 1}\n        work: {distribution: fixed, mean_s: 1}"),  # noqa: E501
+        34, "vos.1.workload.settings.arrivals.distribution"),
+    Wrong("a mapping without its law",
+        edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: stochastic\n      settings:\n        jobs: 5\n        arrivals: {mean_s: 1}\n        work: {distribution: fixed, mean_s: 1}"),  # noqa: E501
+        34, "vos.1.workload.settings.arrivals.distribution"),
+    Wrong("wrong setting of a generator of machines",
+        edited("- cpus: 8", "- machines:\n          generator: partial_utility\n          count: 3\n          settings: {speeds_mips: fast}"),  # noqa: E501
+        32, "vos.1.clusters.0.machines.settings.speeds_mips"),
+    Wrong("a key of the top level where few others are",
+        edited("links: []", "links: [{between: [north, south], latency_s: 1, vos: 1}]"), 6,
+        "network.links.0.vos"),
+    Wrong("gangs on machines that are switched off",
         edited("- cpus: 8", "- policy: afcfs\n        cpus: 8\n        switch_off: {after_s: 60}"),
-        29,
-        "vos.1.clusters.0.machines",
-    ),
-    Wrong(
-        "switched off, and no word when",
-        edited("cpus: 4", "cpus: 4\n            switch_off: {boot_s: 5}"),
-        18,
-        f"{CPUS[:-4]}switch_off.after_s",
-    ),
-    Wrong(
-        "speed-beside-machines",
-        edited("policy: fcfs", "policy: fcfs\n        mips: 2000"),
-        12,
-        "vos.0.clusters.0",
-    ),
-    Wrong(
-        "switched off beside a list of machines",
-        edited("policy: fcfs", "policy: fcfs\n        switch_off: {after_s: 60}"),
-        12,
-        "vos.0.clusters.0",
-    ),
+        29, "vos.1.clusters.0.machines"),
+    Wrong("switched off, and no word when",
+        edited("cpus: 4", "cpus: 4\n            switch_off: {boot_s: 5}"), 18,
+        f"{CPUS[:-4]}switch_off.after_s"),
+    Wrong("speed-beside-machines", edited("policy: fcfs", "policy: fcfs\n        mips: 2000"), 12,
+        "vos.0.clusters.0"),
+    Wrong("switched off beside a list of machines",
+        edited("policy: fcfs", "policy: fcfs\n        switch_off: {after_s: 60}"), 12,
+        "vos.0.clusters.0"),
     Wrong("license of nobody", edited("[solver]", "[silver]"), 18, f"{CPUS[:-4]}licenses.0"),
-    Wrong(
-        "license twice",
-        edited(
-            "[{name: solver, copies: 2}]", "[{name: solver, copies: 2}, {name: solver, copies: 1}]"
-        ),
-        14,
-        "vos.0.clusters.0.licenses.1.name",
-    ),
-]
+    Wrong("license twice",
+        edited("[{name: solver, copies: 2}]", "[{name: solver, copies: 2}, {name: solver, copies: 1}]"),  # noqa: E501
+        14, "vos.0.clusters.0.licenses.1.name"),
+]  # fmt: skip
 
 WRONG_JOBS = [
     Wrong("larger than any machine", edited("cpus: 2", "cpus: 9"), 23, f"{JOB}.cpus"),
-    Wrong(
-        "larger than its own cluster",
-        edited("cpus: 2", "cpus: 8").replace(
-            "    workload:\n", "    workload:\n      entry_point: cluster\n"
-        ),
-        24,
-        f"{JOB}.cpus",
-    ),
-    Wrong(
-        "into one of two clusters",
-        edited("      - name: farm", "      - cpus: 3\n      - name: farm").replace(
-            "jobs:", "entry_point: cluster\n      jobs:"
-        ),
-        21,
-        "vos.0.workload.entry_point",
-    ),
-    Wrong(
-        "number twice",
-        edited("        - number: 1", "        - {number: 1, run_s: 5}\n        - number: 1"),
-        22,
-        f"{JOB[:-1]}1.number",
-    ),
-    Wrong(
-        "number of a numberless job",
-        edited("        - number: 1", "        - number: 2\n          run_s: 5\n        -"),
-        24,
-        f"{JOB[:-1]}1.number",
-    ),
-    Wrong(
-        "text for a speed",
-        option("speed", "              options: [{value: linux}]"),
-        26,
-        f"{JOB}.requirements.0.options.0.value",
-    ),
-    Wrong(
-        "number for a system",
-        option("operating_system", "              options: [{value: 3}]"),
-        26,
-        f"{JOB}.requirements.0.options.0.value",
-    ),
-    Wrong(
-        "negative requirement",
-        option("ram", "              options: [{value: -5}]"),
-        26,
-        f"{JOB}.requirements.0.options.0.value",
-    ),
-    Wrong(
-        "two sources of jobs",
-        edited("jobs:", "trace: wrong.yaml\n      jobs:"),
-        19,
-        "vos.0.workload",
-    ),
-    Wrong(
-        "jobs of a whole grid",
-        edited("seed: 7", "workload: {jobs: [{run_s: 1}]}"),
-        2,
-        "workload.jobs",
-    ),
+    Wrong("larger than its own cluster",
+        edited("cpus: 2", "cpus: 8").replace("    workload:\n", "    workload:\n      entry_point: cluster\n"),  # noqa: E501
+        24, f"{JOB}.cpus"),
+    Wrong("into one of two clusters",
+        edited("      - name: farm", "      - cpus: 3\n      - name: farm").replace("jobs:", "entry_point: cluster\n      jobs:"),  # noqa: E501
+        21, "vos.0.workload.entry_point"),
+    Wrong("number twice",
+        edited("        - number: 1", "        - {number: 1, run_s: 5}\n        - number: 1"), 22,
+        f"{JOB[:-1]}1.number"),
+    Wrong("number of a numberless job",
+        edited("        - number: 1", "        - number: 2\n          run_s: 5\n        -"), 24,
+        f"{JOB[:-1]}1.number"),
+    Wrong("text for a speed", option("speed", "              options: [{value: linux}]"), 26,
+        f"{JOB}.requirements.0.options.0.value"),
+    Wrong("number for a system", option("operating_system", "              options: [{value: 3}]"),
+        26, f"{JOB}.requirements.0.options.0.value"),
+    Wrong("negative requirement", option("ram", "              options: [{value: -5}]"), 26,
+        f"{JOB}.requirements.0.options.0.value"),
+    Wrong("two sources of jobs", edited("jobs:", "trace: wrong.yaml\n      jobs:"), 19,
+        "vos.0.workload"),
+    Wrong("jobs of a whole grid", edited("seed: 7", "workload: {jobs: [{run_s: 1}]}"), 2,
+        "workload.jobs"),
     Wrong("missing trace", edited("seed: 7", "workload: {trace: nosuch.swf}"), 2, "workload.trace"),
     Wrong("folder for a trace", edited("seed: 7", "workload: {trace: .}"), 2, "workload.trace"),
-    Wrong(
-        "NUL in a trace's path",
-        edited("seed: 7", 'workload: {trace: "a\\0b"}'),
-        2,
-        "workload.trace",
-    ),
-    Wrong(
-        "trace with an endless name",
-        edited("seed: 7", f"workload: {{trace: {'a' * 5000}}}"),
-        2,
-        "workload.trace",
-    ),
-    Wrong(
-        "trace of a VO",
-        edited("- cpus: 8", "- cpus: 8\n    workload: {trace: nosuch.swf}"),
-        30,
-        "vos.1.workload.trace",
-    ),
-]
+    Wrong("NUL in a trace's path", edited("seed: 7", 'workload: {trace: "a\\0b"}'), 2,
+        "workload.trace"),
+    Wrong("trace with an endless name", edited("seed: 7", f"workload: {{trace: {'a' * 5000}}}"), 2,
+        "workload.trace"),
+    Wrong("trace of a VO", edited("- cpus: 8", "- cpus: 8\n    workload: {trace: nosuch.swf}"), 30,
+        "vos.1.workload.trace"),
+]  # fmt: skip
 
 WRONG_PARAMETERS = [
     Wrong("unknown parameter", edited("ttl: 3", "ttl: ${hops}"), 8, "protocol.ttl"),
@@ -476,18 +305,10 @@ WRONG_PARAMETERS = [
     Wrong("list for a parameter", edited("{lat: 0.1,", "{lat: [1],"), 3, "parameters.lat"),
     Wrong("parameter of a parameter", edited("{lat: 0.1,", '{lat: "${who}",'), 3, "parameters.lat"),
     Wrong("unused parameter", edited("{lat: 0.1,", "{lat: 0.1, latt: 1,"), 3, "parameters.latt"),
-    Wrong(
-        "unused parameter like a key",
-        edited("{lat: 0.1,", "{lat: 0.1, sed: 1,"),
-        3,
-        "parameters.sed",
-    ),
-    Wrong(
-        "mistyped use of a parameter",
-        edited("latency_s: ${lat}", "latency_s: ${latt}"),
-        5,
-        "network.latency_s",
-    ),
+    Wrong("unused parameter like a key", edited("{lat: 0.1,", "{lat: 0.1, sed: 1,"), 3,
+        "parameters.sed"),
+    Wrong("mistyped use of a parameter", edited("latency_s: ${lat}", "latency_s: ${latt}"), 5,
+        "network.latency_s"),
     Wrong("name of a parameter", edited("{lat: 0.1,", "{lat: 1, a.b: 1,"), 3, "parameters.a.b"),
     Wrong("--set without a value", RIGHT, None, "", ("lat",)),
     Wrong("--set without a name", RIGHT, None, "", ("=5",)),
@@ -507,7 +328,7 @@ WRONG_PARAMETERS = [
     Wrong("--set of a deep path", RIGHT, None, f"vos.{DEEP[2:]}", ("vos" + ".0" * 999 + "=1",)),
     Wrong("--set of a key twice", RIGHT, None, "protocol.ttl", ("protocol={ttl: 1, ttl: 2}",)),
     Wrong("--set of nothing", RIGHT, None, "seed", ("seed=",)),
-]
+]  # fmt: skip
 
 WRONG_SCENARIOS = [
     *NO_YAML,
