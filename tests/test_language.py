@@ -43,7 +43,6 @@ COUNTS: dict[str, int] = {
     "grid/cli": 32,
     "grid/cluster": 37,
     "grid/integrations": 1,
-    "grid/lab": 231,
     "grid/model": 2,
     "grid/policies": 102,
     "grid/runtime": 6,

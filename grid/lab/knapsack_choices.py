@@ -34,7 +34,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class MeasuredPolicy(Cs2007):
-    """The policy, with a solver of `measured_nodes` (0: greedy) that chooses beside its own."""
+    """The policy with a second solver of `measured_nodes` (0: greedy), which is only measured."""
 
     measured_nodes: int = 0
     choices: Choices = field(default_factory=Choices)

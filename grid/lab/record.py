@@ -174,7 +174,7 @@ def _response_by_jobs(jobs: JobResults) -> dict[str, list[float]]:
 
 
 def _positions(count: int) -> Ints:
-    """POINTS positions from 1 to `count`, as far as there are so many."""
+    """POINTS positions from 1 to `count`; fewer if `count` is less."""
     return np.unique(np.linspace(1, count, POINTS).astype(np.int64))
 
 

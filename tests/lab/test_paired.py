@@ -43,7 +43,7 @@ def small(folder: Path) -> Path:
     return folder / "small"
 
 
-def test_they_are_those_of_scipys_paired_t_test(tmp_path: Path) -> None:
+def test_differences_are_those_of_the_paired_t_test_of_scipy(tmp_path: Path) -> None:
     rows = load_differences(small(tmp_path), ["wait_mean"]).to_pylist()
     # Every ordered pair at the same TTL: two at 1, six at 5.
     assert len(rows) == 8 and {row["metric"] for row in rows} == {"wait_mean"}
@@ -62,7 +62,7 @@ def test_they_are_those_of_scipys_paired_t_test(tmp_path: Path) -> None:
         assert (row["p_value"] < 0.05) == is_sure == (row["seeds_to_decide"] <= 4)
 
 
-def test_they_are_what_a_study_says_of_each_pair_alone(tmp_path: Path) -> None:
+def test_differences_are_those_of_each_pair_alone(tmp_path: Path) -> None:
     study = replace(read_study(small(tmp_path)), compare="ttl")
     found = list(paired_differences(study, ["makespan", "wait_mean"]))
     assert [(one.baseline, one.point["rule"], one.point["ttl"]) for one in found[::2]] == [
@@ -73,7 +73,7 @@ def test_they_are_what_a_study_says_of_each_pair_alone(tmp_path: Path) -> None:
         assert one.interval == study.difference(one.metric, one.point, beside)
 
 
-def test_those_of_a_vo_are_of_its_own_figures(tmp_path: Path) -> None:
+def test_differences_of_a_vo(tmp_path: Path) -> None:
     scenario = """
 parameters: {rule: queue}
 protocol: {forwarding: "${rule}"}
@@ -104,19 +104,19 @@ vos:
 
 
 @pytest.mark.parametrize("metrics", [["wait_mea"], ["wait_mean", "wait_mea"], "wait_mean"])
-def test_a_metric_that_no_run_has_is_told(tmp_path: Path, metrics: list[str]) -> None:
+def test_an_unknown_metric_is_an_error(tmp_path: Path, metrics: list[str]) -> None:
     with pytest.raises(InputError, match=r"metrics: found '(wait_mea|w)', expected metrics that"):
         load_differences(small(tmp_path), metrics)
 
 
-def test_where_one_value_is_compared_there_are_no_differences(tmp_path: Path) -> None:
+def test_a_single_compared_value_has_no_differences(tmp_path: Path) -> None:
     study_of(tmp_path, "alone", [({"rule": "a"}, {"wait_mean": [1.0, 2.0]})])
     assert load_differences(tmp_path / "alone", ["wait_mean"]).num_rows == 0
     with pytest.raises(InputError, match="metrics: found 'wait_mea'"):
         load_differences(tmp_path / "alone", ["wait_mea"])
 
 
-def test_of_one_seed_only_the_difference_is_known(tmp_path: Path) -> None:
+def test_one_seed_has_no_interval(tmp_path: Path) -> None:
     points = [({"rule": rule}, {"wait_mean": [wait]}) for rule, wait in (("a", 1.0), ("b", 4.0))]
     study_of(tmp_path, "one", points)
     rows = load_differences(tmp_path / "one").to_pylist()
@@ -125,7 +125,7 @@ def test_of_one_seed_only_the_difference_is_known(tmp_path: Path) -> None:
     assert all(row[name] is None for row in rows for name in unknown)
 
 
-def test_seeds_that_only_one_side_has_are_left_out(tmp_path: Path) -> None:
+def test_unpaired_seeds_are_left_out(tmp_path: Path) -> None:
     points = [
         ({"rule": "a"}, {"wait_mean": [1.0, 2.0, None]}),
         ({"rule": "b"}, {"wait_mean": [None, 5.0, 9.0]}),
@@ -135,7 +135,7 @@ def test_seeds_that_only_one_side_has_are_left_out(tmp_path: Path) -> None:
     assert (one["difference"], one["seeds"]) == (3.0, 1)
 
 
-def test_a_sweep_leaves_them_in_a_file(tmp_path: Path) -> None:
+def test_a_sweep_writes_differences_csv(tmp_path: Path) -> None:
     path = write(tmp_path)
     folder = tmp_path / "out"
     run_sweep(load_experiment(path), path, folder, Place(in_process=True))
@@ -153,7 +153,7 @@ def said(folder: Path, width: int) -> str:
     return out.getvalue()
 
 
-def test_the_terminal_says_which_differences_are_sure(tmp_path: Path) -> None:
+def test_the_terminal_marks_unsure_differences(tmp_path: Path) -> None:
     text = said(small(tmp_path), 100)
     means, _, differences = text.partition("Differences from rule queue, paired by seed:\n")
     assert "±" in means and "?" not in means
@@ -168,7 +168,7 @@ def test_the_terminal_says_which_differences_are_sure(tmp_path: Path) -> None:
     assert "?: the interval contains zero." in differences
 
 
-def test_where_there_is_no_room_the_file_is_named(tmp_path: Path) -> None:
+def test_narrow_terminals_name_the_file(tmp_path: Path) -> None:
     folder = small(tmp_path)
     text = "".join(said(folder, 14).split())
     assert "differences.csv" in text and "?:" not in text

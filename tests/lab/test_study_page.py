@@ -42,7 +42,7 @@ def experiment(**more: Any) -> dict[str, Any]:
     } | more  # fmt: skip
 
 
-def test_a_page_says_before_its_answer_that_runs_are_missing(
+def test_missing_runs_are_named_before_the_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -61,7 +61,7 @@ def test_a_page_says_before_its_answer_that_runs_are_missing(
     assert "2 of 4 runs" in answer.partition("**")[0]
 
 
-def test_the_best_is_found_by_seeds_that_all_have(
+def test_the_best_is_by_seeds_of_all_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Six CPUs are best. Where `one` lacks the second seed, all are compared by the first."""
@@ -109,13 +109,13 @@ def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
         (STUDY | {"answers": [BEST | {"among": ["one", "eight"]}]}, "values: one, six, seven"),
     ],
 )
-def test_a_study_that_asks_for_no_axis_is_refused(study: dict[str, Any], says: str) -> None:
+def test_answers_are_by_known_axes_and_values(study: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError, match=says):
         load_experiment(experiment(study=study))
 
 
 @pytest.mark.parametrize("name", ["small.yaml", "NOTES.md"])
-def test_a_page_replaces_nothing_but_a_page(
+def test_a_page_replaces_only_markdown(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -131,15 +131,7 @@ def test_a_page_replaces_nothing_but_a_page(
         assert CliRunner().invoke(app, [*words, "PAGE.md"]).exit_code == 0
 
 
-def test_only_a_study_has_a_page(tmp_path: Path) -> None:
-    file = tmp_path / "small.yaml"
-    file.write_text(yaml.safe_dump(experiment(study=None)))
-    done = CliRunner().invoke(app, ["sweep", str(file), "--page", str(tmp_path / "x.md")])
-    assert done.exit_code == 2
-    assert "expected a study" in done.stderr
-
-
-def test_a_quick_page_says_what_was_set(tmp_path: Path) -> None:
+def test_a_quick_page_names_its_settings(tmp_path: Path) -> None:
     file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
     set_of_all = {"network.latency_s": 0.5, "protocol.snapshot_load_limit": None}
     quick = {"set": set_of_all, "seeds": 3, "axes": {"ttl": [0]}}

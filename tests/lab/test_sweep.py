@@ -147,20 +147,6 @@ def test_progress_counts_every_run(tmp_path: Path) -> None:
     assert [(tally.runs, tally.kept, tally.done) for tally in seen] == [(9, 8, 0), (9, 8, 1)]
 
 
-def test_the_jobs_of_a_seed_are_the_same_under_every_policy(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    scenarios = [
-        grid.load_scenario(path.parent / "scenario.yaml", [f"selection={selection}", "seed=5"])
-        for selection in ("partial", "binary", "matchmaking")
-    ]
-    tables = [grid.run(scenario).jobs_table() for scenario in scenarios]
-    columns = ["vo", "user", "job_id", "submission_time", "requested_time", "deadline"]
-    # Rows stand in the order of submission, VO and number, which is that of the workload.
-    jobs = [table.select(columns) for table in tables]
-    assert jobs[0].equals(jobs[1]) and jobs[1].equals(jobs[2])
-    assert not tables[0]["executed_vo"].equals(tables[2]["executed_vo"])
-
-
 def test_tables_have_the_metrics_of_the_runs(tmp_path: Path) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     sweep(path, folder)

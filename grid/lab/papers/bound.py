@@ -1,17 +1,14 @@
-"""What no schedule can beat: a lower bound of the mean slowdown, from the work that arrives.
+"""A lower bound of the mean slowdown over all schedules, by Lagrangian relaxation.
 
-A linear relaxation. A farm's CPUs of speed s do s million instructions a second each; a job needs
-V = I p of them, where p is its processors and I what each of them has to execute, and it may come
-in any pieces, at any rate, on any machines at once, from its release r on. A job that runs on CPUs
-of speed s for T = I / s seconds, and ends at C, is done on average at a time M <= C - T / 2, so its
-slowdown (C - r) / T is at least 1/2 + (M - r) s / I: a cost of (t - r) s / (I V) for every
-instruction done at t. The least total cost is bounded by prices of CPU seconds, whatever they are:
-every job pays at least for its cheapest instant, and all of them together pay for no more CPU
-seconds than there are. Prices are raised where too much is asked for, step by step (subgradient
-ascent); the best bound of all steps counts.
+A CPU of speed s executes s million instructions a second. A job on p CPUs with I instructions each
+needs V = I p instructions, in any pieces, on any machines, from its release r on. A job that runs
+for T = I / s seconds and ends at C executes its mean instruction at M <= C - T / 2, so its slowdown
+(C - r) / T is at least 1/2 + (M - r) s / I: a cost of (t - r) s / (I V) for an instruction at t.
+For any prices of CPU seconds, the total cost is at least what each job pays at its cheapest
+instant, minus the price of all CPU seconds. Subgradient ascent raises the prices of instants with
+excess demand; the largest bound of all steps is returned.
 
-Jobs that go on with their work on another machine have no one T. For them the cost is that of the
-slowest machine, and the half is left out.
+A job that migrates has no single T: its cost is that of the slowest machine, without the half.
 """
 
 from __future__ import annotations

@@ -220,7 +220,7 @@ def shares_of(states: Sequence[State], moves: Moves, rate: float) -> Floats:
                 entries += [(speed, to, source), (-speed, source, source)]
     rates, targets, sources = zip(*entries, strict=True)
     balance = coo_matrix((rates, (targets, sources)), shape=(len(states),) * 2).tocsc()
-    # The matrix of two servers has small bandwidth and is factorized whatever its size.
+    # The matrix of two servers has small bandwidth and is always factorized.
     few = len(states) if len(states[0]) <= 2 else FEW_STATES
     share = _balanced(balance, rate, few)
     share /= share.sum()
@@ -389,7 +389,7 @@ def periodic_updates(d: int, load: float, period: float, longest: int = 100) -> 
 # The variance that is left depends on the pairs and their order, not on the numbers.
 
 PERIODS = 4
-"""Numbers are replaced after so many periods, before the variance vanishes."""
+"""The number of periods after which numbers are replaced, before the variance vanishes."""
 
 
 class Exchanges(NamedTuple):

@@ -33,11 +33,11 @@ from grid.runtime.run import execute
 SCENARIOS = shipped_folder() / "verify"
 STANDARD_ERRORS = 3.0
 OTHER_JOBS = 4.5
-"""Jobs whose controls are so many standard errors off are not those of the theory."""
+"""Jobs whose controls are more standard errors off are not those of the theory."""
 RELATIVE = 0.005
 """The relative error that a full verification allows."""
 MOST_TIMES = 8
-"""A full verification runs a case at most so many times its effort."""
+"""A full verification runs a case at most this many times its effort."""
 FEWEST_RUNS = 8
 """The least number of runs for a regression on controls."""
 

@@ -109,7 +109,7 @@ def test_one_point(check: Mapping[str, Any], a: Sequence[float], verdict: Verdic
     assert verdict_of(given, study).verdict is verdict
 
 
-def test_trends_name_the_step_that_goes_the_other_way() -> None:
+def test_trends_name_the_opposite_step() -> None:
     axes = {"policy": ["a"], "interarrival": [1, 2, 3, 4]}
     means = {1: 9, 2: 7, 3: 5, 4: 1}
     values = {("a", place): spread(mean) for place, mean in means.items()}
@@ -162,7 +162,7 @@ def cell(verdict: Verdict, over: str = "", second: str = "b") -> Cell:
         ("", Headline(Verdict.NOT_RUN)),
     ],
 )
-def test_the_verdict_of_a_sentence_is_that_of_most_cells(verdicts: str, expected: Headline) -> None:
+def test_most_cells_decide_a_sentence(verdicts: str, expected: Headline) -> None:
     names = {"H": Verdict.HOLDS, "C": Verdict.CONTRADICTED, "U": Verdict.UNDECIDED,
              "I": Verdict.IMPOSSIBLE}  # fmt: skip
     cells = [cell(names[one], second=str(place)) for place, one in enumerate(verdicts)]

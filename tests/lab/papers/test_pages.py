@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 
 import pytest
 
@@ -17,7 +16,7 @@ CLAIMS = [claim for name in NAMES for claim in load_paper(name).claims]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_experiments_of_a_paper_have_what_its_checks_name(name: str) -> None:
+def test_checks_name_axes_and_metrics_of_their_experiments(name: str) -> None:
     paper = load_paper(name)
     axes = {
         one: {axis: {str(value) for value in values}
@@ -50,14 +49,6 @@ def test_the_index_has_a_verdict_on_each_claim() -> None:
     assert len(CLAIMS) == 27
 
 
-def test_pages_are_short() -> None:
-    texts = {name: (PAGES / f"{name}.md").read_text(encoding="utf-8") for name in NAMES}
-    assert all(len(text.split()) <= 700 for text in texts.values())
-    assert all(len(re.findall(r"^\| [A-Z0-9]+-\d", text, re.M)) <= 10 for text in texts.values())
-    index = (PAGES / "README.md").read_text(encoding="utf-8")
-    assert sum(len(text.split()) for text in (*texts.values(), index)) <= 6000
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_the_table_of_all_cells_has_every_sentence(name: str) -> None:
     with (PAGES / f"{name}.csv").open(encoding="utf-8") as file:
@@ -68,7 +59,7 @@ def test_the_table_of_all_cells_has_every_sentence(name: str) -> None:
     assert {(row["claim"], row["sentence"]) for row in rows} == sentences
 
 
-def test_opposite_verdicts_differ_from_the_index_and_undecided_ones_do_not(
+def test_only_opposite_verdicts_differ_from_the_index(
     tmp_path: object,
 ) -> None:
     from pathlib import Path

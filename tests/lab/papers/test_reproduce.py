@@ -18,7 +18,7 @@ def log_of(path: Path, sizes: list[int]) -> Path:
     return path
 
 
-def test_the_nearest_totals_are_taken_and_wider_jobs_are_left_out(tmp_path: Path) -> None:
+def test_windows_have_the_nearest_totals_without_wide_jobs(tmp_path: Path) -> None:
     """The first 1,500 jobs have 16 tasks each and 152 one more; then come jobs of one task."""
     first = [17] * (TASKS - 16 * JOBS) + [16] * (JOBS - (TASKS - 16 * JOBS))
     log = log_of(tmp_path / "log.swf", [65, *first, *[1] * JOBS])

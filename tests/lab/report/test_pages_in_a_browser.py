@@ -126,7 +126,7 @@ def test_colours_follow_the_screen(reports: dict[str, Path], browser: chromium.B
     assert browser.complaints == []
 
 
-def test_a_choice_changes_its_charts_and_texts(
+def test_charts_and_texts_follow_a_choice(
     reports: dict[str, Path], browser: chromium.Browser
 ) -> None:
     show(browser, reports["run"], 1280)
@@ -194,20 +194,6 @@ def test_a_chart_is_printed_alone(reports: dict[str, Path], browser: chromium.Br
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
-def test_a_header_sorts_its_table(reports: dict[str, Path], browser: chromium.Browser) -> None:
-    show(browser, reports["run"], 1280)
-    column = (
-        "[...document.querySelectorAll('table.sorts')[0].tBodies[0].rows]"
-        ".map(row => parseFloat(row.children[1].textContent))"
-    )
-    click = "document.querySelectorAll('table.sorts')[0].tHead.rows[0].children[1].click()"
-    browser.value(click)
-    down = browser.value(column)
-    assert down == sorted(down, reverse=True)
-    browser.value(click)
-    assert browser.value(column) == sorted(down)
-
-
 def test_folded_parts_are_printed(reports: dict[str, Path], browser: chromium.Browser) -> None:
     show(browser, reports["run"], 400)
     folded = "['table.prose td:nth-child(3)', 'pre']"
@@ -240,7 +226,7 @@ def test_maps_and_legends_of_long_names_are_whole_on_a_small_screen(
         assert browser.value("document.documentElement.scrollWidth") <= width
 
 
-def test_texts_on_each_other_would_be_found(tmp_path: Path, browser: chromium.Browser) -> None:
+def test_the_check_finds_overlapping_texts(tmp_path: Path, browser: chromium.Browser) -> None:
     page = tmp_path / "bad.html"
     page.write_text(
         "<body data-drawn=1><figure data-chart=one><div class=chart style='width:200px'><svg "
@@ -251,7 +237,7 @@ def test_texts_on_each_other_would_be_found(tmp_path: Path, browser: chromium.Br
     assert browser.value(MISPLACED) == ["one: far is cut", "one: first on second"]
 
 
-def test_a_browser_would_complain(tmp_path: Path, browser: chromium.Browser) -> None:
+def test_the_checks_find_errors_of_a_page(tmp_path: Path, browser: chromium.Browser) -> None:
     """What the test above looks for is seen when it is there."""
     page = tmp_path / "bad.html"
     page.write_text(

@@ -191,16 +191,6 @@ def test_controls_far_from_theory_are_found() -> None:
     assert figure.verdict(full=False) == "differs"
 
 
-@pytest.mark.thorough
-def test_runs_are_added_until_three_standard_errors_are_precise_enough() -> None:
-    settings, case = ["load=0.3"], CASES["least-loaded"]
-    (few,) = verify(case, settings, Effort(10, 150))
-    (many,) = verify(case, settings, Effort(10, 150), full=True)
-    assert few.runs == 10 < many.runs <= 80
-    assert many.error < few.error
-    assert many.runs_missing <= 0 or many.runs == 80
-
-
 @pytest.mark.parametrize(
     ("name", "setting", "mistake"),
     [
