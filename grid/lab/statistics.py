@@ -101,23 +101,11 @@ def _quantile(level: float, count: int) -> float:
     return float(special.stdtrit(count - 1, (1 + level) / 2))
 
 
-def paired_difference(first: Sequence[float], second: Sequence[float], level: float) -> Interval:
-    """The mean of `first` - `second`, value by value, with its confidence interval.
-
-    Both have the same length; values at one position share a seed, and therefore their jobs.
-    """
-    return mean_interval(_differences(first, second), level)
-
-
 def paired_values(first: Mapping[int, float], second: Mapping[int, float]) -> list[float]:
-    """`first` - `second` for the seeds that both have."""
+    """`first` - `second` for the seeds that both have; zero within rounding errors."""
     seeds = [seed for seed in first if seed in second]
-    return _differences([first[seed] for seed in seeds], [second[seed] for seed in seeds])
-
-
-def _differences(first: Sequence[float], second: Sequence[float]) -> list[float]:
-    """Differences; those within rounding errors of the values are zero."""
-    ones, others = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    ones = np.array([first[seed] for seed in seeds], np.float64)
+    others = np.array([second[seed] for seed in seeds], np.float64)
     found = ones - others
     found[np.abs(found) <= ROUNDING * np.maximum(np.abs(ones), np.abs(others))] = 0.0
     return list(map(float, found))

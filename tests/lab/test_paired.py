@@ -16,7 +16,7 @@ from scipy import stats
 
 import grid
 from grid.lab.experiment import load_experiment
-from grid.lab.statistics import paired_difference
+from grid.lab.statistics import mean_interval
 from grid.lab.store import read_sweep
 from grid.lab.study import load_differences, paired_differences, read_study, write_tables
 from grid.lab.sweep import Place, run_sweep
@@ -203,7 +203,8 @@ def test_intervals_and_differences_are_over_repetitions(tmp_path: Path) -> None:
     table = load_differences(tmp_path / "days")
     assert table.column_names[:3] == ["size", "baseline", "metric"]
     (row,) = (one for one in table.to_pylist() if one["size"] == 2)
-    expected = paired_difference(waits(2), waits(1), 0.95)
+    gaps = [one - other for one, other in zip(waits(2), waits(1), strict=True)]
+    expected = mean_interval(gaps, 0.95)
     assert row["seeds"] == 3
     assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high), abs=1e-6)
     assert read_sweep(tmp_path / "days")["compare"] == "size"

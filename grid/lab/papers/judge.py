@@ -1,4 +1,4 @@
-"""What runs say to the sentences of a paper: cells, their verdicts, and a verdict a sentence.
+"""Judge the sentences of a paper by runs: cells, their verdicts, and one verdict a sentence.
 
 A check of a sentence becomes *cells*: one comparison at one point each, with a value per
 repetition. A cell is decided by the confidence interval of its mean; the levels of all cells of a
@@ -41,7 +41,6 @@ BOUNDED = 2
 """A bound is the mean over this many repetitions: each takes seconds."""
 NAMED = 3
 """At most this many values of an axis are named."""
-ABOVE_ZERO = Region(low=0.0, open=True)
 
 
 class Verdict(StrEnum):
@@ -231,7 +230,7 @@ def _effect(
     main: Studies,
     turned: Turned,
 ) -> Effect | None:
-    """What another reading makes of the claims, at the points and repetitions of both."""
+    """The effect of another reading on the claims, at the points and repetitions of both."""
     before, after = dict(main), {}
     for name, view in other.views.items():
         seen, against = _seen(paper, view, name, found), _against(paper, view, name, found)
