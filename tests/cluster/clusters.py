@@ -1,4 +1,4 @@
-"""Clusters played to their end, and what came of their jobs, for tests."""
+"""Clusters simulated to their end, and the outcomes of their jobs, for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a cluster is asked for takes effect or is refused, for every policy and every feature."""
+"""A required feature takes effect or is refused, for every policy and every feature."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_pool_kernels_are_used_if_they_support_what_is_required() -> None:
 
 
 @pytest.mark.parametrize("policy", ["easy", "flexible"])
-def test_nobody_takes_the_memory_of_a_reservation(policy: str) -> None:
+def test_no_job_uses_the_memory_of_a_reservation(policy: str) -> None:
     """The second waits for memory until 10 s; the third, of 20 s, would hold it up then."""
     platform = replace(ONE, machines=(Machine("m", 4, ram_mb=100.0),))
     jobs = [job(0, ram_mb=60.0), job(1, ram_mb=70.0), job(2, 1, 20, ram_mb=40.0)]

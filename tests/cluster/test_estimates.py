@@ -1,4 +1,4 @@
-"""What policies are told of run times, and what becomes of jobs that pass it."""
+"""The estimates that policies see, and jobs that exceed them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_average_by_hand() -> None:
     ]  # fmt: skip
 
 
-def test_a_prediction_that_falls_short_kills_nobody_and_what_the_user_said_does() -> None:
+def test_jobs_are_killed_by_the_estimate_of_the_user_not_by_the_prediction() -> None:
     """Predicted 10. The third job takes 35: expected at 110, 120, 140. It could be killed at 130:
     so that is what is expected in the end. The fourth passes what its user said."""
     first = [of_user(1, 0, 0, 100, 10), of_user(1, 1, 0, 100, 10)]

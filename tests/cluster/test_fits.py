@@ -1,4 +1,4 @@
-"""`ClusterView.fits` says what a plan may start, also after what it starts and preempts."""
+"""`ClusterView.fits` gives what a plan may start, also after its own starts and preemptions."""
 
 from __future__ import annotations
 

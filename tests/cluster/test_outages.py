@@ -1,4 +1,4 @@
-"""Machines that go down: what becomes of their jobs, under every policy."""
+"""Outages of machines, and their jobs, under every policy."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def seconds(played: list[Outcome]) -> list[tuple[int, float, float]]:
     return [(machine, start / S, end / S) for machine, _, start, end in played]
 
 
-def test_a_job_begins_anew_when_its_machine_is_up_again() -> None:
+def test_a_job_restarts_when_its_machine_is_up_again() -> None:
     cluster = cluster_of(pool(2), [(0, 4, 10)])
     played = play(cluster, [one(0, 0, 1, 6), one(1, 5, 2, 1)])
     # The first keeps its place ahead of the second, and its first start.
@@ -75,7 +75,7 @@ def test_a_job_that_is_rejected_after_it_ran_failed_where_it_ran() -> None:
     assert play(cluster, [one(0, 0, 1, 6)]) == [(0, int(JobState.FAILED), 0, 4 * S)]
 
 
-def test_what_is_lost_and_how_often_is_told() -> None:
+def test_lost_time_and_restarts_are_reported() -> None:
     cluster = cluster_of(pool(1), [(0, 4, 10), (0, 11, 12)])
     cluster.submit_rows(table([one(0, 0, 1, 6)]))
     cluster.advance(NEVER)
@@ -94,7 +94,7 @@ def test_a_job_moves_to_a_machine_that_is_up() -> None:
     assert seconds(play(cluster, [one(0, 0, 1, 8)])) == [(1, 0, 10)]
 
 
-def test_a_job_that_has_outlived_its_estimate_passes_nobody_by_it() -> None:
+def test_a_job_that_has_outlived_its_estimate_does_not_pass_the_head() -> None:
     """The third job takes 10 s by its estimate on the fast machine, runs there from 0 until it goes
     down at 25, and is expected at 40 then: it still needs 30 s on the slow one, where the second
     job can start at 50."""

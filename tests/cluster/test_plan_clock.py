@@ -1,4 +1,4 @@
-"""How long plans take is told by how many jobs wait."""
+"""Times of plans by the number of waiting jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The general cluster: what it holds policies to, and what becomes of preempted jobs."""
+"""Plans on machines: the limits that they may not break, and preempted jobs."""
 
 from __future__ import annotations
 

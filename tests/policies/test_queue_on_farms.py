@@ -1,4 +1,4 @@
-"""Queue policies over several machines with licenses, held to slow ones, plan by plan."""
+"""Queue policies on several machines with licenses, compared with slow ones plan by plan."""
 
 from __future__ import annotations
 
@@ -308,7 +308,7 @@ def test_preemptive_edf_by_hand() -> None:
         assert [end // s for _, _, _, end in play(cluster, jobs)] == ends
 
 
-def test_preemptive_edf_stops_nobody_for_nothing() -> None:
+def test_preemptive_edf_does_not_preempt_in_vain() -> None:
     """Four CPUs. C (two, deadline 20) takes the place of A (three, deadline 500). B (one, deadline
     600) would have to go before A, which is not enough, and has room beside C: it goes on.
     """
@@ -363,7 +363,7 @@ def test_edf_on_arrival_lets_no_job_that_was_preempted_preempt() -> None:
         assert [end / s for _, _, _, end in play(cluster, jobs)] == ends
 
 
-def test_edf_orders_deadlines_and_jobs_without_one_as_it_is_told() -> None:
+def test_edf_orders_deadlines_and_jobs_without_one_by_its_settings() -> None:
     """One CPU, taken until 10; behind it wait jobs 1 (deadline 40), 2 (deadline 20), 3 (none)."""
     s = SECOND_US
     deadlines = (15 * s, 40 * s, 20 * s, NEVER)

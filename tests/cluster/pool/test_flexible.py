@@ -1,4 +1,4 @@
-"""Flexible backfilling on one pool: the compiled loop, the general one and the slow one agree."""
+"""Flexible backfilling on a pool: its loop, that of machines and the slow one agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One pool of processors: the compiled loop, the general one and the slow one agree."""
+"""One pool of processors: its loop, that of machines and the slow one agree."""
 
 from __future__ import annotations
 
