@@ -149,6 +149,14 @@ def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list
         raise InputError([*reader.errors, reader.broken(error)]) from None
 
 
+def _is_utf_8(text: str) -> bool:
+    """Whether it has no surrogates, as paths with other bytes have."""
+    try:
+        return bool(text.encode("utf-8")) or not text
+    except UnicodeEncodeError:
+        return False
+
+
 @dataclass(slots=True, eq=False)
 class _Reader:
     """Builds nodes from the library's events.
@@ -170,6 +178,8 @@ class _Reader:
             line = self.text[: directive.end()].count("\n") + 1 if self.lines else None
             found = "a %TAG directive"
             raise InputError([ErrorLine(self.source, line, "", found, "YAML without directives")])
+        if not _is_utf_8(self.text):
+            raise InputError([ErrorLine(self.source, None, "", ascii(self.text)[:80], "UTF-8")])
         self.events = iter(yaml.parse(self.text, Loader=yaml.CSafeLoader))
         next(self.events)  # the start of the stream
         start = next(self.events)

@@ -64,6 +64,8 @@ def check_folder(
     time) is only replaced with `force`.
     """
     with _as_input_error(folder):
+        # The writers of tables take no other names.
+        str(folder).encode("utf-8")
         if not folder.is_dir():
             _check_new(folder)
             return

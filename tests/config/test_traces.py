@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -311,3 +312,9 @@ def test_an_outage_of_a_vo_that_comes_from_a_log_is_reported_how_to_give_it(tmp_
     assert said["faults.vo_outages.0.vo"] == expected
     random = "; random_machine_outages without `vo` take in all machines"
     assert said["faults.machine_outages.0.vo"] == expected + random
+
+
+def test_a_path_of_a_log_that_is_not_utf_8_is_an_error_of_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="expected UTF-8") as caught:
+        replay(tmp_path, "", "trace=" + os.fsdecode(b"L\xe4g.swf"))
+    assert str(caught.value).isprintable()

@@ -16,7 +16,6 @@ from grid.results.ceiling import (
     predicted,
     reason,
     together,
-    work_of,
 )
 
 
@@ -52,11 +51,6 @@ def test_processes_wait_for_each_other_or_for_those_a_round_behind(
 def costs(*rows: tuple[int, int, float]) -> VoCosts:
     window, vo, seconds = zip(*rows, strict=True)
     return VoCosts(np.array(window), np.array(vo), np.array(seconds))
-
-
-def test_work_by_process_is_the_sum_over_its_vos() -> None:
-    of = costs((0, 0, 1.0), (0, 2, 2.0), (1, 1, 4.0), (1, 2, 8.0))
-    assert work_of(of, np.array([0, 0, 1]), 3).tolist() == [[1, 2], [4, 8], [0, 0]]
 
 
 def timings(busy: list[float], of: VoCosts, other: float = 0.01) -> Timings:

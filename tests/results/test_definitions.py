@@ -27,7 +27,7 @@ def names_of(*groups: str) -> set[str]:
     return {one.name for group in groups for one in GROUPS[group].metrics}
 
 
-@pytest.mark.parametrize("name", ["two-vos", "mixed-policies", "gang-migration", "knapsack"])
+@pytest.mark.parametrize("name", ["two-vos", "gang-migration"])
 def test_every_metric_of_a_run_and_of_a_sweep_is_defined(name: str) -> None:
     run = grid.run(SCENARIOS / f"{name}.yaml")
     assert run.scenario is not None

@@ -63,24 +63,6 @@ def test_a_pool() -> None:
     assert whole["energy_idle_j"] == pytest.approx(200.0, abs=0.01)
 
 
-@pytest.mark.parametrize("entry_point", ["scheduler", "cluster"])
-def test_machines_that_draw_differently(entry_point: str) -> None:
-    """Each CPU of the fast machine 200 W for 5 s, of the slow one 50 W for 10 s."""
-    machines = [
-        {"cpus": 1, "mips": 2000.0, "watts_idle": 20.0, "watts_busy": 200.0},
-        {"cpus": 2, "mips": 1000.0, "watts_idle": 5.0, "watts_busy": 50.0},
-    ]
-    cluster = {"machines": machines, "policy": "fcfs", "resource": "cluster"}
-    jobs = [{"run_s": 10.0, "cpus": 2}, {"run_s": 10.0}]
-    one = vo("a", [cluster], jobs)
-    one["workload"]["entry_point"] = entry_point
-    results, joules, (whole, _) = played(one)
-    assert results.outcome.machine.tolist() == [1, 0]
-    assert joules == [pytest.approx(1000.0), pytest.approx(1000.0)]
-    # The fast machine idles for the last 5 s.
-    assert whole["energy_idle_j"] == pytest.approx(100.0, abs=0.01)
-
-
 def test_gangs_pay_for_each_task() -> None:
     """Two tasks of 10 s, one of them on a CPU twice as fast; one CPU idles for the last 5 s."""
     machines = [{"mips": 2000.0, **WATTS}, {"mips": 1000.0, **WATTS}]

@@ -54,17 +54,6 @@ def test_a_machine_that_boots_draws_for_the_job_from_then_on() -> None:
     assert watts == pytest.approx([200] * 10 + [10] * 5 + [1] * 5 + [50] * 2 + [100] * 8)
 
 
-def test_a_suspended_job_draws_nothing() -> None:
-    """The urgent job runs from 4 to 6 s at half of the power; the other one before and after."""
-    cluster = {**machines({}), "policy": {"name": "edf", "settings": {"preemptive": True}}}
-    jobs = [
-        {"run_s": 8, "deadline_s": 100},
-        {"submit_s": 4, "run_s": 2, "deadline_s": 7, "power": 0.5},
-    ]
-    _, watts = played(10, cluster, jobs)
-    assert watts == pytest.approx([100] * 4 + [50] * 2 + [100] * 4)
-
-
 def test_a_gang_that_an_outage_stops_uses_the_machines_where_it_was() -> None:
     """Of three machines two run the gang for 60 s; then the other two for all of its 100 s."""
     cluster = machines({}, {}, {})

@@ -212,11 +212,3 @@ def test_the_arrays_agree_with_one_job_at_a_time(results: JobResults) -> None:
         for name, expected in slow_figures(rows, vo).items():
             close = expected if expected is None else pytest.approx(expected, rel=1e-12, abs=1e-12)
             assert found[name] == close, name
-
-
-@given(tables())
-def test_the_grid_is_the_sum_of_its_vos(results: JobResults) -> None:
-    figures = metrics(results, TWO_VOS)
-    for name, value in figures["grid"].items():
-        if name.startswith("jobs_") or name in ("preemptions", "restarts"):
-            assert value == sum(vo[name] or 0 for vo in figures["vos"].values())

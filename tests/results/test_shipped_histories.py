@@ -12,8 +12,6 @@ import pytest
 
 from grid.config.load import load_scenario
 from grid.model.records import DECISION, MESSAGE, ClusterFacts, Event
-from grid.model.time import NEVER
-from grid.results.events import EventFile
 from grid.results.history import ClusterLog, why_waiting
 from grid.runtime.run import execute, save
 from tests.results.slow_history import looked_at, of_moment, of_reason, of_story
@@ -26,9 +24,7 @@ JOBS = 40
     ("name", "settings", "waits"),
     [
         ("two-vos", {}, 3),
-        ("mixed-policies", {}, 10),
         ("gang-migration", {}, 30),
-        ("local-policies", {}, 20),
         ("convergent-2", {"jobs": 400}, 15),
     ],
 )
@@ -87,28 +83,3 @@ def test_a_history_that_contradicts_the_table_is_found() -> None:
     assert list(of_story(key, mine[1:], row))
     assert list(of_story(key, mine[:2], row))
     assert list(of_story(key, mine[::-1], row))
-
-
-def test_a_gang_that_moved_waits_no_longer_where_it_came_from(tmp_path: Path) -> None:
-    """In no cluster's log is a gang there before it came or after it had left or ended."""
-    file = SCENARIOS / "gang-migration.yaml"
-    run = execute(load_scenario(file, {}), str(file), in_process=True, events=True)
-    save(run, tmp_path / "run")
-    events = EventFile(tmp_path / "run")
-    logs = [ClusterLog(facts, events.of_cluster(facts)) for facts in events.clusters]
-    moves = [one for one in events.all() if one.event == "move_gang"]
-    assert len(moves) > 20
-    for one in moves:
-        assert one.vo is not None and one.job is not None
-        there = {
-            log.facts.entity
-            for log in logs
-            for stay in log.at(one.time_us).waiting
-            if stay.key == (one.vo, one.job)
-        }
-        assert there <= {one.entity}, one
-    last = max(stay.end_us for log in logs for stay in log.stays.values())
-    for log in logs:
-        assert last < NEVER
-        state = log.at(last)
-        assert (state.running, state.waiting) == ((), ())

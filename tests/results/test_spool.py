@@ -121,6 +121,7 @@ def test_no_step_of_a_spooled_run_reads_the_whole_table_at_once(
     assert all(count <= 50 for count in rows)
 
 
+@pytest.mark.thorough
 def test_what_a_job_takes_in_memory_is_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,6 @@
 """Logs from and to files: what comes back, what stays whole when writing fails, what is refused."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -117,13 +116,6 @@ def test_times_are_written_with_as_many_decimals_as_they_need(tmp_path: Path) ->
     assert (tmp_path / "log.swf").read_text() == (
         "; MaxProcs: 8\n7 0 -0.5 12.5 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1 -1\n"
     )
-
-
-def test_equal_logs_are_equal_compressed_files(tmp_path: Path) -> None:
-    for file in ("one.swf.gz", "two.swf.gz"):
-        write_log(one_job(), tmp_path / file)
-        os.utime(tmp_path / file, (1, 1))
-    assert (tmp_path / "one.swf.gz").read_bytes() == (tmp_path / "two.swf.gz").read_bytes()
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

@@ -335,12 +335,3 @@ def test_real_logs(name: str, records: int, without_run_time: int, processors: s
     assert len(jobs) == records - without_run_time
     assert (np.diff(jobs.submit_us) >= 0).all()
     assert (jobs.run_us <= jobs.estimate_us).all()
-
-
-def test_a_header_of_many_lines_is_read_in_proportion_to_its_length(tmp_path: Path) -> None:
-    """Half a million lines of one key: joined one by one they would be copied for hours."""
-    path = tmp_path / "remarks.swf"
-    job = "1 0 -1 10 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n"
-    path.write_text("; Note: " + "x" * 300 + "\n;  " + ("y" * 300 + "\n;  ") * 500_000 + "\n" + job)
-    note = read_swf(path).header["Note"]
-    assert note.count("\n") == 500_000

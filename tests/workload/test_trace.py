@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.workload.logs import TEXT_FIELDS, Log, SwfField, to_gwf
+from grid.workload.logs import Log, SwfField
 from grid.workload.trace import describe, description, filter_log, scale_interarrival
 
 S = 1_000_000
@@ -165,11 +165,3 @@ def test_half_the_gaps_are_twice_the_load() -> None:
 def test_a_wrong_factor_is_a_value_error(factor: float) -> None:
     with pytest.raises(ValueError):
         scale_interarrival(log_of(job(0, 1, 1), job(10**6, 1, 1)), factor)
-
-
-def test_grid_logs_are_filtered_and_scaled_too() -> None:
-    log = to_gwf(log_of(job(0, 1, 1, user=1), job(10, 1, 1, user=2), job(20, 1, 1, user=1)))
-    made = scale_interarrival(filter_log(log, users={1}), 2)
-    assert made.is_gwf
-    assert made[SwfField.SUBMIT_TIME].tolist() == [0, 40 * S]
-    assert set(made.names) == set(TEXT_FIELDS)
