@@ -14,7 +14,7 @@ import signal
 import time
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -444,14 +444,10 @@ def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None)
         chunks += store.take()
         if spool is not None:
             spool.add(number, store.take_events())
-    run = RunOutcome(
+    run = replace(
+        store.outcome(),
         chunks=chunks,
-        figures=store.figures,
-        decisions=store.decisions,
-        histories=store.histories,
         plan_times=[PlanTimes(name, -1, 0, 0.0, 0.0) for name in _policies(grid)],
-        violations=store.violations,
-        jobs_left=store.jobs_left,
         actors=len(actors),
     )
     unfinished = sum(grid.jobs_by_vo()) - store.jobs

@@ -78,8 +78,15 @@ class RunOutcome:
     profile: dict[str, Any] = field(default_factory=dict)
     """What `grid.results.ceiling` says of the run of several processes."""
 
+    def add(self, process: RunOutcome) -> None:
+        """Add the records and costs of one process of the run."""
+        for name in ("chunks", "schedulers", *RECORD_FIELDS.values()):
+            getattr(self, name).extend(getattr(process, name))
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(process, name))
+
     def results(self) -> JobResults:
-        """The table of jobs, in order. Its parts are taken over: to be called once."""
+        """The table of jobs, in order; to be called once."""
         if self.spool is None:
             return in_order(self.chunks)
         if self.chunks:
@@ -88,9 +95,9 @@ class RunOutcome:
         return self.spool.in_order()
 
     def broken_rules(self, *, cut_short: bool = False) -> list[str]:
-        """A line for each rule that an entity broke, the earliest first.
+        """A line for each rule that an entity broke, in order of time.
 
-        In a run that was `cut_short` there may be something left to do.
+        In a run that was `cut_short`, work that is left is no violation.
         """
         return [
             f"{one.entity} at {to_seconds(one.time_us):.6f} s: {one.rule}"
@@ -99,10 +106,9 @@ class RunOutcome:
         ]
 
     def plan_seconds(self) -> dict[str, dict[str, float]]:
-        """Count, mean, longest and total of the processor seconds that plans took, by policy.
+        """Count, mean, maximum and total of the CPU seconds of plans, by policy.
 
-        So are `count_below_N` and `mean_below_N`, over the plans while fewer than N jobs waited,
-        and at least half as many.
+        `count_below_N` and `mean_below_N` are over plans with N / 2 to N - 1 waiting jobs.
         """
         summed: dict[str, dict[str, float]] = {}
         for times in sorted(self.plan_times):
@@ -122,14 +128,26 @@ class RunOutcome:
         return summed
 
     def plans_not_measured(self) -> list[str]:
-        """The policies of clusters whose plans compiled code makes, in which nothing is timed."""
+        """Policies whose plans are made in compiled code, without timing."""
         return sorted({times.policy for times in self.plan_times if times.below < 0})
 
 
-class RecordStore:
-    """Turns what entities record into columns as it comes, so that no row stays an object long.
+RECORD_FIELDS: dict[type, str] = {
+    ClusterFigure: "figures",
+    VoFigure: "decisions",
+    ClusterHistory: "histories",
+    PlanTimes: "plan_times",
+    Violation: "violations",
+    JobsLeft: "jobs_left",
+}
+"""Fields of `RunOutcome` by the class of their records."""
+_SUMMED = ("messages", "snapshots", "cpu_seconds", "interpreted_seconds")
 
-    One that `spools` puts jobs to disk where they get too many, into its `spool`.
+
+class RecordStore:
+    """Collects records of entities, and turns rows of jobs into columns.
+
+    One that `spools` moves jobs to disk when there are many, into its `spool`.
     """
 
     ROWS_AT_A_TIME = 8192
@@ -140,12 +158,8 @@ class RecordStore:
     def __init__(self, *, spools: bool = False) -> None:
         self.jobs = 0
         self.events_held = 0
-        self.figures: list[ClusterFigure] = []
-        self.decisions: list[VoFigure] = []
-        self.histories: list[ClusterHistory] = []
-        self.plan_times: list[PlanTimes] = []
-        self.violations: list[Violation] = []
-        self.jobs_left: list[JobsLeft] = []
+        self.records: dict[str, Any] = {name: [] for name in RECORD_FIELDS.values()}
+        """By field of `RunOutcome`."""
         self._rows: list[JobRow] = []
         self._chunks: list[JobResults] = []
         self._in_memory = 0
@@ -164,18 +178,8 @@ class RecordStore:
                 self.jobs += 1
             elif isinstance(record, Event):
                 self._events.append(record)
-            elif isinstance(record, ClusterFigure):
-                self.figures.append(record)
-            elif isinstance(record, VoFigure):
-                self.decisions.append(record)
-            elif isinstance(record, ClusterHistory):
-                self.histories.append(record)
-            elif isinstance(record, PlanTimes):
-                self.plan_times.append(record)
-            elif isinstance(record, Violation):
-                self.violations.append(record)
-            elif isinstance(record, JobsLeft):
-                self.jobs_left.append(record)
+            elif (name := RECORD_FIELDS.get(type(record))) is not None:
+                self.records[name].append(record)
             else:
                 self.jobs += len(record)
                 self._add_chunk(record)
@@ -203,16 +207,7 @@ class RecordStore:
 
     def outcome(self) -> RunOutcome:
         """All that came, as what a run brings back; what it cost is for the caller to add."""
-        return RunOutcome(
-            chunks=self.take(),
-            spool=self.spool,
-            figures=self.figures,
-            decisions=self.decisions,
-            histories=self.histories,
-            plan_times=self.plan_times,
-            violations=self.violations,
-            jobs_left=self.jobs_left,
-        )
+        return RunOutcome(chunks=self.take(), spool=self.spool, **self.records)
 
     def take_events(self) -> list[bytes]:
         """The events that came since the last call; see `grid.results.events`."""

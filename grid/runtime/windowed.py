@@ -312,18 +312,7 @@ class _Workers:
         for number, part in enumerate(parts):
             if self._spool is not None:
                 self._spool.add(self._stream(number), part.events)
-            total.chunks += part.chunks
-            total.figures += part.figures
-            total.decisions += part.decisions
-            total.histories += part.histories
-            total.plan_times += part.plan_times
-            total.violations += part.violations
-            total.jobs_left += part.jobs_left
-            total.schedulers += part.schedulers
-            total.messages += part.messages
-            total.snapshots += part.snapshots
-            total.cpu_seconds += part.cpu_seconds
-            total.interpreted_seconds += part.interpreted_seconds
+            total.add(part)
         total.profile = self._profile([part.timings for part in parts])
         return total
 

@@ -126,7 +126,7 @@ class Played:
             chunks += store.take()
             if spool is not None:
                 spool.add(number, store.take_events())
-        assert store.violations == []
+        assert store.records["violations"] == []
         results = in_order(chunks)
         assert check(results, self.grid.directory, sum(self.grid.jobs_by_vo())) == []
         return results

@@ -133,7 +133,8 @@ class Episode:
             # Taking the jobs completes the rest of the store.
             results = in_order(store.take())
             self._metrics = metrics(
-                results, self._grid.directory, store.figures, store.histories, store.decisions,
+                results, self._grid.directory, store.records["figures"], store.records["histories"],
+                store.records["decisions"],
                 measured,
             )  # fmt: skip
         return deepcopy(self._metrics)
