@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from numba import njit
 
-from grid.policies.schedule import eg_edf, moves, tabu, timing
+from grid.policies.schedule import search, timetable
 
-earliest_gap = njit(timing.earliest_gap)
-figures = njit(eg_edf.figures)
-improve = njit(tabu.improve)
-insert_in_gap = njit(moves.insert_in_gap)
-lengths_us = njit(moves.lengths_us)
-place = njit(eg_edf.place)
-put = njit(moves.put)
-retime = njit(timing.retime)
-start = njit(moves.start)
-take_out = njit(moves.take_out)
-weight = njit(eg_edf.weight)
+earliest_gap = njit(timetable.earliest_gap)
+figures = njit(search.figures)
+improve = njit(search.improve)
+insert_in_gap = njit(timetable.insert_in_gap)
+lengths_us = njit(timetable.lengths_us)
+place = njit(search.place)
+put = njit(timetable.put)
+retime = njit(timetable.retime)
+start = njit(timetable.start)
+take_out = njit(timetable.take_out)
+weight = njit(search.weight)

@@ -1,28 +1,48 @@
 """What a schedule-based policy does at one instant: repair, place, search, start.
 
-`play` does it all in one compiled call, since a call costs more than most instants need.
+EG 5 leaves repair to future work. While run times are exact it moves no job. It is local: an end at
+another time than planned concerns the jobs of its machine, and those that can profit.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from grid.model.arrays import Ints
 from grid.model.compiled import inner, kernel
+from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, PackedView
 from grid.policies.fitting import unpacked
-from grid.policies.schedule.arrays import (
+from grid.policies.schedule.search import improve, place
+from grid.policies.schedule.timetable import (
     JOBS,
     NOWHERE,
     UNPLACED,
     Schedule,
     Storage,
+    expect_end,
+    first_not_due,
+    length_us,
+    lengths_us,
+    move_up,
+    put,
+    retime,
     schedule_of,
+    start,
+    take_out,
 )
-from grid.policies.schedule.eg_edf import place
-from grid.policies.schedule.moves import lengths_us, start
-from grid.policies.schedule.repair import fill, repair
-from grid.policies.schedule.tabu import improve
+
+
+class Steps(NamedTuple):
+    """What one call does of an instant; the rest of a large one follows in further calls."""
+
+    repair: bool
+    fill: bool
+    iterations: int
+    """Of the tabu search."""
+    start: bool
 
 
 @kernel()
@@ -30,52 +50,28 @@ def play(
     storage: Storage,
     packed: PackedView,
     tabu_list: Ints | None,
-    iterations: int,
+    steps: Steps,
     moves: bool,
     waiting: Ints,
 ) -> tuple[bool, Ints, Ints]:
-    """The whole instant, with so many iterations of the search; for `moves` see `repair`.
+    """Repair, place `waiting`, search, start; for `moves` see `repair`.
 
-    Without a tabu list there is no search, and it is not compiled.
-    The result is (whether it was played to its end, what to start, what to reject), see `due` and
-    `place_all`. It is broken off after the repair where that took jobs out of the schedule.
+    Without a tabu list there is no search, and it is not compiled. The result is (whether all steps
+    were made, what to start, what to reject), see `due` and `place_all`. The call ends after a
+    repair that removed jobs from the schedule.
     """
     schedule, view = schedule_of(storage), unpacked(packed)
-    if repair(schedule, view, moves):
-        return False, np.empty((0, 2), np.int64), np.empty(0, np.int64)
+    started = np.empty((0, 2), np.int64)
+    if steps.repair and repair(schedule, view, moves):
+        return False, started, np.empty(0, np.int64)
     rejected = place_all(schedule, view, waiting)
-    fill(schedule, view, moves)
+    if steps.fill:
+        fill(schedule, view, moves)
     if tabu_list is not None:
-        improve(schedule, view, tabu_list, iterations)
-    return True, due(schedule, view), rejected
-
-
-# The pieces of `play`, for as many jobs and iterations as there are.
-
-
-@kernel()
-def repair_only(storage: Storage, packed: PackedView, moves: bool) -> None:
-    repair(schedule_of(storage), unpacked(packed), moves)
-
-
-@kernel()
-def place_only(storage: Storage, packed: PackedView, waiting: Ints) -> Ints:
-    return place_all(schedule_of(storage), unpacked(packed), waiting)
-
-
-@kernel()
-def fill_only(storage: Storage, packed: PackedView, moves: bool) -> None:
-    fill(schedule_of(storage), unpacked(packed), moves)
-
-
-@kernel()
-def improve_only(storage: Storage, packed: PackedView, tabu_list: Ints, iterations: int) -> None:
-    improve(schedule_of(storage), unpacked(packed), tabu_list, iterations)
-
-
-@kernel()
-def due_only(storage: Storage, packed: PackedView) -> Ints:
-    return due(schedule_of(storage), unpacked(packed))
+        improve(schedule, view, tabu_list, steps.iterations)
+    if steps.start:
+        started = due(schedule, view)
+    return True, started, rejected
 
 
 @inner()
@@ -133,4 +129,129 @@ def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: I
             return False
     for license in range(len(copies)):
         copies[license] -= lacking >> license & 1
+    return True
+
+
+# Repair
+
+
+@inner()
+def repair(schedule: Schedule, view: CompiledView, moves: bool) -> int:
+    """Bring the schedule to `now`; how many jobs it took out of the schedule, to be placed anew.
+
+    - A job ends early: those behind it on its machine move up; see `fill`.
+    - A job goes on for longer than planned: its machine is timed anew; with `moves`, if there is
+      another machine, the waiting jobs there lose their places.
+    - A machine is down: all its jobs lose their places. So does one that was stopped.
+    - A job was due and could not start: its machine is timed anew.
+    """
+    now, free, expected_end_us = view.now, view.free, view.jobs.expected_end_us
+    for slot in view.ended:
+        machine = schedule.machine_of[slot]
+        schedule.tabu[slot] = 0
+        if machine != NOWHERE and take_out(schedule, slot, now) > now:
+            schedule.early[machine] = True
+    lost = 0
+    anew = moves and len(schedule.cpus) > 1
+    for machine in range(len(schedule.cpus)):
+        for position in range(schedule.running[machine] - 1, -1, -1):
+            slot = schedule.slot[machine, position]
+            if expected_end_us[slot] == NEVER:
+                take_out(schedule, slot, now)
+                lost += 1
+        running, planned = schedule.running[machine], schedule.planned[machine]
+        # A machine that is down has no free CPUs, whatever its jobs hold.
+        up = free[machine] == schedule.cpus[machine] - schedule.held[machine]
+        schedule.up[machine] = up
+        longer = _expect_ends(schedule, machine, expected_end_us)
+        if longer or (running < planned and schedule.start_us[machine, running] < now):
+            retime(schedule, machine, running, now)
+        if (longer and anew) or not up:
+            kept = running if up else 0
+            lost += planned - kept
+            for position in range(planned - 1, kept - 1, -1):
+                take_out(schedule, schedule.slot[machine, position], now)
+    return lost
+
+
+@inner()
+def _expect_ends(schedule: Schedule, machine: int, expected_end_us: Ints) -> bool:
+    """Whether a running job is now expected to end at another time, which is noted."""
+    longer = False
+    for position in range(schedule.running[machine]):
+        end = expected_end_us[schedule.slot[machine, position]]
+        if end != schedule.end_us[machine, position]:
+            expect_end(schedule, machine, position, end)
+            longer = True
+    return longer
+
+
+@inner()
+def fill(schedule: Schedule, view: CompiledView, moves: bool) -> None:
+    """Give CPUs that are idle sooner than planned to waiting jobs, unless nobody is to move.
+
+    One after the other, by earliest deadline, then planned start: a job of the same machine or
+    another that can start there at once, delays nobody, and ends earlier than where it is. Such a
+    move has no weight below zero.
+    """
+    for machine in range(len(schedule.cpus)):
+        if schedule.early[machine]:
+            schedule.early[machine] = False
+            if moves and schedule.up[machine]:
+                _fill(schedule, view, machine)
+
+
+@inner()
+def _fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
+    jobs, now = view.jobs, view.now
+    while True:
+        other, position = _who_can_start(schedule, view, machine)
+        if other == NOWHERE:
+            return
+        if other == machine:
+            move_up(schedule, machine, position, now)
+            continue
+        slot = schedule.slot[other, position]
+        length = length_us(slot, machine, jobs, view.machines)
+        take_out(schedule, slot, now)
+        behind_due = first_not_due(schedule, machine, now)
+        put(schedule, jobs, slot, machine, behind_due, now, now + length)
+        retime(schedule, machine, behind_due, now)
+
+
+@inner()
+def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tuple[int, int]:
+    """Machine and position of the waiting job that is to start on `machine` next."""
+    edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
+    edges, idle = schedule.edges[machine], schedule.edge_free[machine, 0]
+    now = view.now
+    best, best_position, best_deadline, best_start = NOWHERE, 0, NEVER, NEVER
+    for other in range(len(schedule.cpus)):
+        slots, processors = schedule.slot[other], schedule.processors[other]
+        start_us, end_us = schedule.start_us[other], schedule.end_us[other]
+        deadline_us = schedule.deadline_us[other]
+        for position in range(schedule.running[other], schedule.planned[other]):
+            slot, start, deadline = slots[position], start_us[position], deadline_us[position]
+            if processors[position] > idle or start <= now:
+                continue
+            if deadline > best_deadline or (deadline == best_deadline and start >= best_start):
+                continue
+            length = length_us(slot, machine, view.jobs, view.machines)
+            if length == 0 or now + length >= end_us[position]:
+                continue
+            # From its present start on, a job of this machine has its CPUs already.
+            until = min(now + length, start) if other == machine else now + length
+            if _idle_until(edge_us, edge_free, edges, processors[position], until):
+                best, best_position, best_deadline, best_start = other, position, deadline, start
+    return best, best_position
+
+
+@inner()
+def _idle_until(edge_us: Ints, edge_free: Ints, edges: int, processors: int, until: int) -> bool:
+    """Whether so many CPUs are idle from the first edge to `until`."""
+    for edge in range(edges):
+        if edge_us[edge] >= until:
+            return True
+        if edge_free[edge] < processors:
+            return False
     return True

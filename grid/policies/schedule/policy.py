@@ -6,15 +6,15 @@ without it.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from grid.model.arrays import Ints
 from grid.model.time import Time
-from grid.policies.columns import PackedView, packed_view
+from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.schedule.arrays import (
+from grid.policies.schedule.timetable import (
     FULLEST,
     JOBS,
     ORIGIN_US,
@@ -63,48 +63,42 @@ class ScheduleBased:
         return schedule_of(self._storage)
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        from grid.policies.schedule.instant import play
+        from grid.policies.schedule.instant import Steps, play
 
         if not self._begun:
             self._begin(view, now)
         slots = len(view.jobs.serial)
         if self._storage.slots.shape[1] < slots:
             self._storage = with_slots(self._storage, slots)
-        seen = packed_view(view)
+        packed = packed_view(view)
+        rejected: list[int] = []
+
+        def call(waiting: Ints, *steps: Any) -> tuple[bool, Ints]:
+            self._make_room(len(waiting) + steps[2])
+            made, started, impossible = play(
+                self._storage, packed, self._tabu_list, Steps(*steps), self._moves, waiting
+            )
+            rejected.extend(impossible.tolist())
+            return bool(made), started
+
         waiting = view.queue if self._storage.totals[UNPLACED] else view.arrived
         iterations = self.iterations * len(view.arrived)
-        moves = len(waiting) + iterations
-        if moves <= MOVES_AT_ONCE:
-            self._make_room(moves)
-            whole, started, rejected = play(
-                self._storage, seen, self._tabu_list, iterations, self._moves, waiting
-            )
-            if whole:
-                return _plan(started, rejected.tolist())
-        return self._plan_in_pieces(seen, view.queue, iterations)
-
-    def _plan_in_pieces(self, packed: PackedView, queue: Ints, iterations: int) -> Plan:
-        """The same, with any number of jobs to place and iterations to make."""
-        from grid.policies.schedule import instant
-
-        instant.repair_only(self._storage, packed, self._moves)
+        if len(waiting) + iterations <= MOVES_AT_ONCE:
+            made, started = call(waiting, True, True, iterations, True)
+            if made:
+                return _plan(started, rejected)
+        else:
+            call(view.queue[:0], True, False, 0, False)
         unplaced = 0
-        rejected: list[int] = []
-        for first in range(0, len(queue), MOVES_AT_ONCE):
-            self._make_room(MOVES_AT_ONCE)
-            piece = queue[first : first + MOVES_AT_ONCE]
-            impossible = instant.place_only(self._storage, packed, piece)
+        for first in range(0, len(view.queue), MOVES_AT_ONCE):
+            call(view.queue[first : first + MOVES_AT_ONCE], False, False, 0, False)
             unplaced += int(self._storage.totals[UNPLACED])
-            rejected += impossible.tolist()
+        call(view.queue[:0], False, True, 0, False)
+        while iterations > MOVES_AT_ONCE:
+            call(view.queue[:0], False, False, MOVES_AT_ONCE, False)
+            iterations -= MOVES_AT_ONCE
+        _, started = call(view.queue[:0], False, False, iterations, True)
         self._storage.totals[UNPLACED] = unplaced
-        self._make_room(0)
-        instant.fill_only(self._storage, packed, self._moves)
-        while self._tabu_list is not None and iterations > 0:
-            self._make_room(MOVES_AT_ONCE)
-            wanted = min(iterations, MOVES_AT_ONCE)
-            instant.improve_only(self._storage, packed, self._tabu_list, wanted)
-            iterations -= wanted
-        started = instant.due_only(self._storage, packed)
         return _plan(started, rejected)
 
     def _begin(self, view: ClusterView, now: Time) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, Jobs, Machines
 from grid.policies.interface import MachineColumns
-from grid.policies.schedule.arrays import (
+from grid.policies.schedule.timetable import (
     Schedule,
     empty_storage,
     schedule_of,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grid.model.time import NEVER
-from grid.policies.schedule.arrays import empty_tabu_list
+from grid.policies.schedule.timetable import empty_tabu_list
 from tests.policies.compiled_parts import figures, improve, place, weight
 from tests.policies.schedule.hand_made import HandMade
 

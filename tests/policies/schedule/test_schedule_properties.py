@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.schedule import policy as policy_module
-from grid.policies.schedule.arrays import JOBS, LATE, MAKESPAN_US, ORIGIN_US, Schedule
 from grid.policies.schedule.policy import ScheduleBased
+from grid.policies.schedule.timetable import JOBS, LATE, MAKESPAN_US, ORIGIN_US, Schedule
 from tests.examples import examples
 from tests.policies.schedule.histories import History, crowds, failures, histories, play
 from tests.policies.schedule.plain_schedule import PlainPolicy
