@@ -30,9 +30,9 @@ def batsim_server(
     with endings():
         import yaml  # type: ignore[import-untyped]
 
+        from grid.integrations.batsim import Server, serve
         from grid.model.errors import input_error, need
         from grid.policies.registry import make_policy
-        from grid.runtime.batsim_server import Server, serve
 
         need("grid batsim-server", "batsim", "zmq")
         settings = {}

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from grid.model.job_table import JobTable
 from grid.model.time import SECOND_US
+from grid.policies.batsim.messages import mask_of
 from grid.policies.batsim.policy import CLOCK_US, Batsim, Scheduler
-from grid.policies.batsim.resources import mask_of
 from grid.runtime.schedulers import Conversation, SchedulerTime
 from tests.policies.batsim.asked_functions import CPUS, schedule
 from tests.runtime.explained_starts import Heard

@@ -1,7 +1,7 @@
-"""The local policy `batsim`: it tells a scheduler what happens, and carries out what that decides.
+"""The local policy `batsim`: an external scheduler receives events and decides.
 
-The policy is pure, as all are. It makes messages as data and reads the answers; who carries them is
-given to it with `connect` by whoever runs the cluster.
+The policy is pure: it makes messages as data and reads answers; the runtime passes the connection
+that transfers them to `connect`.
 
 Protocol: https://batsim.readthedocs.io/en/latest/protocol.html, version 4.
 """
@@ -17,17 +17,18 @@ from pydantic import Field
 
 from grid.model.errors import InvalidPlugin, PluginFailed
 from grid.model.time import NEVER, SECOND_US, Time, to_seconds
-from grid.policies.batsim.answers import (
+from grid.policies.batsim.messages import (
     CALL,
     EXECUTE,
     REJECT,
     Decision,
     job_of,
     jobs_of,
+    mask_of,
     microseconds,
     read_answer,
+    text_of,
 )
-from grid.policies.batsim.resources import mask_of, text_of
 from grid.policies.interface import ClusterView, Plan
 
 Message = dict[str, Any]
@@ -36,8 +37,8 @@ Converse = Callable[[Message], Any]
 
 WORKLOAD = "grid"
 CLOCK_US = SECOND_US
-"""What a scheduler's clock shows at the beginning of virtual time: one second has passed since it
-was told that the simulation begins, for some take a time of 0 for none at all."""
+"""The scheduler's clock at the beginning of virtual time. SIMULATION_BEGINS is one second earlier,
+since some schedulers treat a time of 0 as none."""
 _ENDPOINT = re.compile(r"tcp://[^\s/*]+:\d{1,5}|ipc://\S.*")
 MOST_IDLE_CALLS, MOST_ROUNDS = 100_000, 1000
 """How often a scheduler may ask to be called and do nothing, and be asked at one instant."""
@@ -52,7 +53,7 @@ class Scheduler(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A job that the scheduler was told of."""
+    """A job that the scheduler knows."""
 
     slot: int
     name: str
@@ -62,10 +63,10 @@ class _Known(NamedTuple):
 class Batsim:
     """Decisions of a scheduler that speaks Batsim's protocol, version 4.
 
-    The resources of the protocol are the CPUs of the pool. Once an instant the scheduler is told of
-    all that happened at it: of ends first, then of arrivals, then of the calls that it asked for.
-    Decisions of a later time than that of the message take effect then; until then the scheduler is
-    busy, and hears of what happened meanwhile when it is ready.
+    The resources of the protocol are the CPUs of the pool. Once an instant the scheduler receives
+    all events of it: ends first, then arrivals, then the calls that it requested. Decisions with a
+    later time than the message take effect then; until then the scheduler is busy, and receives
+    later events when it is ready.
     """
 
     ignores = (
@@ -100,7 +101,7 @@ class Batsim:
         self._idle_calls = 0
 
     def connect(self, converse: Converse, place: str = "") -> None:
-        """From now on, this carries messages; `place` names the cluster in what is said of them."""
+        """Set the connection that transfers messages; `place` names the cluster in errors."""
         self._converse = converse
         self._place = place
 
@@ -117,7 +118,7 @@ class Batsim:
             self._carry_on(view, now, plan)
         except ValueError as error:
             raise PluginFailed(f"{self._shown} {error}") from None
-        # Calls wait while nobody is there, or a run would never end.
+        # Calls wait while there are no jobs, or a run would never end.
         wanted = self._here() or self._events or self._decisions
         plan.wake_us = self._next_us() if wanted else NEVER
         return plan
@@ -148,7 +149,7 @@ class Batsim:
         for slot in view.ended.tolist():
             name = self._names.pop(slot)
             if name not in self._running:
-                continue  # It was killed, and the scheduler knows.
+                continue  # The scheduler has killed it.
             timed_out = now >= int(jobs.expected_end_us[slot])
             state = "COMPLETED_WALLTIME_REACHED" if timed_out else "COMPLETED_SUCCESSFULLY"
             self._ended(name, now, state)
@@ -175,12 +176,12 @@ class Batsim:
         return held
 
     def _event(self, now: Time, kind: str, data: Message) -> None:
-        self._events.append({"timestamp": _told_s(now), "type": kind, "data": data})
+        self._events.append({"timestamp": _clock_s(now), "type": kind, "data": data})
 
     # What is decided
 
     def _carry_on(self, view: ClusterView, now: Time, plan: Plan) -> None:
-        """Carry out what is due and, whenever the scheduler is ready, tell it the news."""
+        """Carry out due decisions, and send events whenever the scheduler is ready."""
         for _ in range(MOST_ROUNDS):
             while self._decisions and self._decisions[0].time_us <= now:
                 self._carry_out(self._decisions.pop(0), view, now, plan)
@@ -199,11 +200,11 @@ class Batsim:
             self._event(now, "REQUESTED_CALL", {})
 
     def _ask(self, now: Time) -> None:
-        """Tell the scheduler what happened, and keep what it decides."""
+        """Send the events to the scheduler, and keep its decisions."""
         if self._converse is None:
             raise ValueError("is not connected: this run cannot start schedulers")
         events, self._events = self._events, []
-        message = {"now": _told_s(now), "events": events}
+        message = {"now": _clock_s(now), "events": events}
         answer = read_answer(self._converse(message), now + CLOCK_US)
         self._ready_us = answer.ready_us - CLOCK_US
         self._decisions = [one._replace(time_us=one.time_us - CLOCK_US) for one in answer.decisions]
@@ -253,7 +254,7 @@ class Batsim:
         plan.start.append((known.slot, 0))
 
     def _kill(self, names: list[str], view: ClusterView, now: Time, plan: Plan) -> None:
-        """End those that still run, and say so at once."""
+        """End those that still run, and report that at once."""
         progress = {}
         for name in names:
             if name in self._waiting:
@@ -278,8 +279,8 @@ class Batsim:
         return known
 
 
-def _told_s(now: Time) -> float:
-    """What the scheduler's clock shows."""
+def _clock_s(now: Time) -> float:
+    """A time on the scheduler's clock."""
     return (now + CLOCK_US) / SECOND_US
 
 
@@ -288,20 +289,20 @@ def _resources(view: ClusterView) -> int:
 
 
 def _job(known: _Known, limit_us: Time, submit_us: Time) -> Message:
-    """What is told of a job. Its profile is a delay as long as its user says, not the true one."""
+    """A job as the scheduler sees it: its profile is a delay as long as the estimate."""
     limit_s = limit_us / SECOND_US
     job = {
         "id": known.name,
         "profile": known.name,
         "res": known.processors,
-        "subtime": _told_s(submit_us),
+        "subtime": _clock_s(submit_us),
         "walltime": limit_s,
     }
     return {"job_id": known.name, "job": job, "profile": {"type": "delay", "delay": limit_s}}
 
 
 def _beginning(resources: int) -> Message:
-    """What SIMULATION_BEGINS tells."""
+    """The data of SIMULATION_BEGINS."""
     return {
         "nb_resources": resources,
         "nb_compute_resources": resources,
@@ -347,7 +348,7 @@ def batsim(
         float, Field(gt=0, le=86400, description="how long an answer may take, on the real clock")
     ] = 60.0,
 ) -> Batsim:
-    """A scheduler of Batsim's: a process that speaks its protocol, version 4."""
+    """An external scheduler that speaks Batsim's protocol, version 4."""
     if (command is None) == (endpoint is None):
         given = "both a command and an endpoint" if command is not None else "neither"
         raise InvalidPlugin(given, "a command or an endpoint", ("command",))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.policies.batsim.resources import lowest, mask_of, text_of
+from grid.policies.batsim.messages import lowest, mask_of, text_of
 
 
 @given(st.sets(st.integers(0, 199), min_size=1))

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from grid.integrations.batsim import ProtocolError, Server, serve
 from grid.model.errors import InputError, PluginFailed
 from grid.model.time import Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
-from grid.runtime.batsim_server import ProtocolError, Server, serve
 from tests.policies.batsim.asked_functions import asked, drawn_jobs, event, schedule
 
 POLICIES = [

@@ -1,7 +1,7 @@
-"""One of our policies as a scheduler of Batsim's: it answers whoever speaks protocol version 4.
+"""A policy of this emulator as a scheduler for Batsim, protocol version 4.
 
-The cluster is played by the general core, as in any run, but that jobs end when the other side says
-so. After each message the policy is asked for one plan, as it is once an instant.
+The cluster engine simulates the cluster as in any run, but jobs end when Batsim reports it. After
+each message the policy makes one plan.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from grid.model.errors import PluginFailed, RunFailed, input_error, shorten
 from grid.model.job import Job
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, SECOND_US, Time
+from grid.policies.batsim.messages import lowest, text_of
 from grid.policies.batsim.policy import Batsim
-from grid.policies.batsim.resources import lowest, text_of
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import ClusterView, Plan, Policy
 
 Message = dict[str, Any]
 NO_LIMIT_US = 365 * 24 * 3600 * SECOND_US
-"""The estimate of a job of which nobody says how long it may take."""
+"""The estimate of a job without a wall time."""
 UNKNOWN_US = NEVER // 4
-"""The run time of all jobs: only the other side knows."""
+"""The run time of all jobs, which only Batsim knows."""
 
 
 class ProtocolError(RunFailed):
-    """The other side said something that the protocol does not have, or that cannot be."""
+    """A message that the protocol does not have, or that is inconsistent."""
 
 
 class Server:
@@ -50,25 +50,29 @@ class Server:
         self.is_over = False
 
     def answer(self, message: Any) -> Message:
-        """What to do, now that this has happened."""
+        """The decisions that answer a message."""
         now, events = _read(message)
         if now < self._now:
             raise ProtocolError(f"found now {message['now']}, expected {self._now / SECOND_US} on")
         self._now = now
-        told = [(event.get("type"), event.get("data") or {}) for event in events]
+        received = [(event.get("type"), event.get("data") or {}) for event in events]
         answers: list[Message] = []
-        for kind, data in told:
-            self._hear(kind, data, now, answers)
+        for kind, data in received:
+            self._receive(kind, data, now, answers)
         if self._cluster is not None and not self.is_over:
-            answers += self._plan(self._cluster, now, any(k == "REQUESTED_CALL" for k, _ in told))
+            answers += self._plan(
+                self._cluster, now, any(k == "REQUESTED_CALL" for k, _ in received)
+            )
         now_s = now / SECOND_US
         return {"now": now_s, "events": [{"timestamp": now_s, **answer} for answer in answers]}
 
-    def _hear(self, kind: Any, data: Mapping[str, Any], now: Time, answers: list[Message]) -> None:
+    def _receive(
+        self, kind: Any, data: Mapping[str, Any], now: Time, answers: list[Message]
+    ) -> None:
         if kind == "SIMULATION_BEGINS":
             if self._cluster is not None:
                 raise ProtocolError("found a second SIMULATION_BEGINS, expected one simulation")
-            self._cluster = _Cluster(_whole(data, "nb_compute_resources"), self._policy)
+            self._cluster = _Cluster(_integer(data, "nb_compute_resources"), self._policy)
             return
         cluster = self._cluster
         if cluster is None:
@@ -129,8 +133,8 @@ class _Watched:
         return self.last
 
 
-class _ToldCore(Engine):
-    """A core whose jobs end when it is told, and whose policy is asked when something was told."""
+class _ExternalEngine(Engine):
+    """An engine whose jobs end, and whose policy plans, when a message arrives."""
 
     _due_us: Time = NEVER
 
@@ -169,7 +173,7 @@ class _Cluster:
         estimates = Estimates(platform)
         self._arrivals = Arrivals(estimates)
         outcomes = Outcomes(self._arrivals.routed)
-        self._core = _ToldCore(platform, policy, self._arrivals, estimates, outcomes)
+        self._core = _ExternalEngine(platform, policy, self._arrivals, estimates, outcomes)
         self._free = (1 << resources) - 1
         self._number = 0
         self._coming: list[str] = []
@@ -184,7 +188,7 @@ class _Cluster:
             raise ProtocolError(f"found job {shorten(job)} in JOB_SUBMITTED, expected an object")
         if name in self._slots or name in self._coming:
             raise ProtocolError(f"found the job {shorten(name)} again, expected a new job_id")
-        processors = _whole(job, "res")
+        processors = _integer(job, "res")
         if not 1 <= processors <= self._resources:
             return False
         limit_s = job.get("walltime")
@@ -231,7 +235,7 @@ class _Cluster:
         return text_of(held)
 
     def release(self, slots: list[int]) -> None:
-        """They are to be killed; that they were is told later, and is no news then."""
+        """Free the resources of killed jobs; Batsim confirms them later."""
         for slot in slots:
             self._forget(slot)
 
@@ -259,10 +263,10 @@ def _read(message: Any) -> tuple[Time, list[Mapping[str, Any]]]:
     return round(now * SECOND_US), message["events"]
 
 
-def _whole(data: Mapping[str, Any], name: str) -> int:
+def _integer(data: Mapping[str, Any], name: str) -> int:
     value = data.get(name)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ProtocolError(f"found {name} {shorten(value)}, expected a whole number")
+        raise ProtocolError(f"found {name} {shorten(value)}, expected an integer")
     return value
 
 
@@ -287,7 +291,7 @@ def serve(server: Server, endpoint: str) -> None:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
             raise input_error("endpoint", f"{endpoint} ({error})", "one to listen at") from None
-        # A port above 65535 is taken for what is left of it, and nobody would find us there.
+        # ZeroMQ takes a port above 65535 modulo 65536.
         if _port(endpoint) not in ("0", "*", _port(socket.getsockopt_string(zmq.LAST_ENDPOINT))):
             raise input_error("endpoint", endpoint, "one with a port of 1 to 65535")
         while not server.is_over:
