@@ -5,9 +5,8 @@ Modelling Practice and Theory 17, 2009). Every processor has a queue, and every 
 in a queue of its own. AFCFS starts, in order of arrival, every gang whose processors are all idle:
 small ones behind a large one that is blocked, too. LGFS does the same by falling size.
 
-Such a policy is no `Policy` that plans a cluster of machines: its decisions are in
-`grid.cluster.gang.decisions`, and what carries them out is `grid.cluster.gang`. One more is a class
-that inherits `GangPolicy` and has a `rank` of its own.
+Such a policy is no `Policy` that plans a cluster of machines: `grid.cluster.gang` makes and carries
+out its decisions. Another one is a class that inherits `GangPolicy` and overrides `rank`.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ Wait = Annotated[float, Field(ge=0.001, le=1e9)]
 
 
 class GangPolicy:
-    """A gang policy with its settings; one serves any number of clusters, it remembers nothing.
+    """A gang policy with its settings; it has no state and serves any number of clusters.
 
     Aging, which GM names and does not define, is here: a gang at the head of a queue lets `aging`
     gangs that migrate have its processor, whenever they came, and after that none that came later
     than itself, until it has started. GM limits the system to 64 priority jobs a second; here it is
-    each cluster, since no dispatcher knows how many another one has started.
+    each cluster, since no dispatcher knows how many others have started.
 
     GM Eq. 5 counts p_j x te_j, and the state of Eq. 6 changes when a job terminates: so it is with
     `release: gang`. In both a gang ends at the same time after it began.
@@ -43,52 +42,52 @@ class GangPolicy:
         *,
         migration: Annotated[
             Literal["none", "local", "full"],
-            Field(description="of gangs: within the cluster, or between those of the VO, too"),
+            Field(description="of gangs: within the cluster, or also between those of the VO"),
         ] = "none",
         migrates: Annotated[
             Literal["heads", "queued", "idle_heads"],
             Field(
-                description="local migration looks at the first of a queue, or at all in it; with "
-                "idle_heads external migration looks at queues of idle processors alone, too"
+                description="local migration considers the first of a queue, or all; with "
+                "idle_heads external migration too considers only queues of idle processors"
             ),
         ] = "heads",
         local_migration_s: Annotated[
-            Seconds, Field(description="how long tasks are under way within the cluster")
+            Seconds, Field(description="transfer time within the cluster")
         ] = 1.0,
         external_migration_s: Annotated[
-            Seconds, Field(description="how long tasks are under way between clusters")
+            Seconds, Field(description="transfer time between clusters")
         ] = 10.0,
         aging: Annotated[
             int,
             Field(
                 ge=0,
                 le=10**9,
-                description="so many gangs that migrate may pass the first of a queue, and after "
-                "that none that came later",
+                description="how many migrating gangs may pass the first of a queue; after "
+                "that, none that came later",
             ),
         ] = 64,
         release: Annotated[
             Literal["task", "gang"],
-            Field(description="a processor is free when its task ends, or its gang does"),
+            Field(description="a processor is free when its task ends, or when its gang ends"),
         ] = "task",
         priority_jobs: Annotated[
-            bool, Field(description="a job of one task interrupts gangs, and never waits for them")
+            bool, Field(description="a job of one task interrupts gangs and never waits for them")
         ] = True,
         priority_limit: Annotated[
-            int, Field(ge=1, le=10**9, description="so many priority jobs start in any second")
+            int, Field(ge=1, le=10**9, description="how many priority jobs may start in any second")
         ] = 64,
         interrupted: Annotated[
             Literal["goes_on", "begins_again"],
             Field(
-                description="a gang that a priority job interrupts keeps its processors and goes "
-                "on there, or gives them back and comes anew"
+                description="a gang that a priority job interrupts keeps its processors and "
+                "continues there, or releases them and restarts"
             ),
         ] = "goes_on",
         ask_every_s: Annotated[
-            Wait, Field(description="when other clusters are asked again, if none takes a gang")
+            Wait, Field(description="when other clusters are asked again after all refused")
         ] = 60.0,
         answer_within_s: Annotated[
-            Wait, Field(description="an answer that takes longer is taken for lost")
+            Wait, Field(description="an answer that takes longer counts as lost")
         ] = 60.0,
     ) -> None:
         self.local_migration = migration != "none"

@@ -358,7 +358,8 @@ class GangExchange:
     def receive(self, job: Job, progress: GangProgress, reservation: int, now: Time) -> bool:
         """The gang of a reservation is here; it starts when its tasks have been transferred.
 
-        False, without any effect, if an outage has ended the reservation; cancel it all the same.
+        False, without any effect, if an outage has ended the reservation, which must still be
+        cancelled.
         """
         self._cluster.advance(now)
         core = self._core

@@ -1,8 +1,8 @@
-"""Into whose queues a Local Dispatcher puts the tasks of a gang that arrives, by name.
+"""Placement policies: the processors whose queues the tasks of an arriving gang join.
 
-What is here is the plain form. Clusters play `ld` and `ald` in a compiled form, which is the same
-to the processor, and ask any other choice for each gang that arrives. A gang that migrates goes to
-idle processors, and a priority job where it disturbs least, whatever the choice.
+Clusters run `ld` and `ald` in a compiled form with the same results, and call any other policy for
+each arriving gang. Migrating gangs go to idle processors, and priority jobs where they disturb
+least, under every policy.
 """
 
 from __future__ import annotations

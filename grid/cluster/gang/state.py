@@ -134,8 +134,8 @@ class Lists(NamedTuple):
 """Positions in `State.number`. IDLE and BUSY count processors, WAITING tasks that have no processor
 to run on. SMALLEST is the size of the smallest gang that does not run; above the number of
 processors: none waits. Lengths follow, NOTED that of the history. ROUND is the processor at
-which the next search begins, SEARCH the number of the last search, DUE_US when a plan is due
-whatever happens. CHANGED: a processor became idle or a gang was queued since the last plan.
+which the next search begins, SEARCH the number of the last search, DUE_US when a plan is due at
+the latest. CHANGED: a processor became idle or a gang was queued since the last plan.
 ASKED is the gang of the instant NOW that waits for a plugin's choice, TO_SEND the gang that
 external migration takes next; NONE. SECOND is the second in which STARTED_IN_SECOND priority
 jobs started; LIMITED: others wait for the next. MIGRATED to INTERRUPTIONS are totals. HOLDS:

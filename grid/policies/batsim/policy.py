@@ -261,7 +261,7 @@ class Batsim:
                 raise ValueError(f"kills job {name}, which waits")
             known = self._running.get(name)
             if known is None:
-                continue  # It has ended meanwhile.
+                continue  # It has ended.
             if (known.slot, 0) in plan.start:
                 raise ValueError(f"kills job {name} at the instant at which it starts it")
             plan.kill.append(known.slot)
@@ -337,7 +337,7 @@ def batsim(
         Field(
             min_length=1,
             max_length=1000,
-            description="that starts the scheduler; {endpoint} stands for where it is to listen",
+            description="that starts the scheduler; {endpoint} is replaced by its endpoint",
         ),
     ] = None,
     endpoint: Annotated[

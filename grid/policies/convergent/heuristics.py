@@ -236,4 +236,4 @@ HEURISTICS = Kind(
     place="settings.weights of cs2, cs_i_p and their variants",
     adapt=CheckedHeuristic,
 )
-"""Heuristics beside those of the papers."""
+"""Heuristics of plugins."""

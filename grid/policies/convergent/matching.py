@@ -239,7 +239,7 @@ def _before(job: int, other: int, key: Priorities) -> bool:
 
 
 def iterative_search(priority: Floats) -> Ints:
-    """MIS: the highest priority whose job and machine are both still free, again and again."""
+    """MIS: the highest priority whose job and machine are both free, repeatedly."""
     jobs, machines = priority.shape
     one, none = np.ones(jobs, np.int64), np.zeros(jobs, np.int64)
     machine_of: Ints = match_greedily(

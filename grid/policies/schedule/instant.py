@@ -18,8 +18,8 @@ from grid.policies.fitting import unpacked
 from grid.policies.schedule.search import improve, place
 from grid.policies.schedule.timetable import (
     JOBS,
-    NOWHERE,
     UNPLACED,
+    UNPLANNED,
     Schedule,
     Storage,
     expect_end,
@@ -83,7 +83,7 @@ def place_all(schedule: Schedule, view: CompiledView, waiting: Ints) -> Ints:
     rejected = np.empty(len(waiting), np.int64)
     rejects, unplaced = 0, 0
     for slot in waiting:
-        if schedule.machine_of[slot] != NOWHERE or place(schedule, view, slot):
+        if schedule.machine_of[slot] != UNPLANNED or place(schedule, view, slot):
             continue
         if lengths_us(slot, view.jobs, view.machines).any():
             unplaced += 1
@@ -137,22 +137,22 @@ def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: I
 
 @inner()
 def repair(schedule: Schedule, view: CompiledView, moves: bool) -> int:
-    """Bring the schedule to `now`; how many jobs it took out of the schedule, to be placed anew.
+    """Bring the schedule to `now`; how many jobs it removed, to be placed again.
 
     - A job ends early: those behind it on its machine move up; see `fill`.
-    - A job goes on for longer than planned: its machine is timed anew; with `moves`, if there is
-      another machine, the waiting jobs there lose their places.
-    - A machine is down: all its jobs lose their places. So does one that was stopped.
-    - A job was due and could not start: its machine is timed anew.
+    - A job runs longer than planned: its machine is timed again; with `moves`, if there is another
+      machine, the waiting jobs there are removed.
+    - A machine is down: all its jobs are removed. So is one that was stopped.
+    - A job was due and could not start: its machine is timed again.
     """
     now, free, expected_end_us = view.now, view.free, view.jobs.expected_end_us
     for slot in view.ended:
         machine = schedule.machine_of[slot]
         schedule.tabu[slot] = 0
-        if machine != NOWHERE and take_out(schedule, slot, now) > now:
+        if machine != UNPLANNED and take_out(schedule, slot, now) > now:
             schedule.early[machine] = True
     lost = 0
-    anew = moves and len(schedule.cpus) > 1
+    replaces = moves and len(schedule.cpus) > 1
     for machine in range(len(schedule.cpus)):
         for position in range(schedule.running[machine] - 1, -1, -1):
             slot = schedule.slot[machine, position]
@@ -160,13 +160,13 @@ def repair(schedule: Schedule, view: CompiledView, moves: bool) -> int:
                 take_out(schedule, slot, now)
                 lost += 1
         running, planned = schedule.running[machine], schedule.planned[machine]
-        # A machine that is down has no free CPUs, whatever its jobs hold.
+        # A machine that is down has no free CPUs, even if its jobs hold fewer.
         up = free[machine] == schedule.cpus[machine] - schedule.held[machine]
         schedule.up[machine] = up
         longer = _expect_ends(schedule, machine, expected_end_us)
         if longer or (running < planned and schedule.start_us[machine, running] < now):
             retime(schedule, machine, running, now)
-        if (longer and anew) or not up:
+        if (longer and replaces) or not up:
             kept = running if up else 0
             lost += planned - kept
             for position in range(planned - 1, kept - 1, -1):
@@ -188,10 +188,10 @@ def _expect_ends(schedule: Schedule, machine: int, expected_end_us: Ints) -> boo
 
 @inner()
 def fill(schedule: Schedule, view: CompiledView, moves: bool) -> None:
-    """Give CPUs that are idle sooner than planned to waiting jobs, unless nobody is to move.
+    """Give CPUs that are idle sooner than planned to waiting jobs, if jobs may move.
 
     One after the other, by earliest deadline, then planned start: a job of the same machine or
-    another that can start there at once, delays nobody, and ends earlier than where it is. Such a
+    another that can start there at once, delays no job, and ends earlier than where it is. Such a
     move has no weight below zero.
     """
     for machine in range(len(schedule.cpus)):
@@ -206,7 +206,7 @@ def _fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
     jobs, now = view.jobs, view.now
     while True:
         other, position = _who_can_start(schedule, view, machine)
-        if other == NOWHERE:
+        if other == UNPLANNED:
             return
         if other == machine:
             move_up(schedule, machine, position, now)
@@ -225,7 +225,7 @@ def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tupl
     edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
     edges, idle = schedule.edges[machine], schedule.edge_free[machine, 0]
     now = view.now
-    best, best_position, best_deadline, best_start = NOWHERE, 0, NEVER, NEVER
+    best, best_position, best_deadline, best_start = UNPLANNED, 0, NEVER, NEVER
     for other in range(len(schedule.cpus)):
         slots, processors = schedule.slot[other], schedule.processors[other]
         start_us, end_us = schedule.start_us[other], schedule.end_us[other]
@@ -248,7 +248,7 @@ def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tupl
 
 @inner()
 def _idle_until(edge_us: Ints, edge_free: Ints, edges: int, processors: int, until: int) -> bool:
-    """Whether so many CPUs are idle from the first edge to `until`."""
+    """Whether `processors` CPUs are idle from the first edge to `until`."""
     for edge in range(edges):
         if edge_us[edge] >= until:
             return True

@@ -29,22 +29,22 @@ from grid.policies.schedule.timetable import (
 )
 
 MOVES_AT_ONCE = 512
-"""How many jobs one compiled call may put on a machine; room for them is made before it."""
+"""How many jobs one compiled call may put on a machine."""
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Repair = Annotated[
     Literal["moves", "times"],
-    Field(description="where run times differ: move jobs, or only time their machine anew"),
+    Field(description="if run times differ: move jobs, or only time their machine again"),
 ]
 
 
 class ScheduleBased:
     """Keeps a schedule of all jobs, places each as it comes (EG-EDF), and may search on (Tabu).
 
-    The search makes `iterations` for each job that came, 0 is none; its tabu list holds `tabu_list`
-    jobs. Where run times differ from their estimates, repair moves jobs, or, without `moves`, only
-    times its machine anew. A job without a deadline is never late; where none has one, as in a log,
-    only makespan and ends decide, and the search finds nothing to do.
+    The search makes `iterations` for each arrival, 0 is none; its tabu list holds `tabu_list` jobs.
+    If run times differ from their estimates, repair moves jobs, or, without `moves`, only times the
+    machine again. A job without a deadline is never late; if none has one, as in a log, only
+    makespan and ends decide, and the search has no effect.
     """
 
     ignores = ("memory",)
@@ -108,7 +108,7 @@ class ScheduleBased:
         self._begun = True
 
     def _make_room(self, moves: int) -> None:
-        """Room for so many more jobs on any machine, and for those that repair starts on it."""
+        """Make room for `moves` more jobs on any machine, and for those that repair starts."""
         totals, positions = self._storage.totals, self._storage.scratch.shape[1] - 2
         started = min(self._widest, int(totals[JOBS]))
         needed = int(totals[FULLEST]) + moves + started
@@ -128,7 +128,9 @@ def eg_edf(*, repair: Repair = "moves") -> ScheduleBased:
 def tabu(
     *,
     iterations: Annotated[Count, Field(description="of the search, for each job that comes")] = 100,
-    tabu_list: Annotated[Count, Field(description="so many jobs are not moved again")] = 100,
+    tabu_list: Annotated[
+        Count, Field(description="length of the list of jobs that are not moved again")
+    ] = 100,
     repair: Repair = "moves",
 ) -> ScheduleBased:
     """EG-EDF, improved by tabu search."""

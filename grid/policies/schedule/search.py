@@ -17,8 +17,8 @@ from grid.policies.schedule.timetable import (
     LENGTH,
     MAKESPAN_US,
     NEXT,
-    NOWHERE,
     ORIGIN_US,
+    UNPLANNED,
     MachineRow,
     Schedule,
     deadline_position,
@@ -79,11 +79,11 @@ def place(schedule: Schedule, view: CompiledView, slot: int) -> bool:
     jobs, now = view.jobs, view.now
     lengths = lengths_us(slot, jobs, view.machines)
     machine, start = _best_gap(schedule, jobs, slot, lengths, now)
-    if machine != NOWHERE:
+    if machine != UNPLANNED:
         insert_in_gap(schedule, jobs, slot, machine, start, lengths[machine])
         return True
     machine = _best_by_deadline(schedule, jobs, slot, lengths, now)
-    if machine != NOWHERE:
+    if machine != UNPLANNED:
         insert_by_deadline(schedule, jobs, slot, machine, lengths[machine], now)
         return True
     return False
@@ -101,13 +101,13 @@ def _best_gap(
     processors, deadline = jobs.processors[slot], jobs.deadline_us[slot]
     up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
     edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
-    best = _Place(0.0, NEVER, NEVER, NOWHERE)
+    best = _Place(0.0, NEVER, NEVER, UNPLANNED)
     for machine in schedule.fastest:
         length_us = lengths[machine]
         if length_us == 0 or not up[machine] or running[machine] == planned[machine]:
             continue
         latest_end = start_us[machine, planned[machine] - 1]
-        if best.machine != NOWHERE:
+        if best.machine != UNPLANNED:
             # It cannot be better if it starts later, unless it alone is in time.
             no_worse = best.start + length_us
             latest_end = min(latest_end, no_worse if best.gain else max(no_worse, deadline))
@@ -134,15 +134,15 @@ def _best_gap(
 def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, now: int) -> int:
     """The machine on which earliest deadline first gives the best schedule.
 
-    What cannot be the best is not tried: where a job comes, nobody else ends earlier, and itself it
-    ends no earlier than if it began at once, or with the one in front of it.
+    Machines that cannot be best are skipped: an inserted job lets no other job end earlier, and
+    ends itself no earlier than if it began at once, or with the one in front of it.
     """
     new_processors, deadline = jobs.processors[slot], jobs.deadline_us[slot]
     up, running, planned = schedule.up, schedule.running, schedule.planned
     deadline_us, start_us = schedule.deadline_us, schedule.start_us
     origin = schedule.totals[ORIGIN_US]
     makespan_us, in_time = figures(schedule, now)
-    best = _Place(-np.inf, NEVER, NEVER, NOWHERE)
+    best = _Place(-np.inf, NEVER, NEVER, UNPLANNED)
     for machine in schedule.fastest:
         length_us = lengths[machine]
         if length_us == 0 or not up[machine]:
@@ -162,7 +162,7 @@ def _best_by_deadline(schedule: Schedule, jobs: Jobs, slot: int, lengths: Ints, 
             if _better(best, _Place(gain, start, end, machine)):
                 continue
         late_limit = planned[machine]
-        if best.machine != NOWHERE:
+        if best.machine != UNPLANNED:
             late_limit = min(late_limit, 1 + int((gain - best.gain) * max(in_time, 1)))
         late, completion, end = _with_the_job(
             schedule, machine, position, new_processors, length_us, now, late_limit
@@ -186,7 +186,7 @@ def _with_the_job(
     now: int,
     late_limit: int,
 ) -> tuple[int, int, int]:
-    """What `tried` tells of a job that comes to `position`, the end of the queue included."""
+    """The result of `tried` for a job that comes to `position`, the end of the queue included."""
     start_us, planned = schedule.start_us[machine], schedule.planned[machine]
     if position == planned:
         edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
@@ -212,8 +212,8 @@ def _at_most(makespan_us: int, in_time: int, end: int, deadline: int, origin: in
 @inner()
 def _better(one: _Place, other: _Place) -> bool:
     """Whether a place for a job is better: by the weight, then start and end."""
-    if one.gain != other.gain or other.machine == NOWHERE:
-        return one.gain > other.gain or other.machine == NOWHERE
+    if one.gain != other.gain or other.machine == UNPLANNED:
+        return one.gain > other.gain or other.machine == UNPLANNED
     if one.start != other.start:
         return one.start < other.start
     return one.end < other.end or (one.end == other.end and one.machine < other.machine)
@@ -238,7 +238,7 @@ def improve(schedule: Schedule, view: CompiledView, tabu_list: Ints, iterations:
         if _forbid(schedule, jobs, tabu_list, slot):
             exhausted[:] = False
         machine, start, length_us = _accepted(schedule, view, slot)
-        if machine != NOWHERE:
+        if machine != UNPLANNED:
             take_out(schedule, slot, now)
             insert_in_gap(schedule, jobs, slot, machine, start, length_us)
             exhausted[:] = False
@@ -265,10 +265,10 @@ def _selected(schedule: Schedule, exhausted: Bools) -> int:
     There must be such a job. A machine whose jobs are all in the list is noted as `exhausted`.
     """
     while True:
-        best = NOWHERE
+        best = UNPLANNED
         for machine in range(len(schedule.cpus)):
             if not exhausted[machine] and (
-                best == NOWHERE or schedule.late[machine] > schedule.late[best]
+                best == UNPLANNED or schedule.late[machine] > schedule.late[best]
             ):
                 best = machine
         for position in range(schedule.planned[best] - 1, schedule.running[best] - 1, -1):
@@ -309,7 +309,7 @@ def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, i
     machine, processors = schedule.machine_of[slot], jobs.processors[slot]
     latest_end = _latest_end(schedule, machine, position_of(schedule, slot), now)
     if latest_end == 0:
-        return NOWHERE, 0, 0
+        return UNPLANNED, 0, 0
     lengths = lengths_us(slot, jobs, view.machines)
     up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
     edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
@@ -330,7 +330,7 @@ def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, i
         )
         if start != NEVER:
             return other, start, lengths[other]
-    return NOWHERE, 0, 0
+    return UNPLANNED, 0, 0
 
 
 @inner()

@@ -2,7 +2,7 @@
 
 The schedule of a machine is the *order* of its jobs; the times follow from it. Each job starts as
 early as the CPUs allow, and not before the one in front of it. So a schedule is valid by
-construction, and stays so whatever ends early or late: the machine concerned is timed again. An end
+construction, and stays so if jobs end early or late: the machine concerned is timed again. An end
 that comes early can only move starts forward, and so can a job that is removed.
 
 Functions that run for every machine at every arrival take the few columns that they need: a
@@ -22,7 +22,7 @@ from grid.policies.columns import Jobs, Machines
 from grid.policies.fitting import duration
 from grid.policies.interface import MachineColumns
 
-NOWHERE = -1
+UNPLANNED = -1
 """Machine of a job that is in no machine's schedule."""
 
 JOBS, LATE, MAKESPAN_US, ORIGIN_US, UNPLACED, FULLEST = range(6)
@@ -46,8 +46,8 @@ class Schedule(NamedTuple):
 
     A *gap* is idle CPU time in front of a waiting job: it ends when the machine's last job starts,
     or before. EG 3.2 has gaps appear because a job must wait for CPUs, and EG 4.1 has jobs started
-    at once on an available machine while the schedule is almost empty; so CPUs beside and behind
-    the last job, which nothing waits for, are not a gap. (If they were, a job would be put beside
+    at once on an available machine while the schedule is almost empty; so CPUs next to and behind
+    the last job, which no job waits for, are not a gap. (If they were, a job would be put next to
     a running one although a better machine is idle, for a gap always takes precedence.)
     """
 
@@ -83,7 +83,7 @@ class Schedule(NamedTuple):
     """Scratch of shape (positions + 2,), like the next."""
     active_processors: Ints
     machine_of: Ints
-    """Of shape (slots,), like the next: in whose schedule a job is, or `NOWHERE`."""
+    """Of shape (slots,), like the next: in whose schedule a job is, or `UNPLANNED`."""
     tabu: Ints
     """1 for a job in the tabu list."""
     totals: Ints
@@ -135,10 +135,10 @@ def empty_storage(machines: MachineColumns) -> Storage:
 
 
 def with_slots(storage: Storage, slots: int) -> Storage:
-    """The same schedule with room for jobs in so many slots, no fewer than now."""
+    """The same schedule with room for jobs in `slots` slots, no fewer than now."""
     before = storage.slots.shape[1]
     wider = _wider(storage.slots, slots)
-    wider[0, before:] = NOWHERE
+    wider[0, before:] = UNPLANNED
     return storage._replace(slots=wider)
 
 
@@ -432,7 +432,7 @@ def _edge(edge_us: Ints, edge_free: Ints, edges: int, time: int, free: int) -> i
 @inner(forceinline=True)
 def length_us(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     """The run time of the job on the machine; 0 if it can never run there."""
-    if jobs.bound_machine[slot] not in (NOWHERE, machine):
+    if jobs.bound_machine[slot] not in (UNPLANNED, machine):
         return 0
     if jobs.processors[slot] > machines.cpus[machine]:
         return 0
@@ -478,7 +478,7 @@ def put(
 def insert_in_gap(
     schedule: Schedule, jobs: Jobs, slot: int, machine: int, start: int, length_us: int
 ) -> None:
-    """The job runs in the gap at `start`; nobody else moves."""
+    """The job runs in the gap at `start`; no other job moves."""
     end = start + length_us
     position = schedule.planned[machine]
     while position > 0 and schedule.start_us[machine, position - 1] > start:
@@ -503,14 +503,14 @@ def deadline_position(planned_us: Ints, running: int, count: int, deadline_us: i
 def insert_by_deadline(
     schedule: Schedule, jobs: Jobs, slot: int, machine: int, length_us: int, now: int
 ) -> None:
-    """The job comes where its deadline says; those behind it are timed anew."""
+    """The job comes to its position by deadline; those behind it are timed again."""
     position = deadline_position(
         schedule.deadline_us[machine],
         schedule.running[machine],
         schedule.planned[machine],
         jobs.deadline_us[slot],
     )
-    # Any start will do: it is timed at once.
+    # The start is arbitrary: `retime` sets it.
     put(schedule, jobs, slot, machine, position, now, now + length_us)
     retime(schedule, machine, position, now)
 
@@ -529,7 +529,7 @@ def position_of(schedule: Schedule, slot: int) -> int:
 def take_out(schedule: Schedule, slot: int, now: int) -> int:
     """The job leaves the schedule: it is moved, or it ended. Those behind it move up.
 
-    One that ends exactly as planned moves nobody. The result is when it should have ended.
+    One that ends exactly as planned moves no job. The result is when it should have ended.
     """
     machine = schedule.machine_of[slot]
     position = position_of(schedule, slot)
@@ -548,7 +548,7 @@ def take_out(schedule: Schedule, slot: int, now: int) -> int:
         row = column[machine]
         for place in range(position, schedule.planned[machine]):
             row[place] = row[place + 1]
-    schedule.machine_of[slot] = NOWHERE
+    schedule.machine_of[slot] = UNPLANNED
     if not (was_running and end == now):
         retime(schedule, machine, schedule.running[machine] if was_running else position, now)
         return int(end)
