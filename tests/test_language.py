@@ -41,10 +41,7 @@ COUNTS: dict[str, int] = {
     "tests' names": 224,
     "grid": 1,
     "grid/cli": 32,
-    "grid/cluster": 3,
-    "grid/integrations": 1,
     "grid/model": 2,
-    "grid/policies": 67,
     "grid/runtime": 6,
 }
 """By part: `README.md`, `docs`, `scenarios`, names of tests, and each package of `grid`."""
