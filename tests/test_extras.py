@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-import shlex
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -98,15 +95,3 @@ def test_a_table_of_pandas_says_that_it_needs_its_extra(tmp_path: Path) -> None:
     done = python(f"{code}    print(error)\n", ["pandas"], tmp_path)
     line = "run.jobs(), unlike run.jobs_table(), needs pandas, of the extra `pandas`: "
     assert done.stdout == line + INSTALL + '"pandas>=2.2"\n', done.stderr
-
-
-def test_pages_name_the_packages_of_an_extra_as_the_package_does() -> None:
-    docs = Path(__file__).parents[1] / "docs"
-    told = {}
-    for page in sorted(docs.rglob("*.md")):
-        for line in page.read_text().splitlines():
-            if found := re.search(r"^pip install (.*?) *# the extra `(\w+)`$", line):
-                told[found[2]] = shlex.split(found[1])
-    assert set(told) == {"batsim", "learning", "notebooks", "pandas"}
-    extras = tomllib.loads((docs.parent / "pyproject.toml").read_text())["project"]
-    assert told == {name: extras["optional-dependencies"][name] for name in told}

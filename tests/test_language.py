@@ -40,7 +40,6 @@ PHRASES = (
 COUNTS: dict[str, int] = {
     "tests' names": 224,
     "grid": 1,
-    "grid/cli": 32,
     "grid/model": 2,
     "grid/runtime": 6,
 }

@@ -95,7 +95,7 @@ def test_parts_of_a_log(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_limits_that_leave_nothing_are_told(
+def test_limits_that_leave_nothing_are_refused(
     tmp_path: Path, limits: tuple[Any, ...], said: str
 ) -> None:
     result = trace(made(tmp_path, "made.swf", JOBS), *limits)
@@ -134,7 +134,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_no_log_is_one_line_and_exit_code_two(tmp_path: Path, name: str) -> None:
+def test_an_invalid_log_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
     content, expected = WRONG[name]
     result = trace(made(tmp_path, name, content), "--to", tmp_path / "out.swf", "-q")
     assert result.exit_code == 2
@@ -142,7 +142,7 @@ def test_what_is_no_log_is_one_line_and_exit_code_two(tmp_path: Path, name: str)
     assert not (tmp_path / "out.swf").exists()
 
 
-def test_a_file_that_is_not_there_and_endings_that_nobody_knows(tmp_path: Path) -> None:
+def test_missing_files_and_unknown_suffixes_are_refused(tmp_path: Path) -> None:
     assert trace(tmp_path / "none.swf").exit_code == 2
     assert trace(tmp_path).exit_code == 2
     log = made(tmp_path, "made.log", JOBS)
@@ -165,7 +165,7 @@ def test_what_a_run_would_leave_out_and_what_it_would_not(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("option", ["--from-s", "--before-s"])
-def test_a_time_that_is_none_is_blamed_on_its_own_option(tmp_path: Path, option: str) -> None:
+def test_an_invalid_time_names_its_option(tmp_path: Path, option: str) -> None:
     result = trace(made(tmp_path, "made.swf", JOBS), option, "1e300")
     assert result.exit_code == 2
     expected = f"{option}: found 1e+300, expected a time in seconds below 4e12"

@@ -20,7 +20,7 @@ COMMAND = (sys.executable, "-c", "from grid.cli.app import main; main()")
 ROOT = Path(__file__).parents[2]
 
 
-def test_a_run_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> None:
+def test_a_run_prints_the_address_of_its_page(tmp_path: Path) -> None:
     file = tmp_path / "scenario.yaml"
     write_run(tmp_path)
     alone = CliRunner().invoke(app, ["run", str(file), "--in-process", "--out", f"{tmp_path}/a"])
@@ -33,7 +33,7 @@ def test_a_run_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> None
     assert digests[0] == digests[1] != []
 
 
-def test_a_sweep_says_where_to_watch_it_and_ends_by_itself(tmp_path: Path) -> None:
+def test_a_sweep_prints_the_address_of_its_page(tmp_path: Path) -> None:
     write_run(tmp_path)
     command = ["run", f"{tmp_path}/scenario.yaml", "--seeds", "2", "--in-process", "--watch"]
     watched = CliRunner().invoke(app, [*command, "--out", f"{tmp_path}/sweep"])
@@ -66,12 +66,12 @@ def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int)
         (["sweep", "snapshot-age", "--events"], "--events"),
     ],
 )
-def test_what_cannot_be_watched_is_refused(arguments: list[str], said: str) -> None:
+def test_wrong_options_are_refused(arguments: list[str], said: str) -> None:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 2 and said in result.output, result.output
 
 
-def test_the_folder_of_a_sweep_is_told_from_that_of_a_run(tmp_path: Path) -> None:
+def test_the_folder_of_a_sweep_is_refused(tmp_path: Path) -> None:
     (tmp_path / SWEEP_FILE).write_text("{}")
     result = CliRunner().invoke(app, ["watch", str(tmp_path)])
     assert result.exit_code == 2

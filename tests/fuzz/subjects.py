@@ -97,7 +97,8 @@ def _contents(folder: Path) -> Files:
 
 WORDS = (
     "run", "check", "sweep", "report", "trace", "schema", "policies", "plugins", "chaos",
-    "scenarios", "IN/scenario.yaml", "IN/experiment.yaml", "IN/log.swf", "IN/", "two-vos", "--set", "seed=3",
+    "scenarios", "IN/scenario.yaml", "IN/experiment.yaml", "IN/log.swf", "IN/", "two-vos", "--set",
+    "seed=3",
     "seed=1,2", "vos.0.count=2", "=", "a=b=c", "--seed", "--seeds", "1", "--in-process", "--out",
     "OUT/x", "--placement", "vo", "--live", "--speedup", "--kill", "--time-limit", "--transport",
     "calls", "--from-s", "--before-s", "--user", "--status", "--cpus", "--to", "OUT/x.swf",

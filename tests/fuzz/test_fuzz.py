@@ -1,4 +1,4 @@
-"""A small share of what `scripts/fuzz` does, and the judge itself."""
+"""A small part of `scripts/fuzz`, and the judge itself."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ QUICK = ("scenario", "gwf", "parquet")
 
 
 @pytest.mark.parametrize("name", QUICK)
-def test_no_input_breaks_the_rules(name: str) -> None:
+def test_no_input_violates_the_rules(name: str) -> None:
     fuzz(SUBJECTS[name](), 25, 3)
 
 
-def test_no_text_makes_more_of_a_journal_than_what_it_holds() -> None:
+def test_a_decoded_journal_can_be_encoded() -> None:
     texts = journal_texts()
 
-    @settings(max_examples=200, database=None)
+    @settings(max_examples=50, database=None)
     @given(mutated(texts))
     def attempt(data: bytes) -> None:
         try:
@@ -77,7 +77,7 @@ def _misbehaving(monkeypatch: pytest.MonkeyPatch) -> None:
         ("endless", "no end"),
     ],
 )
-def test_the_judge_sees_what_is_wrong(
+def test_the_judge_detects_violations(
     how: str, says: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _misbehaving(monkeypatch)
@@ -85,7 +85,7 @@ def test_the_judge_sees_what_is_wrong(
     assert says in " ".join(judged([how], tmp_path).wrong)
 
 
-def test_the_judge_sees_what_is_written_elsewhere(
+def test_the_judge_detects_files_written_elsewhere(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _misbehaving(monkeypatch)
@@ -94,12 +94,3 @@ def test_the_judge_sees_what_is_written_elsewhere(
     other.mkdir()
     assert judged([str(own / "x")], own).wrong == []
     assert "outside" in " ".join(judged([str(other / "x")], own).wrong)
-
-
-def test_no_file_is_told_of_in_more_lines_than_anybody_reads(tmp_path: Path) -> None:
-    keys = "".join(f"key{number}: 1\n" for number in range(30))
-    (tmp_path / "e.yaml").write_text(f"scenario: x.yaml\n{keys}")
-    verdict = judged(["check", str(tmp_path / "e.yaml")], tmp_path)
-    assert verdict.wrong == []
-    assert len(verdict.told) == judge.MOST_LINES
-    assert verdict.told[-1].endswith("more")
