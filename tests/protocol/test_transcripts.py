@@ -6,12 +6,14 @@ Messages take 1 ms inside a VO and 50 ms between VOs; jobs run for ten seconds. 
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from grid.protocol.registry import CLUSTER_CHOICES, FORWARDING, INFORMATION
+from grid.model.plugins.registry import Kind
+from grid.protocol.registry import CLUSTER_CHOICES, FORWARDING, INFORMATION, SELECTIONS
 from tests.config.grids import grid_of, transcript, vo
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
@@ -209,3 +211,19 @@ def test_every_policy_and_overlay_has_a_transcript() -> None:
     assert set(POLICIES) == set(FORWARDING.own)
     assert {name for name, _ in OVERLAYS.values()} == set(INFORMATION.own)
     assert set(ALL) >= set(CLUSTER_CHOICES.own)
+
+
+@pytest.mark.parametrize(
+    ("kind", "page"),
+    [
+        (FORWARDING, "forwarding.md"),
+        (INFORMATION, "dissemination.md"),
+        (SELECTIONS, "selections.md"),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_each_plugin_is_in_the_table_of_its_page(kind: Kind, page: str) -> None:
+    text = (Path(__file__).parents[2] / "docs" / "explanation" / page).read_text("utf-8")
+    rows = re.findall(r"^\| (.*?) \|", text, re.MULTILINE)
+    named = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
+    assert set(kind.own) - {"pull"} <= named
