@@ -75,10 +75,10 @@ def settings_axis(field: str, title: str, values: Sequence[float]) -> Encoding:
     exact = sorted({float(value) for value in values})
     gaps = np.diff(exact)
     is_uneven = len(exact) > 2 and gaps.max() > UNEVEN * gaps.min()
-    scale: dict[str, Any] = {"type": "linear", "zero": False, "nice": False, "padding": 14}
+    scale: dict[str, Any] = {"type": "linear", "zero": False, "nice": False, "padding": 20}
     if is_uneven and exact[0] >= 0:
         kind = {"type": "symlog", "constant": exact[1]} if exact[0] == 0 else {"type": "log"}
-        scale = {**kind, "nice": False, "padding": 14}
+        scale = {**kind, "nice": False, "padding": 20}
     ticks = {"values": exact, "format": FIGURE, "grid": False}
     title = str(_titled(title, scale))
     return {"field": field, "type": "quantitative", "scale": scale, "title": title, "axis": ticks}
@@ -116,7 +116,7 @@ def series(
     """
     places = [list(among or names).index(name) for name in names]
     widest = max(map(len, names), default=0)
-    columns = max(1, int(WIDTH // (LETTER * widest + 30)))
+    columns = max(1, int((WIDTH - 60) // (LETTER * widest + 45)))
     legend = {"title": title, "columns": columns, "symbolOpacity": 1} if len(names) > 1 else None
     ranges: Mapping[str, Sequence[Any]] = {"color": COLOURS, "strokeDash": DASHES, "shape": SHAPES}
     return {
@@ -342,7 +342,8 @@ def flow_map(
     if has_numbers:
         layers.append({"mark": "text", "encoding": {"text": {**jobs, "format": ",.0f"}}})
     x = names_axis("host", names, "executed in") | domain
-    x["axis"]["labelAngle"] = 0 if LETTER * sum(map(len, names)) < WIDTH - NAMES else -90
+    widest = max(map(len, names))
+    x["axis"]["labelAngle"] = 0 if LETTER * widest * len(names) < WIDTH / 2 else -90
     specification = {
         "width": "container",
         "height": max(120, 24 * len(names)),
