@@ -343,6 +343,7 @@ def flow_map(
         layers.append({"mark": "text", "encoding": {"text": {**jobs, "format": ",.0f"}}})
     x = names_axis("host", names, "executed in") | domain
     widest = max(map(len, names))
+    x["axis"] |= {"labelOverlap": "greedy", "labelSeparation": 0}
     x["axis"]["labelAngle"] = 0 if LETTER * widest * len(names) < WIDTH / 2 else -90
     specification = {
         "width": "container",
