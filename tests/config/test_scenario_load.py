@@ -77,7 +77,7 @@ def test_plain_scalars_follow_yaml_1_2(text: str, value: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["010", "-007", "00", "08.5", ".nan", "-.inf", "1e999", "9" * 41])
-def test_scalars_that_no_one_means(text: str) -> None:
+def test_ambiguous_scalars_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="number"):
         resolve(text)
 
@@ -263,7 +263,7 @@ VALUES = st.recursive(
 
 
 @given(st.dictionaries(TEXT, VALUES, max_size=4), TEXT, st.floats(1e-6, 1e9), st.booleans())
-def test_any_a_scenario_holds_it_resolves_to_itself(
+def test_any_scenario_resolves_to_itself(
     settings: dict[str, Any],
     cpu_type: str,
     seconds: float,
@@ -293,7 +293,7 @@ def test_any_a_scenario_holds_it_resolves_to_itself(
     assert Scenario.model_validate(again.plain()) == scenario
 
 
-def test_generated_machines_are_reported_from_written_ones(file: Path) -> None:
+def test_generated_machines_differ_from_listed_ones(file: Path) -> None:
     text = edited("- cpus: 8", "- machines: {generator: partial_utility, count: 3}")
     scenario = load(file, text)
     assert scenario.vos is not None

@@ -271,7 +271,7 @@ def test_sites_are_known_to_gwf_only(tmp_path: Path) -> None:
         ("estimates: average", "6: vos_from_trace.estimates: found average, expected none"),
     ],
 )
-def test_what_gangs_of_sites_do_not_support_of_is_refused_where_it_stands(
+def test_features_that_gangs_do_not_support_are_refused(
     tmp_path: Path, settings: str, says: str
 ) -> None:
     (tmp_path / "log.swf").write_text(LOG)
