@@ -126,7 +126,7 @@ def test_policies_that_cannot_serve() -> None:
 
 
 @pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:99999", "tcp://127.0.0.1:x", "nothing"])
-def test_where_nobody_could_find_it_is_no_endpoint(endpoint: str) -> None:
+def test_unreachable_endpoints_are_refused(endpoint: str) -> None:
     pytest.importorskip("zmq")
     with pytest.raises(InputError, match=rf"endpoint: found {endpoint}.*, expected one "):
         serve(server("fcfs"), endpoint)
@@ -141,7 +141,7 @@ class Preempting:
         return Plan(start=[(int(slot), 0) for slot in view.queue[:1]])
 
 
-def test_a_policy_that_preempts_is_told_that_it_cannot() -> None:
+def test_a_policy_that_preempts_fails() -> None:
     served = Server(Preempting(), "mine")
     begin = {"nb_compute_resources": 1}
     served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})

@@ -308,7 +308,7 @@ def test_preemptive_edf_by_hand() -> None:
         assert [end // s for _, _, _, end in play(cluster, jobs)] == ends
 
 
-def test_preemptive_edf_does_not_preempt_in_vain() -> None:
+def test_preemptive_edf_preempts_only_for_a_start() -> None:
     """Four CPUs. C (two, deadline 20) takes the place of A (three, deadline 500). B (one, deadline
     600) would have to go before A, which is not enough, and has room beside C: it goes on.
     """

@@ -87,7 +87,7 @@ def singles(count: int, *outages: tuple[int, float, float], **rules: object) -> 
     return cluster_of([(1, 1000.0)] * count, afcfs(rules), down)
 
 
-def test_a_gang_that_runs_begins_anew_on_processors_that_are_up() -> None:
+def test_a_running_gang_restarts_on_processors_that_are_up() -> None:
     """The other task stops, too."""
     cluster = singles(3, (0, 4, 100))
     assert fates_s(cluster, [gang(0, 2, 10.0)]) == {0: (0, 14, 1, 1, 4, 14)}
@@ -146,7 +146,7 @@ def test_a_task_that_has_ended_needs_its_processor_no_more() -> None:
     assert fates_s(cluster, [gang(0, 2, 8.0)]) == {0: (0, 8, 0, 0, 0, 6)}
 
 
-def test_a_priority_job_begins_anew_before_those_that_came_later() -> None:
+def test_a_priority_job_restarts_before_later_ones() -> None:
     jobs = [gang(0, 1, 6.0), gang(1, 1, 1.0, 5.0), gang(2, 1, 1.0, 9.0)]
     fates = fates_s(singles(1, (0, 4, 8)), jobs)
     assert {number: fate[:3] for number, fate in fates.items()} == {
@@ -197,7 +197,7 @@ def test_a_reservation_ends_with_an_outage() -> None:
     assert reservations(cluster) == 1
 
 
-def test_a_gang_that_is_taken_in_after_an_outage_that_nobody_saw_is_played_no_earlier() -> None:
+def test_a_gang_received_after_an_unobserved_outage_starts_no_earlier() -> None:
     cluster = singles(2, (0, 2, 5), (1, 20, 21), migration="full", external_migration_s=1)
     exchange = GangExchange(cluster)
     reservation = exchange.reserve(1)

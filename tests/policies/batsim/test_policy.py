@@ -36,7 +36,7 @@ def test_a_scheduler_in_turn_schedules_as_our_own(seed: int) -> None:
     assert schedule(asked(InTurn()), jobs) == schedule(fcfs(), jobs)
 
 
-def test_what_a_scheduler_is_told() -> None:
+def test_messages_to_a_scheduler() -> None:
     log: list[dict[str, Any]] = []
     schedule(asked(InTurn(), log), few((0, 30, CPUS), (5, 100, 1)))
     assert [message["now"] for message in log] == [0.0, 1.0, 6.0, 31.0, 131.0]

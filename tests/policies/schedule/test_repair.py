@@ -131,7 +131,7 @@ def test_a_job_that_goes_on_holds_up_those_behind_it() -> None:
     assert cluster.at(15, ended="ac") == [("b", 0)]
 
 
-def test_with_moves_those_that_are_held_up_are_placed_anew() -> None:
+def test_with_moves_delayed_jobs_are_placed_again() -> None:
     cluster = ByHand(ScheduleBased(), (1, 1000), (1, 1000))
     cluster.at(0, ("a", 1, 10), ("x", 1, 11), ("b", 1, 5))
     assert cluster.planned()["b"] == (0, 10, 15)
@@ -156,7 +156,7 @@ def test_what_is_idle_after_an_early_end_goes_to_a_job_of_another_machine() -> N
     }
 
 
-def test_what_is_idle_goes_to_a_job_of_the_same_machine_that_delays_nobody() -> None:
+def test_idle_cpus_go_to_a_job_of_the_same_machine_that_delays_no_other() -> None:
     cluster = ByHand(ScheduleBased(), (2, 1000))
     cluster.at(0, ("a", 1, 10), ("x", 1, 8), ("b", 2, 5), ("c", 1, 7), ("d", 1, 6))
     assert cluster.planned() == {
@@ -196,7 +196,7 @@ def test_the_jobs_of_a_machine_that_goes_down_are_placed_elsewhere_or_wait_for_i
     assert cluster.planned()["e"] == (1, 24, 25)
 
 
-def test_a_job_without_a_copy_of_its_license_waits_for_one_and_holds_up_nobody_else() -> None:
+def test_a_job_without_a_license_copy_waits_and_delays_no_other() -> None:
     cluster = ByHand(ScheduleBased(), (3, 1000), (1, 1000), licenses=[1, 1], copies=[1])
     assert cluster.at(0, ("a", 1, 10, NEVER, 0, 1), ("b", 1, 5, NEVER, 1, 1)) == [("a", 0)]
     # The copy is the first machine's; its jobs share it.
@@ -222,7 +222,7 @@ def test_a_job_that_no_machine_could_ever_run_is_rejected() -> None:
 @pytest.mark.parametrize(
     "settings", [{"iterations": 0}, {"iterations": 1.5}, {"tabu_list": "long"}, {"iteration": 5}]
 )
-def test_wrong_settings_are_told(settings: dict[str, Any]) -> None:
+def test_wrong_settings_are_refused(settings: dict[str, Any]) -> None:
     with pytest.raises(InvalidPlugin) as caught:
         make_policy("tabu", settings)
     assert caught.value.path == tuple(settings)

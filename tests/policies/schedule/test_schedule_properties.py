@@ -118,7 +118,7 @@ def idle(schedule: Schedule, machine: int, time: int) -> int:
 
 @settings(max_examples=examples(100), deadline=None)
 @given(st.one_of(histories(), crowds()), SEARCH, st.booleans(), OVERRUN)
-def test_every_figure_kept_is_the_figure_computed_anew(
+def test_every_total_equals_the_recomputed_one(
     history: History, search: dict[str, int], moves: bool, overrun: str
 ) -> None:
     play(history, Checked(ScheduleBased(**search, moves=moves)), overrun)
@@ -126,7 +126,7 @@ def test_every_figure_kept_is_the_figure_computed_anew(
 
 @settings(max_examples=50, deadline=None)
 @given(st.one_of(histories(exact=True), crowds(exact=True)), SEARCH)
-def test_with_exact_run_times_repair_moves_nobody(history: History, search: dict[str, int]) -> None:
+def test_with_exact_run_times_repair_moves_no_job(history: History, search: dict[str, int]) -> None:
     assert play(history, ScheduleBased(**search, moves=True)) == play(
         history, ScheduleBased(**search, moves=False)
     )
@@ -175,7 +175,7 @@ def test_where_machines_fail_the_compiled_policy_plans_what_the_plain_one_plans(
 
 @settings(max_examples=40, deadline=None)
 @given(FAILURES, SEARCH, st.booleans(), OVERRUN)
-def test_where_machines_fail_every_figure_kept_is_the_figure_computed_anew(
+def test_when_machines_fail_every_total_equals_the_recomputed_one(
     history: History, search: dict[str, int], moves: bool, overrun: str
 ) -> None:
     play(history, Checked(ScheduleBased(**search, moves=moves)), overrun)

@@ -53,7 +53,7 @@ def test_the_earliest_gap_is_the_first_instant_from_which_it_fits(
 
 @settings(max_examples=examples(200), deadline=None)
 @given(JOBS, st.integers(1, CPUS), st.integers(1, 6))
-def test_a_job_in_a_gap_moves_nobody(
+def test_a_job_in_a_gap_moves_no_other(
     jobs: list[tuple[int, int]], processors: int, length: int
 ) -> None:
     made = machine(jobs)
@@ -69,7 +69,7 @@ def test_a_job_in_a_gap_moves_nobody(
 
 @settings(max_examples=examples(200), deadline=None)
 @given(JOBS, st.data())
-def test_when_a_job_leaves_or_ends_early_nobody_starts_later(
+def test_when_a_job_leaves_or_ends_early_no_job_starts_later(
     jobs: list[tuple[int, int]], data: st.DataObject
 ) -> None:
     made = machine(jobs)
