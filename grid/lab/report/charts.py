@@ -333,7 +333,7 @@ def flow_map(
     shade = {"type": "log", "domain": [1, max(2.0, *columns["jobs"])], "clamp": True,
              "range": [0.15, 0.6 if has_numbers else 1.0]}  # fmt: skip
     jobs = {"field": "jobs", "type": "quantitative"}
-    legend = None if has_numbers else {"title": "jobs", "format": ",d"}
+    legend = None if has_numbers else {"title": "jobs", "format": ",d", "columns": 3}
     told = tooltip(origin="submitted in", host="executed in", jobs="jobs")
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "rect", "color": COLOURS[0]},
