@@ -41,8 +41,8 @@ MAY_IMPORT = {
 PURE = ("model", "kernel", "policies", "cluster", "protocol", "results/history.py")
 """Packages without a clock, I/O, or randomness of their own.
 
-`model/plugins` loads user code. `model/compiled.py` limits the CPU time of interpreted kernels, which
-give the results of compiled ones.
+`model/plugins` loads user code. `model/compiled.py` limits the CPU time of interpreted kernels,
+which give the results of compiled ones.
 """
 FORBIDDEN_MODULES = {
     "time", "random", "secrets", "uuid", "os", "io", "socket", "subprocess", "threading",
