@@ -14,7 +14,8 @@ from grid.model.job_results import JobPlacement, JobResults
 from grid.model.messages import Bid
 from grid.model.platform import Distances
 from grid.model.resources import ResourceColumns, ResourceTable
-from grid.policies.interface import FEATURES, ClusterView, JobColumns, MachineColumns, Plan, Policy
+from grid.policies.features import FEATURES
+from grid.policies.interface import ClusterView, JobColumns, MachineColumns, Plan, Policy
 from grid.protocol.admission import Request
 from grid.protocol.forwarding import Ask, Award, Destination, Question
 from grid.protocol.selection import Choice

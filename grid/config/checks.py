@@ -443,9 +443,18 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
         )
         for vo in scenario.vos or ()
     ]
-    lists = [vo.workload.jobs or () for vo in scenario.vos or () if vo.workload is not None]
-    memory = any(job.ram_mb > 0 for jobs in lists for job in jobs)
-    yield from unsupported(vos, scenario.faults, memory, scenario.plugins)
+    asking = [
+        (("vos", v, "workload", "jobs", j, "ram_mb"), f"{job.ram_mb:g}")
+        for v, vo in enumerate(scenario.vos or ())
+        for j, job in enumerate((vo.workload and vo.workload.jobs) or ())
+        if job.ram_mb > 0
+    ]
+    yield from unsupported(vos, scenario.faults, bool(asking), scenario.plugins)
+    machines = [machine for vo in vos for one in vo.clusters for machine in one.machines]
+    sections = [one.machines for vo in scenario.vos or () for one in vo.clusters]
+    is_drawn = any(isinstance(one, GeneratedMachinesSection) for one in sections)
+    if asking and not is_drawn and not any(machine.ram_mb > 0 for machine in machines):
+        yield *asking[0], NO_MEMORY
     section = scenario.vos_from_trace
     if section is not None:
         keys = ("policy", "overrun", "estimates", "estimate_factor")

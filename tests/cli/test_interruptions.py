@@ -88,7 +88,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["typer", "grid.config.plugin_kinds"])
+@pytest.mark.parametrize("module", ["typer", "grid.config.plugins"])
 def test_an_interruption_of_an_import_is_a_line(module: str) -> None:
     error = python(WHILE_IT_LOADS, "plugins", module, str(int(signal.SIGTERM)))
     assert error == (130, f"{NOTHING_WRITTEN}\n")

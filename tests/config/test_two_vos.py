@@ -31,7 +31,7 @@ def test_every_job_ends_as_the_table_says(run: Run) -> None:
     found = []
     for row in range(len(jobs)):
         ran = jobs.placement.executed_vo[row] >= 0
-        where = vos[jobs.placement.executed_vo[row]] if ran else "nowhere"
+        where = vos[jobs.placement.executed_vo[row]] if ran else "none"
         times = [
             jobs.placement.assigned_us[row],
             jobs.outcome.start_us[row],

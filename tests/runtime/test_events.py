@@ -83,7 +83,7 @@ def test_the_events_are_all_there_and_change_nothing(name: str, tmp_path: Path) 
     words = Counter(table["event"].to_pylist())
     assert kinds[MESSAGE] == run.manifest["messages"]
     assert words["publish"] == run.manifest["snapshots"]
-    assert not words.keys() - {*message_names(), *FILES["decisions"].columns}.keys()
+    assert not words.keys() - {*message_names(), *FILES["decisions"].columns}
     ran = int((run.results.outcome.start_us >= 0).sum())
     assert words["start"] == words["end"] == ran
     assert words["forward"] == int(run.results.placement.hops.sum())

@@ -1,4 +1,4 @@
-"""What a watcher of a live run is shown, and which of its wishes take effect: without Ray."""
+"""Views of a live run, and the effect of requested interventions, without Ray."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from tests.runtime.test_host import grid_of
 PAUSE, GO_ON, HEAL = Wish("pause"), Wish("go_on"), Wish("heal")
 
 
-class Wishing:
-    """A watcher who wishes what it is given, and keeps what it is shown."""
+class Requesting:
+    """A watcher that requests what it is given, and keeps what it is shown."""
 
     def __init__(self) -> None:
         self.wanted: list[Wish | Asked] = []
@@ -36,7 +36,7 @@ class Wishing:
     def look(self, look: Look) -> None:
         self.looks.append(look)
 
-    def wishes(self) -> Sequence[Asked]:
+    def requests(self) -> Sequence[Asked]:
         wanted, self.wanted = self.wanted, []
         return [one if isinstance(one, Asked) else Asked(one) for one in wanted]
 
@@ -55,7 +55,7 @@ def look(cpu_s: float, ended: list[JobResults], messages: int = 0) -> ProcessLoo
 
 @pytest.mark.usefixtures("real")
 def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
-    watcher, killed = Wishing(), list[str]()
+    watcher, killed = Requesting(), list[str]()
 
     def kill(entity: str) -> bool:
         killed.append(entity)
@@ -91,7 +91,7 @@ def test_what_was_refused_on_the_page_is_not_done_but_written_down(
     monkeypatch: pytest.MonkeyPatch, real: list[float]
 ) -> None:
     monkeypatch.setattr(live_watch, "MOST_REFUSALS", 2)
-    watcher, killed = Wishing(), list[str]()
+    watcher, killed = Requesting(), list[str]()
     watch = LiveWatch(watcher, lambda entity: not killed.append(entity))
     clock = Clock(epoch_in(0.0), 2.0)
     watch.take("host", look(1.0, []))
@@ -111,7 +111,7 @@ def test_what_was_refused_on_the_page_is_not_done_but_written_down(
 def test_a_job_is_told_once_and_messages_of_the_dead_count() -> None:
     results = in_order(run_sequential(grid_of("two", {})).chunks)
     first, rest = results.take(np.arange(2)), results.take(np.arange(2, len(results)))
-    watcher = Wishing()
+    watcher = Requesting()
     watch, clock = LiveWatch(watcher, lambda _: True), Clock(epoch_in(0.0), 2.0)
     status = {"host": Status(1, node="a"), "other": Status(2, node="b")}
     watch.take("host", look(5.0, [first], messages=7))

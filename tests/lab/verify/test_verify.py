@@ -276,7 +276,7 @@ def test_the_command_fails_if_a_value_differs() -> None:
     ("words", "mistake"),
     [
         (["--case", "mmd"], "--case: found 'mmd', expected the name of a case, such as mmc"),
-        (["--set", "load=2"], "--set: found 'load=2', expected exactly one --case beside it"),
+        (["--set", "load=2"], "--set: found 'load=2', expected exactly one --case with it"),
     ],
 )
 def test_wrong_options_are_one_line(words: list[str], mistake: str) -> None:
