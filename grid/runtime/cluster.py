@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -44,6 +44,9 @@ HTTP2_SETTINGS = b"\x04"
 HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + HTTP2_SETTINGS + bytes(5)
 """The first bytes of a gRPC client: the preface of HTTP/2 and an empty frame of settings."""
 PLACING_SECONDS = 60.0
+WATCH_SECONDS = 0.5
+NEEDED = ("gcs_server", "raylet")
+"""Processes of Ray without which a run cannot go on."""
 SIGNAL_DELAY_SECONDS = 10.0
 SLIVER = 0.001
 """CPUs of a bundle, which must require some; actors share the CPUs of their node."""
@@ -108,13 +111,18 @@ def refuse_unsendable(plugins: Plugins) -> None:
 
 
 @contextmanager
-def ray_cluster(address: str | None, cpus: int | None = None) -> Iterator[str]:
-    """The Ray cluster that is connected, else that of `connected`. Raises RayFailed."""
+def ray_cluster(
+    address: str | None, cpus: int | None = None, *, watch: bool = False
+) -> Iterator[str]:
+    """The Ray cluster that is connected, else that of `connected`. Raises RayFailed.
+
+    With `watch`, also soon after one of Ray's own processes on this machine has ended.
+    """
     try:
         if ray.is_initialized():
             yield ray.util.get_node_ip_address()
         else:
-            with connected(address, cpus) as here:
+            with connected(address, cpus) as here, _watched() if watch else nullcontext():
                 yield here
     except ray.exceptions.RayTaskError as error:
         if isinstance(error, ray.exceptions.TaskCancelledError):
@@ -142,16 +150,67 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
         os.environ.setdefault(name, value)
     # Ray prints each death of an actor, even without `log_to_driver`.
     _private.worker.print_to_stdstream = lambda *_, **__: None
+    started: list[Any] = []
     try:
         with _signals_delayed():
             if address:
                 _join(address, option)
             else:
                 _start(cpus or usable_cpus())
+                started = [one for _, one in _private.worker._global_node.live_processes()]
         yield ray.util.get_node_ip_address() if address else LOOPBACK
     finally:
         with _signals_delayed():
+            groups = _children_of([one.pid for one in started])
             ray.shutdown()
+            for process in groups:
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGKILL)
+
+
+def _children_of(parents: list[int]) -> list[int]:
+    """The agents of a raylet, which outlive it for a minute if it was killed."""
+    found = []
+    for parent in parents:
+        with suppress(OSError):
+            listed = Path(f"/proc/{parent}/task/{parent}/children").read_text("ascii")
+            found += [int(child) for child in listed.split()]
+    return found
+
+
+@contextmanager
+def _watched() -> Iterator[None]:
+    """Raises RayFailed soon after Ray's control process or raylet has ended here.
+
+    Ray itself goes on for a minute, and then ends this process. A KeyboardInterrupt is the only
+    error that Ray lets out of its waiting; Python raises it in the main thread only.
+    """
+    node: Any = _private.worker._global_node
+    if threading.current_thread() is not threading.main_thread() or not node.all_processes:
+        yield
+        return
+    main, over, ended = threading.get_ident(), threading.Event(), threading.Event()
+
+    def watch() -> None:
+        while not over.wait(WATCH_SECONDS):
+            if any(kind in NEEDED for kind, _ in node.dead_processes()):
+                ended.set()
+                signal.pthread_kill(main, signal.SIGUSR1)
+                return
+
+    before = signal.signal(signal.SIGUSR1, signal.default_int_handler)
+    thread = threading.Thread(target=watch, daemon=True)
+    thread.start()
+    try:
+        yield
+    except BaseException:
+        if ended.is_set():
+            raise RayFailed(f"a process of Ray has ended; {OTHERWISE}") from None
+        raise
+    finally:
+        over.set()
+        thread.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 @contextmanager

@@ -89,7 +89,7 @@ def run_windowed(
         compile_kernels()
         warm_up(grid)
     stage("starting Ray" if address is None else "connecting to Ray")
-    with ray_cluster(address):
+    with ray_cluster(address, watch=True):
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
