@@ -70,14 +70,14 @@ def test_a_new_user_gets_far(grid: object, tmp_path: Path) -> None:
     code, told = grid("--version")
     assert code == 0 and told.startswith("grid-emulator 0.1.0, sources ")
     code, listed = grid("scenarios")
-    assert code == 0 and "  partial-utility " in listed and "  snapshot-age " in listed
+    assert code == 0 and " partial-utility " in listed and " snapshot-age " in listed
     code, said = grid("check", "partial-utility")
     assert code == 0 and "shipped/partial-utility.yaml: " in said
     assert "is a valid experiment of 90 runs" in said
     settings = ("--set", "workload.settings.jobs_per_user=2", "--quiet", "--in-process")
     code, said = grid("run", "partial-utility", *settings)
     assert code == 0 and "results in runs/partial-utility" in said, said
-    code, said = grid("init", "study", "--from", "snapshot-age")
+    code, said = grid("init", "snapshot-age", "study")
     assert code == 0 and "next: grid sweep study/snapshot-age.yaml" in said
     code, said = grid("sweep", "snapshot-age", "--quick", *settings)
     assert code == 0 and "12 of 12 runs are in sweeps/snapshot-age" in said, said
