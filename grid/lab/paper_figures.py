@@ -143,8 +143,8 @@ def _utilization_arriving(
         in_use = level(times, busy, instants[:-1], 0)
         area += float((in_use * np.diff(instants).astype(np.float64)).sum())
     # A pool keeps no history, and its jobs hold their CPUs from their only start to their end.
-    told = [history.cluster for history in histories]
-    rows = ran(jobs) & ~np.isin(jobs.placement.cluster, told)
+    tips = [history.cluster for history in histories]
+    rows = ran(jobs) & ~np.isin(jobs.placement.cluster, tips)
     start, end = jobs.outcome.start_us[rows], jobs.outcome.end_us[rows]
     within_us = np.clip(np.minimum(end, last) - np.maximum(start, first), 0, None)
     area += float((within_us * jobs.processors[rows].astype(np.float64)).sum())

@@ -81,18 +81,18 @@ def numbers_of(news: ProcessReport) -> tuple[int, ...]:
     return next_time, flags, now, jobs, events_held, busy_us, *foreground, to
 
 
-def is_over(told: RoundReports) -> bool:
+def is_over(combined: RoundReports) -> bool:
     """Whether only late background timers are left, and no message is in transit."""
-    if told.arrivals or not all(flags & IDLE for flags in told.flags):
+    if combined.arrivals or not all(flags & IDLE for flags in combined.flags):
         return False
-    next_place = min(zip(told.next_time, told.next_receiver, strict=True))
-    return next_place >= foreground_of(told)
+    next_place = min(zip(combined.next_time, combined.next_receiver, strict=True))
+    return next_place >= foreground_of(combined)
 
 
-def foreground_of(told: RoundReports) -> EventKey:
+def foreground_of(combined: RoundReports) -> EventKey:
     """The key of the latest known event that is no background timer."""
-    under_way = max((arrival for _, arrival in told.arrivals), default=-1)
-    known = max(zip(told.foreground_time, told.foreground_receiver, strict=True))
+    under_way = max((arrival for _, arrival in combined.arrivals), default=-1)
+    known = max(zip(combined.foreground_time, combined.foreground_receiver, strict=True))
     # Its receiver is not reported: the first entity at the earliest.
     return max(known, (under_way, -1))
 
@@ -101,14 +101,14 @@ EVENTS_A_PAUSE = 1_000_000
 """Events that all processes together hold for the file of events: some 30 MB."""
 
 
-def is_full(told: RoundReports) -> bool:
+def is_full(combined: RoundReports) -> bool:
     """Whether the events that processes hold have to be saved."""
-    return sum(told.events_held) >= EVENTS_A_PAUSE
+    return sum(combined.events_held) >= EVENTS_A_PAUSE
 
 
-def is_pause(told: RoundReports) -> bool:
+def is_pause(combined: RoundReports) -> bool:
     """Whether all processes pause, for observers or a checkpoint."""
-    return max(told.flags) >= WANTS_PAUSE or is_full(told)
+    return max(combined.flags) >= WANTS_PAUSE or is_full(combined)
 
 
 WINDOW_US = 1000
@@ -127,17 +127,17 @@ class Overlap:
         self._window_us = 0
         """Smoothed work of the busiest process in a window."""
 
-    def pays(self, told: RoundReports) -> bool:
+    def pays(self, combined: RoundReports) -> bool:
         """To be called once a round."""
-        self._window_us += ((max(told.busy_us) << self._is_on) - self._window_us) // 8
+        self._window_us += ((max(combined.busy_us) << self._is_on) - self._window_us) // 8
         self._is_on = self._window_us >= WINDOW_US
         return self._is_on
 
 
-def earliest_events(told: RoundReports) -> list[Time]:
+def earliest_events(combined: RoundReports) -> list[Time]:
     """The time of the next event of each process, with messages in transit to it."""
-    earliest = list(told.next_time)
-    for target, arrival in told.arrivals:
+    earliest = list(combined.next_time)
+    for target, arrival in combined.arrivals:
         earliest[target] = min(earliest[target], arrival)
     return earliest
 
@@ -194,15 +194,15 @@ class SafeTimes:
         reach = self._reach(earliest)
         return NEVER if reach[number] >= UNREACHABLE else min(map(max, earliest, reach))
 
-    def first(self, number: int, told: RoundReports) -> tuple[Time, Time]:
+    def first(self, number: int, combined: RoundReports) -> tuple[Time, Time]:
         """The safe times of the next two rounds, if no report is in transit."""
-        earliest = earliest_events(told)
+        earliest = earliest_events(combined)
         grant = self.of(number, earliest)
         return _half(min(earliest), grant), grant
 
-    def next(self, number: int, told: RoundReports, before: Time) -> Time:
+    def next(self, number: int, combined: RoundReports, before: Time) -> Time:
         """The safe time after `before`, which the process has reached."""
-        earliest = earliest_events(told)
+        earliest = earliest_events(combined)
         grant = self.of(number, earliest)
         return grant if min(earliest) < before else _half(min(earliest), grant)
 

@@ -130,15 +130,15 @@ class WindowActor:
         self._window.resume()
         return self._window.report()
 
-    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
-        self._window.accept(told, batches)
+    def accept(self, combined: RoundReports, batches: Sequence[bytes]) -> None:
+        self._window.accept(combined, batches)
 
     def go_on(
-        self, told: RoundReports, batches: Sequence[bytes]
+        self, combined: RoundReports, batches: Sequence[bytes]
     ) -> tuple[ProcessReport, list[Parcel]]:
         """A round: receive what all processes sent, advance, and report."""
-        self._window.accept(told, batches)
-        self._window.go_on(self._grants, told)
+        self._window.accept(combined, batches)
+        self._window.go_on(self._grants, combined)
         return self._window.report()
 
     def save(self) -> Saved:
@@ -193,17 +193,19 @@ class RayCalls:
         reports = answers(actors, [actor.report.remote() for actor in actors])
         played = 0
         while True:
-            told = together([report for report, _ in reports])
+            combined = together([report for report, _ in reports])
             batches: list[list[bytes]] = [[] for _ in actors]
             for _, parcels in reports:
                 for target, batch in parcels:
                     batches[target].append(batch)
             sent = list(zip(actors, batches, strict=True))
             is_late = played >= rounds or time.perf_counter() > end
-            if is_over(told) or (played and (is_late or is_pause(told))):
-                answers(actors, [actor.accept.remote(told, batch) for actor, batch in sent])
-                return Played(played, told)
-            reports = answers(actors, [actor.go_on.remote(told, batch) for actor, batch in sent])
+            if is_over(combined) or (played and (is_late or is_pause(combined))):
+                answers(actors, [actor.accept.remote(combined, batch) for actor, batch in sent])
+                return Played(played, combined)
+            reports = answers(
+                actors, [actor.go_on.remote(combined, batch) for actor, batch in sent]
+            )
             played += 1
 
 

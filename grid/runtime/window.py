@@ -73,14 +73,14 @@ class Played(NamedTuple):
     """The number of rounds, and the reports of all processes after them."""
 
     rounds: int
-    told: RoundReports
+    combined: RoundReports
 
 
 class Player(Protocol):
     """See `Window`."""
 
     def report(self) -> tuple[ProcessReport, list[Parcel]]: ...
-    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None: ...
+    def accept(self, combined: RoundReports, batches: Sequence[bytes]) -> None: ...
     def advance(self, grant: Time) -> None: ...
 
 
@@ -108,16 +108,16 @@ class WindowSchedule:
         if self._after is not None:
             self._advance(self._after)
 
-    def follow(self, told: RoundReports) -> None:
+    def follow(self, combined: RoundReports) -> None:
         """Advance by the reports of all."""
-        if not self._pays(told):
+        if not self._pays(combined):
             self._after = None
-            self._advance(self._grants.of(self._number, earliest_events(told)))
+            self._advance(self._grants.of(self._number, earliest_events(combined)))
         elif self._after is None:
-            grant, self._after = self._grants.first(self._number, told)
+            grant, self._after = self._grants.first(self._number, combined)
             self._advance(grant)
         else:
-            self._after = self._grants.next(self._number, told, self._after)
+            self._after = self._grants.next(self._number, combined, self._after)
 
     def _advance(self, grant: Time) -> None:
         self._player.advance(grant)
@@ -140,11 +140,11 @@ def play(
             news = news._replace(wants_pause=True)
         others.send(news, parcels)
         course.go_on()
-        told, batches = others.receive()
-        player.accept(told, batches)
-        if is_over(told) or (course.rounds and (course.rounds >= rounds or is_pause(told))):
-            return Played(course.rounds, told)
-        course.follow(told)
+        combined, batches = others.receive()
+        player.accept(combined, batches)
+        if is_over(combined) or (course.rounds and (course.rounds >= rounds or is_pause(combined))):
+            return Played(course.rounds, combined)
+        course.follow(combined)
 
 
 class Window:
@@ -180,7 +180,7 @@ class Window:
         self._stopwatch = Stopwatch()
         self._busy_us = 0
         self._has_told = False
-        self._told: RoundReports | None = None
+        self._combined: RoundReports | None = None
         """The last reports of all."""
         self._profile = profile
         self._rounds = 0
@@ -217,15 +217,15 @@ class Window:
         stands = (next_time, process.idle, process.now, store.jobs, store.events_held)
         self._has_told = True
         self._stopwatch.lap(MESSAGES)
-        told = (posts, tuple(arrivals), self._busy_us, process.foreground(), next_receiver)
-        return ProcessReport(*stands, False, *told), parcels
+        combined = (posts, tuple(arrivals), self._busy_us, process.foreground(), next_receiver)
+        return ProcessReport(*stands, False, *combined), parcels
 
-    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
+    def accept(self, combined: RoundReports, batches: Sequence[bytes]) -> None:
         """Receive the reports and messages of the other processes."""
         self._stopwatch.lap(WAITING)
         self._has_told = False
-        self._told = told
-        for number, posts in told.posts:
+        self._combined = combined
+        for number, posts in combined.posts:
             if number != self._number:
                 self._process.accept((), posts_of(posts))
         self._stopwatch.lap(POSTS)
@@ -233,17 +233,17 @@ class Window:
             self._process.accept(unpacked(batch))
         self._stopwatch.lap(MESSAGES)
 
-    def go_on(self, grants: SafeTimes, told: RoundReports) -> None:
+    def go_on(self, grants: SafeTimes, combined: RoundReports) -> None:
         """Advance to the safe time by these reports."""
-        self.advance(grants.of(self._number, earliest_events(told)))
+        self.advance(grants.of(self._number, earliest_events(combined)))
 
     def advance(self, grant: Time) -> None:
         """Handle events strictly before `grant`, up to EVENTS_AT_A_TIME."""
         self._stopwatch.lap(POSTS)
         self._rounds += 1
         costs: dict[int, float] = {}
-        told = self._told if self._process.idle else None
-        foreground = MIN_EVENT_KEY if told is None else foreground_of(told)
+        combined = self._combined if self._process.idle else None
+        foreground = MIN_EVENT_KEY if combined is None else foreground_of(combined)
         if self._process.next_time() < grant:
             if self._profile or self._rounds % self.ROUNDS_A_SAMPLE == 0:
                 costs = advance_timed(self._process, grant, self.EVENTS_AT_A_TIME, foreground)

@@ -255,7 +255,7 @@ class _Workers:
         """Have all actors play up to this number of rounds."""
         seconds = SECONDS_A_PAUSE if self._watcher is None else SECONDS_A_LOOK
         played = self.link.play(min(rounds, ROUNDS_A_PAUSE), seconds)
-        self.now = max(played.told.now)
+        self.now = max(played.combined.now)
         return played
 
     def save(self, rounds: int) -> None:
@@ -391,19 +391,19 @@ def _drive(
     while True:
         try:
             while True:
-                played, told = workers.play(checkpoints.rounds_left())
+                played, combined = workers.play(checkpoints.rounds_left())
                 rounds += played
                 checkpoints.played(played)
-                if is_over(told):
+                if is_over(combined):
                     break
                 if stalls.is_due(workers.now):
                     stalled = stalls.check(workers.now, workers.job_progress())
                     if stalled is not None:
                         break
-                if checkpoints.is_due() or is_full(told):
+                if checkpoints.is_due() or is_full(combined):
                     checkpoints.save(partial(workers.save, rounds))
                 if progress is not None:
-                    progress(workers.now, sum(told.jobs), jobs)
+                    progress(workers.now, sum(combined.jobs), jobs)
                 workers.look(rounds)
             workers.look(rounds, is_over=True)
             total = workers.outcome()

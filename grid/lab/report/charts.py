@@ -183,8 +183,8 @@ def grid_chart(
         height["title"] = wrap(str(height["title"]), int(PANEL / LETTER))
     is_log = height["scale"]["type"] == "log"
     shades = series(names, "shape", title=legend, among=among)
-    told = tooltip(series=legend or "", x=x, value=y, interval="interval")
-    layers = _means(columns, height, x, shades, told)
+    tips = tooltip(series=legend or "", x=x, value=y, interval="interval")
+    layers = _means(columns, height, x, shades, tips)
     if "facet" in panels:
         for layer in layers:
             layer["encoding"].pop("shape", None)
@@ -204,7 +204,7 @@ def _known(columns: Columns, name: str) -> list[float]:
 
 
 def _means(
-    columns: Columns, y: Encoding, x: str, shades: dict[str, Any], told: Tooltip
+    columns: Columns, y: Encoding, x: str, shades: dict[str, Any], tips: Tooltip
 ) -> list[dict[str, Any]]:
     """Layers of intervals, lines and points."""
     is_numeric = all(
@@ -220,7 +220,7 @@ def _means(
             {"transform": [HAS_INTERVAL], "mark": {"type": "area", "opacity": 0.15},
              "encoding": {"x": across, **ends, **colour}},
             {"mark": {"type": "line"}, "encoding": {**place, **colour}},
-            {"mark": "point", "encoding": {**place, **shades, "tooltip": told}},
+            {"mark": "point", "encoding": {**place, **shades, "tooltip": tips}},
         ]  # fmt: skip
     groups = list(dict.fromkeys(map(str, columns["x"])))
     across = names_axis("x", groups, x)
@@ -232,7 +232,7 @@ def _means(
     return [
         {"transform": [HAS_INTERVAL], "mark": {"type": "rule", "strokeWidth": 1.6},
          "encoding": {**place, **ends, "color": shades["color"]}},
-        {"mark": "point", "encoding": {**place, "y": y, **shades, "tooltip": told}},
+        {"mark": "point", "encoding": {**place, "y": y, **shades, "tooltip": tips}},
     ]  # fmt: skip
 
 
@@ -273,7 +273,7 @@ def distribution(
     y: Encoding = {"field": "share", "type": "quantitative", "title": "share of jobs"}
     y |= {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%", "tickCount": 5}}
     share = {"field": "share", "title": "share of jobs", "format": ".1%"}
-    told = [*tooltip(series=legend or "", value=label), share]
+    tips = [*tooltip(series=legend or "", value=label), share]
     specification: dict[str, Any] = {
         "width": "container",
         "data": {"name": name},
@@ -281,7 +281,7 @@ def distribution(
         "encoding": {"x": x, "y": y, **series(names, "strokeDash", title=legend, among=among)},
         "layer": [
             {"mark": {"type": "line", "interpolate": "step-after", "clip": True}},
-            {"mark": {"type": "point", "opacity": 0, "size": 70}, "encoding": {"tooltip": told}},
+            {"mark": {"type": "point", "opacity": 0, "size": 70}, "encoding": {"tooltip": tips}},
         ],
     }
     return Picture(name, caption, specification, {name: columns})
@@ -334,10 +334,10 @@ def flow_map(
              "range": [0.15, 0.6 if has_numbers else 1.0]}  # fmt: skip
     jobs = {"field": "jobs", "type": "quantitative"}
     legend = None if has_numbers else {"title": "jobs", "format": ",d", "columns": 3}
-    told = tooltip(origin="submitted in", host="executed in", jobs="jobs")
+    tips = tooltip(origin="submitted in", host="executed in", jobs="jobs")
     layers: list[dict[str, Any]] = [
         {"mark": {"type": "rect", "color": COLOURS[0]},
-         "encoding": {"opacity": {**jobs, "scale": shade, "legend": legend}, "tooltip": told}},
+         "encoding": {"opacity": {**jobs, "scale": shade, "legend": legend}, "tooltip": tips}},
     ]  # fmt: skip
     if has_numbers:
         layers.append({"mark": "text", "encoding": {"text": {**jobs, "format": ",.0f"}}})
@@ -394,7 +394,7 @@ def vo_chart(
     y = {"y": names_axis("vo", vos), "yOffset": {"field": "series", "sort": names}}
     y["y"]["axis"]["grid"] = True
     shades = series(names, "shape", title=legend)
-    told = tooltip(vo="VO", series=legend or "", value="value", interval="interval")
+    tips = tooltip(vo="VO", series=legend or "", value="value", interval="interval")
     specification = {
         "width": "container",
         "height": max(20, 11 * len(names)) * len(vos),
@@ -412,7 +412,7 @@ def vo_chart(
             {"transform": [HAS_INTERVAL], "mark": {"type": "rule", "strokeWidth": 1.6},
              "encoding": {**y, "x": {**x, "field": "low"}, "x2": {"field": "high"},
                           "color": shades["color"]}},
-            {"mark": "point", "encoding": {**y, "x": x, **shades, "tooltip": told}},
+            {"mark": "point", "encoding": {**y, "x": x, **shades, "tooltip": tips}},
         ],
     }  # fmt: skip
     return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)

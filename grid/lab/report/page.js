@@ -4,9 +4,9 @@
   const WIDTH = 520;
   const LEAST = 260;
   const find = (selector) => [...document.querySelectorAll(selector)];
-  const told = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "{}");
-  const tables = told("tables");
-  const config = told("config");
+  const embedded = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "{}");
+  const tables = embedded("tables");
+  const config = embedded("config");
   const charts = [];
 
   // A column is a list of values, or names and their positions.

@@ -290,7 +290,7 @@ def _differences_chart(
     shade = {"domain": kinds, "range": [KINDS[kind] for kind in kinds]}
     legend = {"title": None, "columns": 2} if len(kinds) > 1 else None
     both = {"y": y, "color": {"field": "kind", "type": "nominal", "scale": shade, "legend": legend}}
-    told = tooltip(row="", baseline="baseline", difference="difference", interval="interval")
+    tips = tooltip(row="", baseline="baseline", difference="difference", interval="interval")
     specification = {
         "width": "container",
         "height": 20 * len(set(columns["row"])),
@@ -312,7 +312,7 @@ def _differences_chart(
             {"mark": {"type": "rule", "color": "var(--soft)"}, "encoding": {"x": {"datum": 0}}},
             {"transform": [HAS_INTERVAL], "mark": {"type": "rule", "strokeWidth": 1.6},
              "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **both}},
-            {"mark": "point", "encoding": {"x": x, **both, "tooltip": told}},
+            {"mark": "point", "encoding": {"x": x, **both, "tooltip": tips}},
         ],
     }  # fmt: skip
     caption = "Differences of the chosen metric from the chosen baseline; equal rows are left out."
