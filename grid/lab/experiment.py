@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
+import math
 import os
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+import numpy as np
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from grid.config.load import load_scenario, source_of, validate
 from grid.config.parameters import Overrides, each_of, written_override
@@ -53,8 +55,74 @@ Settings = dict[Key, Any]
 
 Values = Annotated[tuple[Any, ...], Field(min_length=1)]
 Labelled = Annotated[dict[Label, Settings], Field(min_length=1)]
-Axis = Values | Labelled
-"""Values of the key that the axis is named after, or labels for several settings each."""
+Finite = Annotated[float, Field(strict=True)]
+
+
+class RangeSection(Section):
+    """An axis whose values `sampling` draws."""
+
+    low: Finite = Field(description="The least value.")
+    high: Finite = Field(description="The largest value.")
+    scale: Literal["linear", "log"] = Field(
+        default="linear", description="Uniform in the value, or in its logarithm."
+    )
+    integer: bool = Field(default=False, description="Round values to integers.")
+
+    @model_validator(mode="after")
+    def _is_a_range(self) -> RangeSection:
+        if not self.low < self.high or (self.scale == "log" and self.low <= 0):
+            raise ValueError("`low` below `high`, and above zero with `scale: log`")
+        return self
+
+    def at(self, share: float) -> int | float:
+        """The value at `share` (0 to 1) of the range."""
+        if self.scale == "log":
+            value = math.exp(
+                math.log(self.low) + (math.log(self.high) - math.log(self.low)) * share
+            )
+        else:
+            value = self.low + (self.high - self.low) * share
+        if self.integer:
+            return round(value)
+        digits = 6 - math.floor(math.log10(max(abs(self.low), abs(self.high))))
+        return round(value, digits) if self.scale == "linear" else float(f"{value:.6g}")
+
+
+def _form(axis: Any) -> str:
+    """The form of an axis: values, a range, or labels."""
+    if isinstance(axis, RangeSection):
+        return "range"
+    if not isinstance(axis, Mapping):
+        return "values"
+    ends = [axis[key] for key in ("low", "high") if key in axis]
+    return "range" if ends and not any(isinstance(one, Mapping) for one in ends) else "labels"
+
+
+Axis = Annotated[
+    Annotated[Values, Tag("values")]
+    | Annotated[RangeSection, Tag("range")]
+    | Annotated[Labelled, Tag("labels")],
+    Discriminator(_form),
+]
+"""Values of the key that the axis is named after, or a range; or labels for several settings."""
+
+
+class SamplingSection(Section):
+    """How values of axes that are ranges are drawn: one of each for every sample."""
+
+    samples: Annotated[int, Field(ge=1, le=10_000, strict=True)] = Field(
+        description="The number of samples. Each is combined with every value of the other axes."
+    )
+    method: Literal["latin_hypercube", "random"] = Field(
+        default="latin_hypercube",
+        description="A Latin hypercube (each range is divided into as many intervals as there are "
+        "samples, with one sample in each), or independent uniform values.",
+    )
+    seed: Seed = Field(default=1, description="Seed of the samples; the runs have their own.")
+
+
+Cells = Annotated[dict[Key, Any], Field(min_length=1)]
+"""Combinations: the value, or a list of values, of some axes."""
 
 Repetitions = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 SeedList = Annotated[tuple[Seed, ...], Field(min_length=1)]
@@ -125,8 +193,24 @@ class ExperimentSection(Section):
     )
     axes: dict[Key, Axis] = Field(
         default_factory=dict,
-        description="What varies: a list of values by the name of a parameter or the path of a "
-        "key; or, under any name, labels with several settings each.",
+        description="What varies: a list of values, or a range, by the name of a parameter or the "
+        "path of a key; or, under any name, labels with several settings each.",
+    )
+    sampling: SamplingSection | None = Field(
+        default=None, description="How values of ranges are drawn; required if an axis is one."
+    )
+    zip: tuple[Annotated[tuple[Key, ...], Field(min_length=2)], ...] = Field(
+        default=(),
+        description="Lists of axes that vary together: the first value of each, then the second.",
+    )
+    exclude: tuple[Cells, ...] = Field(
+        default=(),
+        description="Combinations that are left out, such as `{ttl: 0, period: [5, 20]}`.",
+    )
+    conditions: dict[Key, Cells] = Field(
+        default_factory=dict,
+        description="Where an axis has an effect, such as `period: {ttl: [1, 4]}`. Elsewhere its "
+        "first value is run once, and is the result for all its values.",
     )
     seeds: Repetitions | SeedList = Field(
         default=10, description="How many seeds, from 1, or which: a run of each setting for each."
@@ -166,8 +250,6 @@ class ExperimentSection(Section):
         for name in self.quick.axes if self.quick is not None else ():
             if name not in self.axes:
                 raise ValueError(f"`quick.axes` among the axes: {', '.join(self.axes) or 'none'}")
-        if self.runs > MAX_RUNS:
-            raise ValueError(f"at most {MAX_RUNS} runs in all, not {self.runs}")
         return self
 
     @property
@@ -179,11 +261,38 @@ class ExperimentSection(Section):
 
     @property
     def runs(self) -> int:
-        """How many runs the experiment has."""
-        count = len(self.seed_list)
-        for axis in self.axes.values():
-            count *= len(axis)
-        return count
+        """How many runs the experiment has; if there are too many, before `exclude`."""
+        count = len(self.seed_list) * math.prod(self.dimensions.values())
+        if not self.exclude or count > MAX_RUNS:
+            return count
+        return len(self.seed_list) * sum(1 for _ in _combinations(self))
+
+    @property
+    def ranges(self) -> dict[str, RangeSection]:
+        """The axes that are ranges."""
+        return {name: one for name, one in self.axes.items() if isinstance(one, RangeSection)}
+
+    @property
+    def dimensions(self) -> dict[tuple[str, ...], int]:
+        """The axes that vary together, and how many values they have."""
+        return {group: len(rows) for group, rows in _dimensions(self)}
+
+    def sampled(self) -> ExperimentSection:
+        """The experiment with values in place of ranges, in `zip`."""
+        ranges = self.ranges
+        if self.sampling is None or not ranges:
+            return self
+        count, stream = self.sampling.samples, np.random.default_rng(self.sampling.seed)
+        drawn: dict[str, tuple[Any, ...]] = {}
+        for name, one in ranges.items():
+            shares = stream.random(count)
+            if self.sampling.method == "latin_hypercube":
+                shares = (stream.permutation(count) + shares) / count
+            drawn[name] = tuple(map(one.at, shares.tolist()))
+        rows = dict.fromkeys(zip(*drawn.values(), strict=True))  # Integers may repeat.
+        drawn = dict(zip(drawn, zip(*rows, strict=True), strict=True))
+        update = {"axes": self.axes | drawn, "zip": (*self.zip, tuple(drawn)), "sampling": None}
+        return self.model_copy(update=update)
 
     def quickened(self) -> ExperimentSection:
         """The experiment under `--quick`; unchanged if it defines no `quick`."""
@@ -206,7 +315,37 @@ def axis_choices(name: str, axis: Axis) -> list[tuple[Value, dict[str, Any]]]:
     """The values of the axis `name` as tables and charts show them, with the settings of each."""
     if isinstance(axis, dict):
         return [(_number_or(label), settings) for label, settings in axis.items()]
+    if isinstance(axis, RangeSection):
+        return []
     return [(_shown_value(value), {name: value}) for value in axis]
+
+
+Row = tuple[tuple[Value, ...], dict[str, Any]]
+"""One value of each of some axes that vary together, and their settings."""
+
+
+def _dimensions(experiment: ExperimentSection) -> list[tuple[tuple[str, ...], list[Row]]]:
+    """The axes that vary together, with the rows of their values; in the order of the axes."""
+    together = {name: group for group in experiment.zip for name in group}
+    found = []
+    for group in dict.fromkeys(together.get(name, (name,)) for name in experiment.axes):
+        columns = [axis_choices(name, experiment.axes[name]) for name in group]
+        rows: list[Row] = []
+        for chosen in zip(*columns, strict=True):
+            settings: dict[str, Any] = {}
+            for _, changes in chosen:
+                settings |= changes
+            rows.append((tuple(label for label, _ in chosen), settings))
+        found.append((group, rows))
+    return found
+
+
+def _is_in(point: Point, cells: Mapping[str, Any]) -> bool:
+    """Whether a point has, on each axis of `cells`, the value or one of the values given there."""
+    return all(
+        any(is_value(one, point[name]) for one in (given if isinstance(given, list) else [given]))
+        for name, given in cells.items()
+    )
 
 
 def is_value(given: Value, label: Value) -> bool:
@@ -262,6 +401,7 @@ def load_experiment(
         raise InputError([ErrorLine(root.source, None, *what)])
     chosen = experiment.quickened() if quick else experiment
     axes: dict[str, Any] = {}
+    update: dict[str, Any] = {}
     if not isinstance(overrides, Mapping):
         every = list(each_of(overrides))
         several = [one for one in every if isinstance(one, str) and has_several(one)]
@@ -269,13 +409,17 @@ def load_experiment(
         axes = {key: tuple(map(_resolved, values)) for key, values in found.items()}
         overrides = [one for one in every if one not in several]
     typed = _settings(overrides)
-    update = {"set": chosen.set | typed, "axes": chosen.axes | axes}
-    chosen = chosen.model_copy(update=update)
+    update |= {"set": chosen.set | typed, "axes": chosen.axes | axes}
     if seeds is not None:
-        chosen = chosen.model_copy(update={"seeds": _checked_seeds(seeds)})
-        if chosen.runs > MAX_RUNS:
-            what = "seeds", f"{chosen.runs} runs in all", f"at most {MAX_RUNS}"
-            raise InputError([ErrorLine(root.source, _line_of(root, "seeds"), *what)])
+        update["seeds"] = _checked_seeds(seeds)
+    chosen = chosen.model_copy(update=update)
+    mistakes = [
+        ErrorLine(root.source, _line_of(root, what[0]), *what)
+        for what in _problems_of_design(chosen)
+    ]
+    if mistakes:
+        raise InputError(mistakes)
+    chosen = chosen.sampled()
     mistakes = [
         ErrorLine("--set", None, what[0].removeprefix("set."), *what[1:])
         if what[0].removeprefix("set.") in typed
@@ -339,6 +483,66 @@ Problem = tuple[str, str, str]
 """Field, found and expected."""
 
 
+def _problems_of_design(experiment: ExperimentSection) -> Iterator[Problem]:
+    """Errors in what combines the axes: names first, then values, then their number."""
+    axes, ranges = experiment.axes, experiment.ranges
+    if bool(ranges) != (experiment.sampling is not None):
+        found = f"the range {next(iter(ranges))}" if ranges else "no axis that is a range"
+        yield ("axes" if ranges else "sampling"), found, "`sampling` with an axis of low and high"
+        return
+    zipped = [name for group in experiment.zip for name in group]
+    named = [
+        *(("zip", name) for name in zipped),
+        *(("conditions", name) for name in experiment.conditions),
+        *((field, name) for field, cells in _cells_of(experiment) for name in cells),
+    ]
+    for field, name in named:
+        if name not in axes:
+            yield field, f"{name!r}, which is no axis", f"axes: {', '.join(axes) or 'none'}"
+        elif name in ranges:
+            yield field, f"the range {name}", "an axis of values"
+    if any(name not in axes or name in ranges for _, name in named):
+        return
+    if _repeated(tuple(zipped)):
+        yield "zip", f"{_repeated(tuple(zipped))[0]} again", "each axis once"
+        return
+    wrong = list(_problems_of_values(experiment))
+    yield from wrong
+    if wrong:
+        return
+    if (runs := experiment.sampled().runs) > MAX_RUNS:
+        yield "seeds", f"{runs} runs in all", f"at most {MAX_RUNS}"
+    elif not runs:
+        yield "exclude", "all combinations", "some that are left"
+
+
+def _cells_of(experiment: ExperimentSection) -> list[tuple[str, Mapping[str, Any]]]:
+    return [
+        *(("exclude", cells) for cells in experiment.exclude),
+        *((f"conditions.{name}", cells) for name, cells in experiment.conditions.items()),
+    ]
+
+
+def _problems_of_values(experiment: ExperimentSection) -> Iterator[Problem]:
+    labels = {
+        name: [label for label, _ in axis_choices(name, axis)]
+        for name, axis in experiment.axes.items()
+    }
+    for group in experiment.zip:
+        lengths = [len(labels[name]) for name in group]
+        if len(set(lengths)) > 1:
+            found = f"axes of {', '.join(map(str, lengths))} values"
+            yield "zip", found, "as many values of each"
+        elif row := _repeated(tuple(zip(*(labels[name] for name in group), strict=True))):
+            yield "zip", f"the values {', '.join(map(str, row[0]))} again", "each row once"
+    for field, cells in _cells_of(experiment):
+        for name, given in cells.items():
+            for value in given if isinstance(given, list) else [given]:
+                if not any(is_value(value, label) for label in labels[name]):
+                    expected = f"a value of it: {', '.join(map(str, labels[name]))}"
+                    yield field, f"{name}: {shorten(value)}", expected
+
+
 def _problems(experiment: ExperimentSection) -> Iterator[Problem]:
     """Settings that would be ignored, or make tables ambiguous."""
     axes = experiment.axes
@@ -356,7 +560,8 @@ def _problems(experiment: ExperimentSection) -> Iterator[Problem]:
             yield field, f"{value} again", f"each {field.removesuffix('s')} once"
     set_by: dict[str, str] = {}
     for name, axis in axes.items():
-        yield from _problems_of_axis(name, axis)
+        is_zipped = any(name in group for group in experiment.zip)
+        yield from _problems_of_axis(name, axis, is_zipped=is_zipped)
         given = [set(settings) for _, settings in axis_choices(name, axis)]
         for key in sorted(set().union(*given)):
             if (other := set_by.setdefault(key, name)) != name:
@@ -368,12 +573,12 @@ def _problems(experiment: ExperimentSection) -> Iterator[Problem]:
                 yield f"set.{key}", found, f"no value, since the axis {name} sets this key"
 
 
-def _problems_of_axis(name: str, axis: Axis) -> Iterator[Problem]:
+def _problems_of_axis(name: str, axis: Axis, *, is_zipped: bool) -> Iterator[Problem]:
     if name in COLUMNS:
         yield f"axes.{name}", "a column of every table", f"another name than {', '.join(COLUMNS)}"
     labels: list[Value] = []
     for label, settings in axis_choices(name, axis):
-        if label in labels:
+        if label in labels and not is_zipped:
             yield f"axes.{name}", f"{shorten(label)} again", "each value once"
         if "seed" in settings and name != "seed":
             yield f"axes.{name}.{label}.seed", "a seed", "them in `seeds`"
@@ -457,8 +662,8 @@ def expand(
     try:
         scenario_file = scenario_of(experiment, file)
     except InputError as error:
-        return [], [(point, error) for point, _ in _combinations(experiment.axes)]
-    for point, settings in _combinations(experiment.axes):
+        return [], [(point, error) for point, _ in _combinations(experiment)]
+    for point, settings in _combinations(experiment):
         # JSON is YAML in which the type of each value is unambiguous.
         overrides = [
             f"{name}={json.dumps(value, ensure_ascii=False)}"
@@ -477,14 +682,27 @@ def expand(
     return cases, refused
 
 
-def _combinations(axes: Mapping[str, Axis]) -> Iterator[tuple[Point, dict[str, Any]]]:
+def _combinations(experiment: ExperimentSection) -> Iterator[tuple[Point, dict[str, Any]]]:
     """Every combination of one value an axis: as a point, and as settings of the scenario."""
-    choices = [axis_choices(name, axis) for name, axis in axes.items()]
-    for chosen in itertools.product(*choices):
+    axes = experiment.axes
+    first = {name: axis_choices(name, axes[name])[0][1] for name in experiment.conditions}
+    groups, rows = zip(*_dimensions(experiment), strict=True) if axes else ((), ())
+    for chosen in itertools.product(*rows):
+        labels = {
+            name: label
+            for group, (values, _) in zip(groups, chosen, strict=True)
+            for name, label in zip(group, values, strict=True)
+        }
+        point = {name: labels[name] for name in axes}
+        if any(_is_in(point, cells) for cells in experiment.exclude):
+            continue
         settings: dict[str, Any] = {}
         for _, changes in chosen:
             settings |= changes
-        yield {name: label for name, (label, _) in zip(axes, chosen, strict=True)}, settings
+        for name, cells in experiment.conditions.items():
+            if not _is_in(point, cells):
+                settings |= first[name]
+        yield point, settings
 
 
 def scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict[str, Any]:

@@ -39,16 +39,26 @@ PREFERRED = (
 def named(axis: str, value: Any) -> str:
     """A value for a legend: a text as it is, a number with its axis and unit.
 
-    `ttl` and 0 give "ttl 0"; `period_s` and 20 give "period 20 s".
+    `ttl` and 0 give "TTL 0"; `period_s` and 20 give "period 20 s".
     """
     if isinstance(value, str):
         return value
+    name, unit = _name_and_unit(axis)
+    return f"{name} {value} {unit}".rstrip()
+
+
+def axis_title(axis: str) -> str:
+    """The title of an axis: `protocol.snapshot_period_s` gives "snapshot period (s)"."""
+    name, unit = _name_and_unit(axis)
+    return f"{name} ({unit})" if unit else name
+
+
+def _name_and_unit(axis: str) -> tuple[str, str]:
     key = axis.rsplit(".", maxsplit=1)[-1]
     name, _, last = key.rpartition("_")
     unit = UNITS.get(last, "") if name else ""
-    if unit:
-        return f"{name.replace('_', ' ')} {value} {unit}"
-    return f"{key.replace('_', ' ')} {value}"
+    words = (name if unit else key).replace("_", " ")
+    return ("TTL" if words == "ttl" else words), unit
 
 
 def named_point(point: Mapping[str, Any]) -> str:

@@ -61,6 +61,8 @@ class Study:
     stores: tuple[Store, ...]
     code: str = ""
     """The version of the code that executed the runs."""
+    together: tuple[tuple[str, ...], ...] = ()
+    """Axes that vary together."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Aliases of metrics: the metric that is looked up for a requested name."""
 
@@ -124,6 +126,11 @@ class Study:
         axes = {name: values for name, values in self.axes.items() if name != axis}
         compare = next(iter(axes), None) if self.compare == axis else self.compare
         return replace(self, axes=axes, compare=compare, runs=tuple(run for _, run in runs))
+
+    def partners(self, axis: str | None) -> tuple[str, ...]:
+        """The axes that vary together with `axis`, itself included."""
+        own = next((group for group in self.together if axis in group), (axis,))
+        return tuple(name for name in own if name is not None and name in self.axes)
 
     @cached_property
     def points(self) -> list[Point]:
@@ -307,6 +314,7 @@ def read_study(folder: Path) -> Study:
         ),
         (store,),
         sweep["code"],
+        tuple(map(tuple, sweep.get("zip", ()))),
     )
 
 
@@ -355,10 +363,12 @@ def paired_differences(
         for metric in metrics
     }
     for baseline in study.axes[axis][:BASELINES]:
+        of_baseline = next(point for point in study.points if point[axis] == baseline)
+        fixed = {name: of_baseline[name] for name in study.partners(axis)}
         for point in study.points:
             if point[axis] == baseline:
                 continue
-            other = repr(point | {axis: baseline})
+            other = repr(point | fixed)
             for metric in metrics:
                 ones, others = found[metric, repr(point)], found.get((metric, other), {})
                 if any(seed in others for seed in ones):

@@ -242,6 +242,7 @@ def _description(
         "seeds": list(experiment.seed_list),
         "level": experiment.level,
         "compare": experiment.compare or first,
+        "zip": [list(group) for group in experiment.zip],
         "repeated_over": experiment.repeated_over,
         "metrics": list(experiment.metrics),
         "meanings": metric_meanings(cases[0].scenario),
@@ -266,7 +267,7 @@ def _close(sweep: _Open, start_seconds: float, run_seconds: float) -> Sweep:
     else:
         path.unlink(missing_ok=True)
     write_tables(sweep.store.folder)
-    counts = len(sweep.cases), len(sweep.kept), tuple(sweep.failures)
+    counts = len(set(sweep.keys)), len(sweep.kept), tuple(sweep.failures)
     return Sweep(sweep.store.folder, *counts, start_seconds, run_seconds, sweep.damaged)
 
 
@@ -510,13 +511,15 @@ def dry_run_lines(experiment: ExperimentSection, file: Path | None, folder: Path
     code = code_version()
     keys = dict.fromkeys(key_of(case, code) for case in cases)
     kept = [key for key in keys if store.is_sound(key)]
-    factors = [f"{len(values)} {name}" for name, values in experiment.axes.items()]
+    factors = [f"{count} {' with '.join(axes)}" for axes, count in experiment.dimensions.items()]
     factors.append(f"{len(experiment.seed_list)} seeds")
     missing = f"{len(kept):,} of them are in {folder}, {len(keys) - len(kept):,} are to be run"
     if kept and len(kept) < len(keys):
         mean_s = sum(sum(store.clock(key)["cpu_seconds"].values()) for key in kept) / len(kept)
         missing += f", about {mean_s * (len(keys) - len(kept)):,.0f} CPU seconds"
-    lines = [f"{experiment.name}: {len(cases):,} runs ({' x '.join(factors)})", missing]
+    excluded = ", without those excluded" if experiment.exclude else ""
+    excluded += ", equal ones once" if len(keys) < len(cases) else ""
+    lines = [f"{experiment.name}: {len(keys):,} runs ({' x '.join(factors)}{excluded})", missing]
     if other := other_sweep(folder, experiment.name):
         lines.append(f"{folder} has the sweep {other}: replacing its tables requires --force")
     return lines

@@ -120,7 +120,7 @@ def test_means_over_fewer_seeds_are_named(tmp_path: Path) -> None:
         for ttl, rule, seeds in ((0, "a", 3), (0, "b", 1), (4, "a", 2), (4, "b", 3))
     ]
     study = study_of(tmp_path, "some", points, absent=[({"ttl": 8, "rule": "b"}, "all failed")])
-    assert "(ttl 0, b: 1 of 3; ttl 4, a: 2 of 3)" in fewer_seeds(study)
+    assert "(TTL 0, b: 1 of 3; TTL 4, a: 2 of 3)" in fewer_seeds(study)
     assert fewer_seeds(study) in printed(tmp_path / "some", 400)
     assert fewer_seeds(study_of(tmp_path, "all", [points[0], points[3]])) == ""
 
@@ -189,7 +189,7 @@ def test_further_axes_are_rows_and_columns_of_panels(tmp_path: Path) -> None:
     assert picture is not None
     assert set(picture.specification["facet"]) == {"row", "column"}
     (columns,) = picture.tables.values()
-    assert set(columns["column"]) == {"ttl 0", "ttl 4"} and set(columns["row"]) == {
+    assert set(columns["column"]) == {"TTL 0", "TTL 4"} and set(columns["row"]) == {
         "vos 2",
         "vos 8",
     }

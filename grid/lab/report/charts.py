@@ -70,8 +70,11 @@ def _scale(values: Sequence[float] | Floats) -> tuple[dict[str, Any], list[float
     return {"type": "symlog", "constant": small}, [0.0, *(10.0**power for power in powers)]
 
 
+MANY_TICKS = 12
+
+
 def settings_axis(field: str, title: str, values: Sequence[float]) -> Encoding:
-    """An axis with a tick at each value of a setting."""
+    """An axis with a tick at each value of a setting, unless there are many."""
     exact = sorted({float(value) for value in values})
     gaps = np.diff(exact)
     is_uneven = len(exact) > 2 and gaps.max() > UNEVEN * gaps.min()
@@ -79,7 +82,8 @@ def settings_axis(field: str, title: str, values: Sequence[float]) -> Encoding:
     if is_uneven and exact[0] >= 0:
         kind = {"type": "symlog", "constant": exact[1]} if exact[0] == 0 else {"type": "log"}
         scale = {**kind, "nice": False, "padding": 20}
-    ticks = {"values": exact, "format": FIGURE, "grid": False}
+    ticks: dict[str, Any] = {"format": FIGURE, "grid": False}
+    ticks |= {"values": exact} if len(exact) <= MANY_TICKS else {"tickCount": 6}
     title = str(_titled(title, scale))
     return {"field": field, "type": "quantitative", "scale": scale, "title": title, "axis": ticks}
 
@@ -155,6 +159,10 @@ HAS_INTERVAL = {"filter": "isValid(datum.low) && isValid(datum.high)"}
 # Facet grids
 
 
+AREA: dict[str, Any] = {"type": "area", "opacity": 0.15}
+LINE: dict[str, Any] = {"type": "line"}
+
+
 def grid_chart(
     name: str,
     caption: str,
@@ -165,11 +173,12 @@ def grid_chart(
     legend: str | None = None,
     parameters: Mapping[str, Any] = MappingProxyType({}),
     among: Sequence[str] = (),
+    has_lines: bool = True,
 ) -> Picture:
     """Means with intervals against a setting; settings in `row` and `column` have panels.
 
     Columns: `series`, `x`, `value`, `low`, `high` (None: unknown), and maybe `row` and `column`.
-    Lines if x is numeric, else points. All panels share their axes and one legend.
+    Lines if x is numeric and `has_lines`, else points. All panels share axes and one legend.
     """
     orders = {key: list(dict.fromkeys(columns[key])) for key in ("row", "column") if key in columns}
     names = list(dict.fromkeys(columns["series"]))
@@ -185,6 +194,8 @@ def grid_chart(
     shades = series(names, "shape", title=legend, among=among)
     tips = tooltip(series=legend or "", x=x, value=y, interval="interval")
     layers = _means(columns, height, x, shades, tips)
+    if not has_lines:
+        layers = [layer for layer in layers if layer["mark"] not in (AREA, LINE)]
     if "facet" in panels:
         for layer in layers:
             layer["encoding"].pop("shape", None)
@@ -217,9 +228,9 @@ def _means(
         colour = {"color": shades["color"]}
         place = {"x": across, "y": y}
         return [
-            {"transform": [HAS_INTERVAL], "mark": {"type": "area", "opacity": 0.15},
+            {"transform": [HAS_INTERVAL], "mark": AREA,
              "encoding": {"x": across, **ends, **colour}},
-            {"mark": {"type": "line"}, "encoding": {**place, **colour}},
+            {"mark": LINE, "encoding": {**place, **colour}},
             {"mark": "point", "encoding": {**place, **shades, "tooltip": tips}},
         ]  # fmt: skip
     groups = list(dict.fromkeys(map(str, columns["x"])))

@@ -14,6 +14,7 @@ import numpy as np
 
 from grid.config.text_file import read_text
 from grid.lab.findings import (
+    axis_title,
     cells_of,
     findings,
     named,
@@ -55,6 +56,8 @@ from grid.results.definitions import OwnBounds, bounds_of, label_of
 
 PANELS = 24
 """The most panels of a metric."""
+MANY_VALUES = 12
+"""The most values of a numeric axis that the summary lists."""
 BETWEEN = ", "
 """Between the values of a combination."""
 
@@ -75,8 +78,14 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         for metric, meaning in sweep.get("meanings", {}).items()
         if metric in metrics
     ]
+    across, _, _ = _roles(study, None)
+    # Of axes that vary together each has a chart of its own.
+    axes: list[str | None] = [axis for axis in study.partners(across) if axis != study.compare]
     charts: list[Block] = [
-        one for metric in metrics if (one := comparison_chart(study, metric, bounds)) is not None
+        one
+        for metric in metrics
+        for axis in axes or [None]
+        if (one := comparison_chart(study, metric, bounds, axis)) is not None
     ]
     if charts and (note := panels_left_out(study)):
         charts.insert(0, note)
@@ -96,7 +105,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
 
 def _summary(study: Study) -> str:
     seeds = len({seed for _, seed, _ in study.runs})
-    axes = "; ".join(f"{name}: {', '.join(map(str, of))}" for name, of in study.axes.items())
+    axes = "; ".join(f"{name}: {_values_in_words(of)}" for name, of in study.axes.items())
     intervals = (
         f"Intervals are Student's at {100 * study.level:g} %; equal seeds have equal jobs, unless "
         "an axis changes them."
@@ -107,6 +116,12 @@ def _summary(study: Study) -> str:
         f"{counted(len(study.runs), 'run')} of {counted(len(study.points), 'combination')} with up "
         f"to {counted(seeds, 'seed')}. {axes}. {intervals}"
     )
+
+
+def _values_in_words(values: Sequence[Any]) -> str:
+    if len(values) > MANY_VALUES and all(map(_is_number, values)):
+        return f"{len(values)} values from {min(values):g} to {max(values):g}"
+    return ", ".join(map(str, values))
 
 
 def _sources(folder: Path) -> list[Block]:
@@ -162,18 +177,24 @@ def comparison_chart(
     caption = f"{label[0].upper()}{label[1:]}{over_seeds(study)}."
     if any(low is not None for low in columns["low"]):
         caption += f" Intervals: {100 * study.level:g} %."
-    legend = study.compare.rsplit(".", maxsplit=1)[-1].replace("_", " ") if study.compare else None
+    legend = axis_title(study.compare) if study.compare else None
     name = f"compare-{metric.replace('_', '-')}"
-    return grid_chart(name, caption, columns, x=x, y=label, legend=legend)
+    has_lines = True
+    if len(study.partners(across)) > 1:
+        name += f"-by-{x.rsplit('.', maxsplit=1)[-1].replace('_', '-')}"
+        has_lines = study.axes[x] == sorted(study.axes[x])
+    return grid_chart(
+        name, caption, columns, x=axis_title(x), y=label, legend=legend, has_lines=has_lines
+    )
 
 
 def _roles(study: Study, along: str | None) -> tuple[str | None, str | None, list[str]]:
     """The axes of x, of columns and of rows of panels; the compared axis has the series."""
-    every = [name for name in study.axes if name != study.compare]
+    every = [name for name in study.axes if name not in study.partners(study.compare)]
     varied = [name for name in every if len(study.axes[name]) > 1]
     numeric = [name for name in varied if all(_is_number(one) for one in study.axes[name])]
     across = along if along in every else next(iter(numeric or varied or every), None)
-    rest = [name for name in varied if name != across]
+    rest = [name for name in varied if name not in study.partners(across)]
     return across, rest[0] if rest else None, rest[1:]
 
 
@@ -409,7 +430,7 @@ class Settings:
     def legend(self) -> str | None:
         """The title of the legend of compared values."""
         axis = self.study.compare
-        return axis.rsplit(".", maxsplit=1)[-1].replace("_", " ") if axis else None
+        return axis_title(axis) if axis else None
 
     @property
     def is_choice(self) -> bool:
