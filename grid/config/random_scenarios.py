@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,15 @@ from grid.model.plugins.registry import Kind
 from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
 
 TIES = ("own_vo", "first", "random")
+
+
+class RoundTrips(NamedTuple):
+    """A setting of time, as a multiple of a round trip between VOs."""
+
+    factor: float
+
+
+TRIPS = tuple(RoundTrips(factor) for factor in (0.1, 0.5, 1.0, 2.0, 10.0))
 SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "above_load": {"load": (0.5, 1.0, 2.0)},
     "until_idle": {
@@ -31,19 +40,19 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     },
     "best_expected_finish": {"margin_s": (0.0, 2.0), "queued_run_s": (None, 3.0)},
     "reserve": {
-        "lease_s": (0.1, 5.0, 60.0), "wait_s": (0.1, 5.0), "tries": (1, 3), "at_once": (1, 2),
+        "lease_s": TRIPS, "wait_s": TRIPS, "tries": (1, 3), "at_once": (1, 2),
     },
     "auction": {
-        "wait_s": (0.1, 5.0), "bidders": (None, 1), "lease_s": (0.0, 0.1, 5.0),
+        "wait_s": TRIPS, "bidders": (None, 1), "lease_s": (0.0, *TRIPS),
         "when": ("busy", "always"),
     },
     "redundant": {
-        "copies": (2, 4), "wave": (None, 1), "wave_s": (0.5, 5.0), "others": ("best", "random"),
-        "lease_s": (0.1, 5.0, 60.0),
+        "copies": (2, 4), "wave": (None, 1), "wave_s": TRIPS, "others": ("best", "random"),
+        "lease_s": TRIPS,
     },
-    "delegated": {"children": (2, 4), "wait_s": (0.1, 5.0), "lease_s": (0.1, 60.0)},
+    "delegated": {"children": (2, 4), "wait_s": TRIPS, "lease_s": TRIPS},
     "pull": {
-        "from_vo": ("random", "most_loaded"), "tries": (1, 3), "every_s": (None, 1.0, 10.0),
+        "from_vo": ("random", "most_loaded"), "tries": (1, 3), "every_s": (None, *TRIPS),
     },
     "partial": {"ties": (*TIES, "less_loaded")},
     "random": {"by_utility": (False, True)},
@@ -56,11 +65,11 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "tree": {"children": (1, 2)},
     "edges": {"edges": (((0, 1),), ((0, 1), (1, 2)))},
     "gossip": {
-        "mode": ("push", "pull", "push_pull"), "fan_out": (1, 2), "period_s": (1.0, 5.0),
+        "mode": ("push", "pull", "push_pull"), "fan_out": (1, 2), "period_s": TRIPS,
         "view_size": (None, 1), "times": ("periodic", "shuffled", "poisson"),
     },
-    "index": {"children": (1, 2), "period_s": (1.0, 5.0)},
-    "probes": {"count": (1, 2), "timeout_s": (0.1, 5.0), "keep": (False, True)},
+    "index": {"children": (1, 2), "period_s": TRIPS},
+    "probes": {"count": (1, 2), "timeout_s": TRIPS, "keep": (False, True)},
     "by_age": {"horizon_s": (1.0, 60.0)},
     "limited": {
         "jobs": (None, 0, 1, 3), "cpus": (None, 1, 4), "load": (None, 0.5, 1.0, 2.0),
@@ -70,12 +79,14 @@ SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
 
 
 def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
-    """The scenario with another forwarding policy, TTL and so on, drawn with `seed`."""
+    """The scenario with another forwarding policy, TTL, timings and so on, drawn with `seed`."""
     stream = random_stream(seed, "decisions")
+    latency_s = scenario.network.latency_s
+    local_s = _one_of((1.0, 0.1, 10.0), stream) * scenario.network.local_latency_s
     changes: dict[str, Any] = {
-        "forwarding": _plugin(FORWARDING, stream),
-        "information": _one_of(("all", _plugin(INFORMATION, stream)), stream),
-        "discount": _one_of(("no_correction", _plugin(DISCOUNTS, stream)), stream),
+        "forwarding": _plugin(FORWARDING, stream, latency_s),
+        "information": _one_of(("all", _plugin(INFORMATION, stream, latency_s)), stream),
+        "discount": _one_of(("no_correction", _plugin(DISCOUNTS, stream, latency_s)), stream),
         "ttl": _one_of((0, 1, 2, 3, 6), stream),
         "avoid_loops": _one_of((False, True), stream),
         "when_refused": _one_of(("next", "origin", "reject"), stream),
@@ -83,8 +94,10 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
     if isinstance(changes["information"], PluginSection) and changes["information"].name == "edges":
         changes["information"] = _between(changes["information"], scenario)
     protocol = ProtocolSection.model_validate(dict(scenario.protocol) | changes)
-    vos = [_drawn(vo, stream) for vo in scenario.vos or ()]
-    return scenario.model_copy(update={"protocol": protocol, "vos": tuple(vos) or None})
+    network = scenario.network.model_copy(update={"local_latency_s": local_s})
+    vos = [_drawn(vo, stream, latency_s) for vo in scenario.vos or ()]
+    drawn = {"network": network, "protocol": protocol, "vos": tuple(vos) or None}
+    return scenario.model_copy(update=drawn)
 
 
 def _between(overlay: PluginSection, scenario: Scenario) -> PluginSection:
@@ -94,19 +107,22 @@ def _between(overlay: PluginSection, scenario: Scenario) -> PluginSection:
     return overlay.model_copy(update={"settings": {"edges": there}})
 
 
-def _drawn(vo: VoSection, stream: np.random.Generator) -> VoSection:
+def _drawn(vo: VoSection, stream: np.random.Generator, latency_s: float) -> VoSection:
     changes: dict[str, Any] = {
-        "forwarding": _one_of((None, None, _plugin(FORWARDING, stream)), stream),
-        "selection": _plugin(SELECTIONS, stream),
-        "admission": _one_of(("all", _plugin(ADMISSION, stream)), stream),
+        "forwarding": _one_of((None, None, _plugin(FORWARDING, stream, latency_s)), stream),
+        "selection": _plugin(SELECTIONS, stream, latency_s),
+        "admission": _one_of(("all", _plugin(ADMISSION, stream, latency_s)), stream),
         "priority": _one_of(("none", "local", "remote"), stream),
     }
     return vo.model_copy(update=changes)
 
 
-def _plugin(kind: Kind, stream: np.random.Generator) -> PluginSection:
+def _plugin(kind: Kind, stream: np.random.Generator, latency_s: float) -> PluginSection:
     name = _one_of(tuple(kind.own), stream)
     settings = {key: _one_of(of, stream) for key, of in SETTINGS.get(name, {}).items()}
+    for key, value in settings.items():
+        if isinstance(value, RoundTrips):
+            settings[key] = max(1e-3, 2.0 * latency_s * value.factor)
     return PluginSection(name=name, settings=settings)
 
 

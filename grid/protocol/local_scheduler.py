@@ -263,7 +263,7 @@ class LocalScheduler(MessageHandler):
         answer = self._decide(pending, question)
         match answer:
             case Ask():
-                self._caller.ask(ctx, pending.job, answer, self._policy)
+                self._caller.ask(ctx, pending.job, answer)
             case Award(number):
                 self._award(ctx, pending, question.bids[number])
             case Destination():

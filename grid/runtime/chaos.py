@@ -85,7 +85,8 @@ def attempt(subject: Subject, seed: int) -> Trial:
         outcome = run_sequential(grid, limit=limit, limit_from_us=healed_us)
         results = outcome.results()
         mistakes = check(results, grid.directory, sum(grid.jobs_by_vo()))
-        return Trial(seed, outcome.broken_rules() + mistakes)
+        stalled = [] if outcome.stalled is None else [outcome.stalled]
+        return Trial(seed, stalled + outcome.broken_rules() + mistakes)
     except InputError:
         raise
     except PluginFailed as error:

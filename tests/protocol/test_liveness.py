@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import re
+from pathlib import Path
 from typing import Any
 
+import pyarrow.csv
 import pytest
+from typer.testing import CliRunner
 
 import grid
+from grid.cli.app import app
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.errors import OutOfMemory
-from grid.protocol.forwarding import Answer, Ask, Destination, Question
 from grid.protocol.local_scheduler import LocalScheduler
 from grid.runtime.run import Stalled
 from grid.runtime.sequential import run_sequential
@@ -57,16 +62,33 @@ def test_leases_that_expire_before_the_job_arrives(lease_s: float) -> None:
     assert len(run_sequential(made, limit=20 * EVENTS_A_JOB).results()) == 20
 
 
-def asks_forever(question: Question) -> Answer:
-    """A policy that never sends the jobs from number 3 on anywhere."""
+POLICIES = """
+from grid.protocol.forwarding import Ask, Destination
+
+
+def always_refused(question):
+    return Destination(question.local_choice().own, False)
+
+
+def asks(question):
+    return asking(question, (1 - question.vo,), 1_000_000)
+
+
+def waits_briefly(question):
+    return asking(question, (), 1)
+
+
+def asking(question, vos, wait_us):
     if question.job.number < 3:
         return Destination(question.local_choice().own, True)
-    return Ask((1 - question.vo,), 1_000_000)
+    return Ask(vos, wait_us)
+"""
 
 
-def always_refused(question: Question) -> Answer:
-    """A policy that never queues."""
-    return Destination(question.local_choice().own, False)
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.py").write_text(POLICIES)
+    monkeypatch.chdir(tmp_path)
 
 
 def scenario_of(policy: str) -> dict[str, Any]:
@@ -75,6 +97,7 @@ def scenario_of(policy: str) -> dict[str, Any]:
         work={"distribution": "fixed", "mean_s": 20},
     )  # fmt: skip
     return {
+        "name": "retries",
         "protocol": {"forwarding": policy},
         "vos": [
             {"name": "a", "clusters": [{"cpus": 4}], "workload": workload},
@@ -83,18 +106,41 @@ def scenario_of(policy: str) -> dict[str, Any]:
     }
 
 
-def test_a_policy_that_asks_forever_is_stopped_with_partial_results() -> None:
-    with pytest.raises(Stalled) as stalled:
-        grid.run(scenario_of("mine"), forwarding={"mine": asks_forever})
-    line = str(stalled.value)
-    assert "job 3 of a in a" in line
-    assert "CallForBids" in line
+STALLED = r"no progress: .* job 3 of a in a, .* repeat: .*QueryResources"
+
+
+@pytest.mark.usefixtures("mine")
+@pytest.mark.parametrize("policy", ["asks", "waits_briefly"])
+def test_a_policy_that_asks_forever_is_stopped_with_partial_results(policy: str) -> None:
+    scenario = Path("s.json")
+    scenario.write_text(json.dumps(scenario_of(f"mine.py:{policy}")))
+    ran = CliRunner().invoke(app, ["run", str(scenario), "--in-process", "--out", "r"])
+    assert ran.exit_code == 1
+    assert re.search(STALLED, ran.stderr.splitlines()[-1])
+    assert pyarrow.csv.read_csv("r/jobs.csv").num_rows == 3
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("mine", "ray_session")
+def test_a_policy_that_asks_forever_is_stopped_on_ray() -> None:
+    with pytest.raises(Stalled, match=STALLED) as stalled:
+        grid.run(scenario_of("mine.py:asks"), ray=True, placement="2")
     assert len(stalled.value.run.results) == 3
 
 
+@pytest.mark.usefixtures("mine")
+def test_a_sweep_counts_a_run_without_progress_as_failed_and_goes_on() -> None:
+    axes = {"protocol.forwarding": ["mine.py:asks", "queue"]}
+    experiment = {"name": "retries", "scenario": scenario_of("queue"), "axes": axes, "seeds": [1]}
+    done = grid.sweep(experiment, "folder", in_process=True)
+    assert done.runs == 2
+    assert len(done.failures) == 1
+    assert re.search(STALLED, str(done.failures[0]))
+
+
+@pytest.mark.usefixtures("mine")
 def test_a_job_that_is_refused_forever_queues() -> None:
-    run = grid.run(scenario_of("mine"), forwarding={"mine": always_refused})
-    assert len(run.results) == 6
+    assert len(grid.run(scenario_of("mine.py:always_refused")).results) == 6
 
 
 def test_a_run_without_memory_ends_and_reports_its_progress(

@@ -198,12 +198,6 @@ def label_of(plugin: Any) -> str:
     return str(origin) if isinstance(origin, Origin) else f"policy {type(plugin).__name__}"
 
 
-def failed(plugin: Any, what: str) -> PluginFailed:
-    """The error that ends a run for what a plugin did; a built-in one is named by `what` alone."""
-    origin = getattr(plugin, "origin", None)
-    return origin.failed(what) if isinstance(origin, Origin) else PluginFailed(what)
-
-
 def is_integer(value: Any) -> bool:
     """Whether an answer is an integer of Python or NumPy, and no bool."""
     return type(value) is not bool and hasattr(value, "__index__")

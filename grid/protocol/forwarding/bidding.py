@@ -26,7 +26,6 @@ from grid.model.messages import (
     RequestReservation,
     ReservationReply,
 )
-from grid.model.plugins.calls import failed
 from grid.model.resources import ResourceTable
 from grid.model.time import Time, from_seconds
 from grid.protocol.forwarding import (
@@ -41,7 +40,9 @@ from grid.protocol.forwarding import (
 from grid.protocol.forwarding.local import expected_finish_us, stay_or_leave
 from grid.protocol.selection import Selection
 
-MOST_ROUNDS = 10_000
+ROUNDS_BEFORE_BACK_OFF = 2000
+"""Rounds of a job after which the next ones take longer and longer. No built-in policy has more."""
+MOST_DOUBLINGS = 32
 ROUND = "round "
 """The timers of rounds begin with this."""
 Lease = Annotated[
@@ -271,16 +272,23 @@ class Caller:
             return (), (), 0
         return tuple(talk.asked), tuple(talk.bids), len(talk.open) - talk.held
 
-    def ask(self, ctx: Context, job: Job, ask: Ask, policy: object) -> None:
-        """Begin a round. Raises PluginFailed if `policy` began too many for the job."""
+    def ask(self, ctx: Context, job: Job, ask: Ask) -> None:
+        """Begin a round.
+
+        A policy that asks repeatedly without end meets an exponential back-off, so that virtual
+        time advances until the run is found to make no progress.
+        """
         talk = self._negotiations.setdefault(job.key, _Negotiation(job))
         talk.rounds += 1
-        if talk.rounds > MOST_ROUNDS:
-            raise failed(policy, f"asks {MOST_ROUNDS:,} times for job {job.number} of {job.vo}")
+        doublings = talk.rounds - ROUNDS_BEFORE_BACK_OFF
+        if doublings > 0:
+            least_us = 1 << min(doublings, MOST_DOUBLINGS)
+            ask = ask._replace(wait_us=max(ask.wait_us or 0, least_us), enough=0)
         self._calls += 1
         talk.round_number = self._calls
         self._job_of[self._calls] = job.key
         talk.missing, talk.enough, talk.is_waiting = len(ask.vos), ask.enough, True
+        talk.missing += doublings > 0
         talk.free = 0
         for vo in ask.vos:
             self._calls += 1

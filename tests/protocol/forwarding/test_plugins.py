@@ -56,10 +56,6 @@ def says_yes(request):
     return "yes"
 
 
-def asks_forever(question):
-    return Ask((1,), 1)
-
-
 def asks_no_vo(question):
     return Ask((), None)
 
@@ -121,7 +117,6 @@ def test_an_admission_policy_refuses_long_jobs() -> None:
     [
         ("asks_no_vo", "all", "waits for nothing", {}),
         ("asks_unknown", "all", "asks VO 7", {}),
-        ("asks_forever", "all", "asks 10,000 times for job 1 of a", {}),
         ("takes_no_bid", "all", "gave bid 0", {}),
         ("nearest", "mine.py:says_yes", "gave 'yes'", {}),
         ("goes_back", "all", "gave row 0, of VO 0", {"avoid_loops": True}),
