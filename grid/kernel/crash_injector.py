@@ -6,7 +6,7 @@ import pickle
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from grid.kernel.entity import Context, Effects, Entity, Finishing
+from grid.kernel.entity import Context, Effects, Entity
 from grid.kernel.event import Order, Resume, Stop
 from grid.model.errors import not_saved
 from grid.model.platform import Outage
@@ -107,8 +107,8 @@ class CrashInjector:
         if self.entity is None:
             # A live run ends with its last job, also while this entity is down.
             self._restart(ctx)
-        if isinstance(self.entity, Finishing):
-            self.entity.finish(ctx)
+        assert self.entity is not None
+        self.entity.finish(ctx)
         self._keep(ctx)
 
     def _obey(self, ctx: Context, order: Order) -> None:

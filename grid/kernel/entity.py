@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -129,9 +129,23 @@ class Entity(Protocol):
         """A timer that this entity set has run out."""
         ...
 
+    def finish(self, ctx: Context) -> None:
+        """The run is over. Only records of the context are used."""
+        ...
+
 
 class MessageHandler:
     """Passes each message to the method of its name: a `RunJob` to `on_run_job`."""
+
+    def start(self, ctx: Context) -> None:
+        """By default an entity waits for the first message."""
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        """Raises ValueError, since an entity handles all timers that it sets."""
+        raise ValueError(f"{ctx.name}: no timer {timer!r}")
+
+    def finish(self, ctx: Context) -> None:
+        """By default an entity records nothing at the end."""
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         """Raises TypeError for a message without a method."""
@@ -146,15 +160,6 @@ class MessageHandler:
 
 
 _METHODS: dict[type, str] = {}
-
-
-@runtime_checkable
-class Finishing(Protocol):
-    """An entity that records something at the end of a run."""
-
-    def finish(self, ctx: Context) -> None:
-        """The run is over. Only records of the context are used."""
-        ...
 
 
 def random_stream(seed: int, name: str) -> np.random.Generator:

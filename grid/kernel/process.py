@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from grid.kernel.board import Board
-from grid.kernel.entity import Context, Effects, Entity, Finishing
+from grid.kernel.entity import Context, Effects, Entity
 from grid.kernel.event import (
     MAX_EVENT_KEY,
     MIN_EVENT_KEY,
@@ -262,7 +262,7 @@ class LogicalProcess:
     def finish(self) -> None:
         """The run is over: let entities record their last rows."""
         for entity, context in zip(self._entities, self._contexts, strict=True):
-            if context is not None and isinstance(entity, Finishing):
+            if entity is not None and context is not None:
                 entity.finish(context)
                 self.records += context.effects.records
                 context.effects.clear()

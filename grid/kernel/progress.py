@@ -7,8 +7,9 @@ job changes, so partial results do not depend on the time of the check.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 from grid.kernel.process import LogicalProcess
 from grid.model.time import Time, to_seconds
@@ -19,32 +20,16 @@ MOST_NAMED = 5
 
 
 class JobProgress(NamedTuple):
-    """Progress of the jobs that an entity is responsible for.
+    """Progress of the jobs that an entity is responsible for; its method `job_progress` returns it.
 
     `changes` counts changes of a job's state so far. With `is_due`, a job runs or is to be
-    submitted, and will change at a known time.
+    submitted, and will change at a known time. `waiting` are jobs without a resource, by VO and
+    number.
     """
 
     changes: int = 0
     is_due: bool = False
-
-
-@runtime_checkable
-class ReportsProgress(Protocol):
-    """An entity that changes the state of jobs."""
-
-    def job_progress(self) -> JobProgress:
-        """Its progress so far."""
-        ...
-
-
-@runtime_checkable
-class HasWaitingJobs(Protocol):
-    """An entity with jobs for which it looks for a resource."""
-
-    def waiting_jobs(self) -> Sequence[tuple[str, int]]:
-        """These jobs: (VO, job number)."""
-        ...
+    waiting: Sequence[tuple[str, int]] = ()
 
 
 class ProcessProgress(NamedTuple):
@@ -63,24 +48,20 @@ class ProcessProgress(NamedTuple):
 def progress_of(process: LogicalProcess) -> ProcessProgress:
     """The progress of all entities of a process. An entity that is down is due to restart."""
     changes, is_due = 0, False
-    entities: dict[str, Any] = {}
+    waiting: list[tuple[str, str, int]] = []
     for name, entity in process.entities().items():
         inner: Any = entity
         while hasattr(inner, "entity"):
             inner = inner.entity
-        is_due = is_due or inner is None
-        if isinstance(inner, ReportsProgress):
-            one = inner.job_progress()
+        if inner is None:
+            is_due = True
+        elif hasattr(inner, "job_progress"):
+            one: JobProgress = inner.job_progress()
             changes += one.changes
             is_due = is_due or one.is_due
-        entities[name] = inner
-    waiting: list[tuple[str, str, int]] = []
-    if not is_due:
-        for name, inner in entities.items():
-            if isinstance(inner, HasWaitingJobs):
-                waiting += ((name, *key) for key in inner.waiting_jobs())
-        if process.kinds is None:
-            process.count_kinds()
+            waiting += ((name, *key) for key in one.waiting)
+    if process.kinds is None and not is_due:
+        process.count_kinds()
     kinds = {kind.__name__: count for kind, count in (process.kinds or {}).items()}
     return ProcessProgress(changes, is_due, tuple(waiting), process.messages, kinds)
 
@@ -96,7 +77,7 @@ class StallDetector:
         self._changes = -1
         self._since_us: Time = 0
         self._messages = 0
-        self._kinds: dict[str, int] = {}
+        self._kinds: Counter[str] = Counter()
 
     def is_due(self, now: Time) -> bool:
         """Whether `check` may find anything at `now`: a span has passed since the last change."""
@@ -106,25 +87,17 @@ class StallDetector:
         """One line that describes the stall, if the run is stalled at `now`."""
         changes = sum(one.changes for one in processes)
         messages = sum(one.messages for one in processes)
-        kinds = _sums(processes)
-        is_due = any(one.is_due for one in processes)
-        if is_due or changes != self._changes:
+        kinds: Counter[str] = Counter()
+        for one in processes:
+            kinds.update(one.kinds)
+        if any(one.is_due for one in processes) or changes != self._changes:
             self._changes, self._since_us = changes, now
             self._messages, self._kinds = messages, kinds
             return None
         if not self.is_due(now) or messages - self._messages < LEAST_MESSAGES:
             return None
         waiting = sorted(key for one in processes for key in one.waiting)
-        repeated = sorted(name for name in kinds if kinds[name] > self._kinds.get(name, 0))
-        return _line(self._since_us, now, waiting, repeated)
-
-
-def _sums(processes: Sequence[ProcessProgress]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for process in processes:
-        for name, count in process.kinds.items():
-            sums[name] = sums.get(name, 0) + count
-    return sums
+        return _line(self._since_us, now, waiting, sorted(kinds - self._kinds))
 
 
 def _line(

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from grid.kernel.entity import Context, Entity, Finishing
+from grid.kernel.entity import Context, Entity
 from grid.kernel.event import Order, Rows
 from grid.model.platform import transfer_us
 from grid.model.time import NEVER, Time
@@ -191,11 +191,10 @@ class Reliable:
             self._take(ctx, TIMEOUT, "", timer[1:])
 
     def finish(self, ctx: Context) -> None:
-        if isinstance(self.entity, Finishing):
-            self._inner.now = ctx.now
-            self.entity.finish(self._inner)
-            ctx.effects.records += self._inner.effects.records
-            self._inner.effects.clear()
+        self._inner.now = ctx.now
+        self.entity.finish(self._inner)
+        ctx.effects.records += self._inner.effects.records
+        self._inner.effects.clear()
 
     # Inputs of the entity
 

@@ -479,7 +479,7 @@ class LeaveVo(NamedTuple):
 
 
 # External migration of gangs between Local Dispatchers. Each message has the number of the attempt,
-# which the source counts up: a target that receives a number ends all lower ones of that source.
+# which the source counts up.
 
 
 class GangProgress(NamedTuple):
@@ -530,7 +530,7 @@ class MigrationRefused:
 @message(custody="transfer")
 @dataclass(frozen=True, slots=True)
 class MoveGang:
-    """Source to target: the gang, which is the target's on receipt. Repeated until confirmed."""
+    """Source to target: the gang."""
 
     number: int
     job: Job
@@ -540,7 +540,7 @@ class MoveGang:
 @message()
 @dataclass(frozen=True, slots=True)
 class GangMoved:
-    """Target to source: confirms the receipt."""
+    """Target to source: the gang has arrived, and the attempt is over."""
 
     number: int
 

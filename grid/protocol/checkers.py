@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from grid.cluster.shell import ClusterShell
-from grid.kernel.entity import Context, Entity, Finishing
+from grid.kernel.entity import Context, Entity
 from grid.model.job import JobKey
 from grid.model.job_results import JobRow
 from grid.model.messages import (
@@ -31,7 +31,6 @@ from grid.model.messages import (
     LeaseExpired,
     Load,
     LocalStatus,
-    MoveGang,
     NotAdmitted,
     Refused,
     ReleaseReservation,
@@ -122,8 +121,7 @@ class Checked:
         self._check_effects(ctx)
 
     def finish(self, ctx: Context) -> None:
-        if isinstance(self.entity, Finishing):
-            self.entity.finish(ctx)
+        self.entity.finish(ctx)
         left = self._checker.jobs_in_hand()
         if left:
             vo, number = left[0]
@@ -376,32 +374,14 @@ class PassingChecker(Checker):
 class ClusterChecker(Checker):
     """A Local Dispatcher: every job that it is sent ends, once, or migrates to another cluster.
 
-    A migrating gang is resent until its arrival is confirmed, under the same number, which no other
-    dispatcher of the VO uses. `cluster` is within its limits after each arrival and end, and runs
-    no job on a machine that is down.
+    `cluster` is within its limits after each arrival and end, and runs no job on a machine that is
+    down.
     """
 
     def __init__(self, cluster: ClusterShell) -> None:
         super().__init__()
         self._cluster = cluster
         self._checks_due = 0
-        self._moved: dict[int, None] = {}
-
-    def on_receive(self, message: Any) -> Iterator[str]:
-        if not self._repeats(message):
-            yield from super().on_receive(message)
-
-    def on_send(self, message: Any) -> Iterator[str]:
-        if not self._repeats(message):
-            yield from super().on_send(message)
-
-    def _repeats(self, message: Any) -> bool:
-        """Whether it is a gang that is sent again."""
-        if not isinstance(message, MoveGang):
-            return False
-        repeats = message.number in self._moved
-        self._moved[message.number] = None
-        return repeats
 
     def after_handling(self) -> Iterable[str]:
         if self._checks_due:

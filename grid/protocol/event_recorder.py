@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.kernel.entity import Context, Entity, Finishing
+from grid.kernel.entity import Context, Entity
 from grid.model.job import Job, JobOutcome, JobState
 from grid.model.job_results import JobPlacement, JobRow
 from grid.model.messages import (
@@ -62,8 +62,7 @@ class EventRecorder:
         self._record_decisions(ctx, None, tuple(ctx.effects.records))
 
     def finish(self, ctx: Context) -> None:
-        if isinstance(self.entity, Finishing):
-            self.entity.finish(ctx)
+        self.entity.finish(ctx)
 
     def _columns(self, message: Any) -> Columns:
         """The columns of a message."""

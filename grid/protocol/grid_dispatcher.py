@@ -60,12 +60,6 @@ class GridDispatcher(MessageHandler):
         self._placement = placement
         self._pending: dict[JobKey, _PendingJob] = {}
 
-    def start(self, ctx: Context) -> None:
-        """Nothing to do before the first job."""
-
-    def timeout(self, ctx: Context, timer: str) -> None:
-        raise ValueError(f"{ctx.name}: no timer {timer!r}")
-
     def on_run_job(self, ctx: Context, sender: str, run: RunJob) -> None:
         job, cluster, machine = run
         if machine >= 0:

@@ -13,7 +13,7 @@ PU Algorithm 2, with three differences.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -169,12 +169,9 @@ class LocalScheduler(MessageHandler):
         self._counters.finish(ctx)
 
     def job_progress(self) -> JobProgress:
-        """How often a job has changed state here."""
-        return JobProgress(self._changes)
-
-    def waiting_jobs(self) -> Sequence[JobKey]:
-        """The pending jobs without a resource."""
-        return [key for key, one in self._pending.items() if one.assigned_us == NO_TIME]
+        """How often a job has changed state here, and the pending jobs without a resource."""
+        waiting = [key for key, one in self._pending.items() if one.assigned_us == NO_TIME]
+        return JobProgress(self._changes, waiting=waiting)
 
     # Jobs arrive
 

@@ -1,31 +1,25 @@
 """External migration: a protocol between the Local Dispatchers of gang clusters (GM V-A).
 
 A dispatcher with a waiting gang (the giver) asks the others in turn for idle processors. A taker
-that has them reserves and grants them; only then does the gang leave its queues, and the giver
-sends it until the taker confirms. Invariants, even if messages are lost, delayed or duplicated:
+that has them reserves and grants them; only then does the gang leave its queues and is sent.
 
-- From leaving its queues until the confirmation, a gang is with its giver, which only resends it.
-  A taker accepts the gang of an attempt once, and confirms it each time. So no gang is lost or
-  duplicated.
-- A giver has one attempt at a time, under a number. A taker reserves processors for the last
-  attempt of each giver only, and no longer than `answer_within_us`. So no reservation is left
-  over. A gang whose reservation has ended, also by an outage, is queued when its tasks have been
-  transferred.
+Messages between two dispatchers arrive once and in order (`grid.kernel.reliable`), but any of them
+may be late. A giver has one attempt at a time, under a number. An attempt ends when it is refused,
+when the gang has arrived, or when the giver cancels it, since no answer has come within
+`answer_within_us`. A taker keeps a reservation no longer than that. A gang whose reservation has
+ended, also by an outage, is queued when its tasks have been transferred.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from grid.kernel.entity import Context
-from grid.model.job import Job
 from grid.model.messages import (
     AskMigration,
     CancelMigration,
     GangMoved,
-    GangProgress,
     MigrationGranted,
     MigrationRefused,
     MoveGang,
@@ -48,122 +42,93 @@ class Peer:
     processors: int
 
 
-class Stage(Enum):
-    """State of an attempt to give a gang to another cluster."""
-
-    NONE = "none"
-    ASKED = "asked"
-    SENT = "sent"
-
-
 class GangGiver:
     """Gives gangs of `cluster`, number `number` of the VO's that migrate, to the others.
 
     After a round without a grant it pauses for the policy's `ask_every_us`.
     """
 
-    def __init__(
-        self,
-        cluster: GangExchange,
-        number: int,
-        peers: tuple[Peer, ...],
-    ) -> None:
+    def __init__(self, cluster: GangExchange, number: int, peers: tuple[Peer, ...]) -> None:
         self._cluster = cluster
         self._peers = peers
         cluster.send_only(max(peer.processors for peer in peers))
         # Incremented by the number of dispatchers, so that no two use the same number.
         self._number = number
-        self._stage = Stage.NONE
-        self._pausing = False
         self._gang: WaitingGang | None = None
+        """The gang of this attempt."""
+        self._is_sent = False
+        """It is on its way to the taker."""
+        self._is_pausing = False
         self._left: list[Peer] = []
         self._taker = ""
-        self._sent: tuple[Job, GangProgress] | None = None
 
     def consider(self, ctx: Context) -> None:
         """After a plan: begin an attempt, if there is none and a gang waits."""
-        if self._stage is not Stage.NONE or self._pausing:
-            return
-        self._gang = self._cluster.waiting_gang()
-        if self._gang is not None:
-            size = self._gang.processors
-            self._left = [peer for peer in self._peers if peer.processors >= size]
-            self._ask_next(ctx)
+        if self._gang is None and not self._is_pausing:
+            self._gang = self._cluster.waiting_gang()
+            if self._gang is not None:
+                size = self._gang.processors
+                self._left = [peer for peer in self._peers if peer.processors >= size]
+                self._ask_next(ctx)
 
-    def on_migration_granted(self, ctx: Context, taker: str, number: int) -> bool:
+    def on_migration_granted(self, ctx: Context, number: int) -> bool:
         """Send the gang. Returns whether it has left its queues now."""
-        if number != self._number or self._stage is Stage.NONE:
-            # An answer to an earlier attempt.
-            ctx.send(taker, CancelMigration(number))
-            return False
-        if self._stage is Stage.SENT:
+        if not self._is_asked(number):
             return False
         assert self._gang is not None
-        self._sent = self._cluster.send_away(self._gang, ctx.now)
-        if self._sent is None:
+        sent = self._cluster.send_away(self._gang, ctx.now)
+        ctx.cancel_timer(_NO_ANSWER)
+        if sent is None:
             # It has started in the meantime.
-            ctx.send(taker, CancelMigration(number))
-            self._end(ctx)
+            ctx.send(self._taker, CancelMigration(number))
+            self._gang = None
             return False
-        self._stage = Stage.SENT
-        self._send(ctx)
+        job, progress = sent
+        self._is_sent = True
+        ctx.send(self._taker, MoveGang(number, job, progress), job.input_mb)
         return True
 
     def on_migration_refused(self, ctx: Context, number: int) -> None:
-        if number == self._number and self._stage is Stage.ASKED:
+        if self._is_asked(number):
             self._ask_next(ctx)
 
-    def on_gang_moved(self, ctx: Context, number: int) -> None:
-        if number == self._number and self._stage is Stage.SENT:
-            self._sent = None
-            self._end(ctx)
+    def on_gang_moved(self) -> None:
+        self._gang, self._is_sent = None, False
 
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer == _ASK_AGAIN:
-            self._pausing = False
-        elif self._stage is Stage.SENT:
-            self._send(ctx)
-        elif self._stage is Stage.ASKED:
+            self._is_pausing = False
+        else:
             ctx.send(self._taker, CancelMigration(self._number))
             self._ask_next(ctx)
+
+    def _is_asked(self, number: int) -> bool:
+        """Whether that attempt waits for an answer; it may have been cancelled."""
+        return self._gang is not None and not self._is_sent and number == self._number
 
     def _ask_next(self, ctx: Context) -> None:
         """Ask the next peer of this round, under a new number; after the last, pause."""
         assert self._gang is not None
+        ctx.cancel_timer(_NO_ANSWER)
         if not self._left:
-            self._end(ctx)
-            self._pausing = True
+            self._gang = None
+            self._is_pausing = True
             ctx.set_timer(self._cluster.policy.ask_every_us, _ASK_AGAIN)
             return
         self._number += len(self._peers) + 1
-        self._stage = Stage.ASKED
         self._taker = self._left.pop(0).name
         ctx.send(self._taker, AskMigration(self._number, self._gang.processors))
         ctx.set_timer(self._cluster.policy.answer_within_us, _NO_ANSWER)
 
-    def _send(self, ctx: Context) -> None:
-        assert self._sent is not None
-        job, progress = self._sent
-        ctx.send(self._taker, MoveGang(self._number, job, progress), job.input_mb)
-        ctx.set_timer(self._cluster.policy.answer_within_us, _NO_ANSWER)
-
-    def _end(self, ctx: Context) -> None:
-        self._stage = Stage.NONE
-        self._gang = None
-        ctx.cancel_timer(_NO_ANSWER)
-
 
 @dataclass(slots=True)
-class _Attempts:
-    """The attempts of one giver at a taker."""
+class _Attempt:
+    """The current attempt of a giver at a taker."""
 
-    number: int = -1
-    """The last attempt; -1: none."""
-    wanted: int = 0
+    number: int
+    wanted: int
     """Processors of a request without an answer."""
     reservation: int | None = None
-    taken: int = -1
-    """The last attempt whose gang was accepted."""
 
 
 class Taker:
@@ -171,72 +136,56 @@ class Taker:
 
     def __init__(self, cluster: GangExchange) -> None:
         self._cluster = cluster
-        self._attempts: dict[str, _Attempts] = {}
+        self._attempts: dict[str, _Attempt] = {}
+        """By giver."""
         self._late: dict[int, MoveGang] = {}
 
-    def on_ask_migration(self, ctx: Context, giver: str, number: int, processors: int) -> None:
+    def on_ask_migration(self, giver: str, number: int, processors: int) -> None:
         """Note the request, which is answered after the plan of this instant."""
-        attempts = self._attempts_of(giver)
-        if number > attempts.number:
-            self._begin(ctx, giver, number)
-            attempts.wanted = processors
-        elif number == attempts.number and attempts.reservation is not None:
-            ctx.send(giver, MigrationGranted(number))
+        self._attempts[giver] = _Attempt(number, processors)
 
     def answer(self, ctx: Context) -> None:
         """After a plan, which goes first: answer requests with the processors left idle."""
-        for giver, attempts in self._attempts.items():
-            if attempts.wanted == 0:
+        for giver, attempt in list(self._attempts.items()):
+            if attempt.wanted == 0:
                 continue
-            attempts.reservation = self._cluster.reserve(attempts.wanted)
-            attempts.wanted = 0
-            if attempts.reservation is None:
-                ctx.send(giver, MigrationRefused(attempts.number))
+            attempt.reservation = self._cluster.reserve(attempt.wanted)
+            attempt.wanted = 0
+            if attempt.reservation is None:
+                del self._attempts[giver]
+                ctx.send(giver, MigrationRefused(attempt.number))
             else:
-                ctx.send(giver, MigrationGranted(attempts.number))
+                ctx.send(giver, MigrationGranted(attempt.number))
                 ctx.set_timer(self._cluster.policy.answer_within_us, _RESERVED + giver)
 
-    def on_cancel_migration(self, ctx: Context, giver: str, number: int) -> None:
-        """End that attempt and all earlier ones."""
-        if number >= self._attempts_of(giver).number:
-            self._begin(ctx, giver, number)
-
-    def on_move_gang(self, ctx: Context, giver: str, moved: MoveGang) -> bool:
-        """Accept the gang, unless it was accepted before. Returns whether it was not."""
-        attempts, number = self._attempts_of(giver), moved.number
-        ctx.send(giver, GangMoved(number))
-        if number <= attempts.taken:
-            return False
-        attempts.taken = number
-        kept = attempts.reservation if number == attempts.number else None
-        if kept is not None and self._cluster.receive(moved.job, moved.progress, kept, ctx.now):
-            attempts.reservation = None
+    def on_cancel_migration(self, ctx: Context, giver: str) -> None:
+        """End the attempt, if it has not been refused and its reservation has not ended."""
+        attempt = self._attempts.pop(giver, None)
+        if attempt is not None and attempt.reservation is not None:
+            self._cluster.cancel(attempt.reservation, ctx.now)
             ctx.cancel_timer(_RESERVED + giver)
-        else:
-            self._late[number] = moved
-            ctx.set_timer(self._cluster.policy.external_overhead_us, f"{_LATE}{number}")
-        return True
+
+    def on_move_gang(self, ctx: Context, giver: str, moved: MoveGang) -> None:
+        """Accept the gang; without its reservation, when all its tasks are here."""
+        ctx.send(giver, GangMoved(moved.number))
+        attempt = self._attempts.pop(giver, None)
+        kept = None if attempt is None else attempt.reservation
+        if kept is not None:
+            ctx.cancel_timer(_RESERVED + giver)
+            if self._cluster.receive(moved.job, moved.progress, kept, ctx.now):
+                return
+            # An outage has ended the reservation.
+            self._cluster.cancel(kept, ctx.now)
+        self._late[moved.number] = moved
+        ctx.set_timer(self._cluster.policy.external_overhead_us, f"{_LATE}{moved.number}")
 
     def timeout(self, ctx: Context, timer: str) -> None:
         """All tasks of a late gang are here, or a gang did not arrive within its reservation."""
         if timer.startswith(_LATE):
             moved = self._late.pop(int(timer.removeprefix(_LATE)))
             self._cluster.receive_late(moved.job, moved.progress, ctx.now)
-            return
-        giver = timer.removeprefix(_RESERVED)
-        self._begin(ctx, giver, self._attempts_of(giver).number)
-
-    def _begin(self, ctx: Context, giver: str, number: int) -> None:
-        """End all attempts before `number`."""
-        attempts = self._attempts_of(giver)
-        attempts.number, attempts.wanted = number, 0
-        if attempts.reservation is not None:
-            self._cluster.cancel(attempts.reservation, ctx.now)
-            attempts.reservation = None
-            ctx.cancel_timer(_RESERVED + giver)
-
-    def _attempts_of(self, giver: str) -> _Attempts:
-        return self._attempts.setdefault(giver, _Attempts())
+        else:
+            self.on_cancel_migration(ctx, timer.removeprefix(_RESERVED))
 
 
 class Migration:
@@ -250,17 +199,18 @@ class Migration:
         """Returns 1 if a gang has arrived with the message, -1 if one has left, else 0."""
         match message:
             case AskMigration(number, processors):
-                self._taker.on_ask_migration(ctx, sender, number, processors)
+                self._taker.on_ask_migration(sender, number, processors)
             case MigrationGranted(number):
-                return -int(self._giver.on_migration_granted(ctx, sender, number))
+                return -int(self._giver.on_migration_granted(ctx, number))
             case MigrationRefused(number):
                 self._giver.on_migration_refused(ctx, number)
             case MoveGang():
-                return int(self._taker.on_move_gang(ctx, sender, message))
-            case GangMoved(number):
-                self._giver.on_gang_moved(ctx, number)
-            case CancelMigration(number):
-                self._taker.on_cancel_migration(ctx, sender, number)
+                self._taker.on_move_gang(ctx, sender, message)
+                return 1
+            case GangMoved():
+                self._giver.on_gang_moved()
+            case CancelMigration():
+                self._taker.on_cancel_migration(ctx, sender)
             case _:
                 raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
         return 0

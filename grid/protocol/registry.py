@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from grid.model.messages import Load
-    from grid.protocol.selection.by_utility import ByUtility
 
 
 def _built_in(modules: Mapping[str, Mapping[str, str] | Sequence[str]]) -> dict[str, str]:
@@ -46,17 +45,27 @@ def _built_in(modules: Mapping[str, Mapping[str, str] | Sequence[str]]) -> dict[
     }
 
 
+def _expected(is_valid: bool, found: Any, expected: str) -> str | None:
+    """The end of a sentence about a wrong answer; None if it is valid."""
+    return None if is_valid else f"gave {shorten(found)}, expected {expected}"
+
+
+def _are_integers(numbers: Any) -> bool:
+    """Whether it is a tuple or list of integers."""
+    return isinstance(numbers, tuple | list) and all(map(is_integer, numbers))
+
+
 def _forwarding_problem(answer: Any, question: Question) -> str | None:
-    if isinstance(answer, Ask):
-        return _problem_of_ask(answer, question)
-    if isinstance(answer, Award):
-        known = [n for n, bid in enumerate(question.bids) if bid.resource >= 0]
-        right = is_integer(answer.bid) and answer.bid in known
-        expected = f"one of {known}" if known else "no Award, for there is no bid"
-        return None if right else f"gave bid {shorten(answer.bid)}, expected {expected}"
-    if not isinstance(answer, Destination):
-        return f"gave {kind_of(answer)}, expected a Destination, an Ask or an Award"
-    return _problem_of_destination(answer, question)
+    match answer:
+        case Destination():
+            return _problem_of_destination(answer, question)
+        case Ask():
+            return _problem_of_ask(answer, question)
+        case Award(number):
+            known = [n for n, bid in enumerate(question.bids) if bid.resource >= 0]
+            is_valid = is_integer(number) and number in known
+            return None if is_valid else f"gave bid {shorten(number)}, expected one of {known}"
+    return f"gave {kind_of(answer)}, expected a Destination, an Ask or an Award"
 
 
 def _problem_of_destination(answer: Destination, question: Question) -> str | None:
@@ -66,7 +75,7 @@ def _problem_of_destination(answer: Destination, question: Question) -> str | No
     for name in ("wait", "late"):
         if not isinstance(value := getattr(answer, name), bool | np.bool_):
             return f"gave {name} = {shorten(value)}, expected True or False"
-    if row >= 0 and vo[row] != question.vo and _may_not_go(vo[row], question):
+    if row >= 0 and _may_not_go(vo[row], question):
         return (
             f"gave row {row}, of VO {vo[row]}, to which this job may not go (`own_only`, `barred`)"
         )
@@ -74,21 +83,36 @@ def _problem_of_destination(answer: Destination, question: Question) -> str | No
 
 
 def _may_not_go(vo: int, question: Question) -> bool:
-    return question.own_only or vo in question.barred
+    return vo != question.vo and (question.own_only or vo in question.barred)
+
+
+def _problem_of_ask(ask: Ask, question: Question) -> str | None:
+    if not _are_integers(ask.vos):
+        return f"asks {shorten(ask.vos)}, expected a tuple of numbers of VOs"
+    for name in ("wait_us", "enough", "lease_us"):
+        value = getattr(ask, name)
+        may_be_none = name == "wait_us" and value is None
+        if not may_be_none and not (is_integer(value) and value >= 0):
+            return f"asks with {name} = {shorten(value)}, expected an integer of at least 0"
+    for vo in ask.vos:
+        if vo not in question.table.columns.vo:
+            return f"asks VO {vo}, expected one that has resources in the table"
+        if _may_not_go(vo, question):
+            return f"asks VO {vo}, to which this job may not go (`own_only`, `barred`)"
+    if not ask.vos and not question.pending and ask.wait_us is None:
+        return "asks no VO, and waits for nothing"
+    return None
 
 
 def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
     if not isinstance(answer, PullFrom):
         return f"gave {kind_of(answer)}, expected a PullFrom"
     vo, again_us = answer
-    others = idle.table.columns.vo[idle.table.columns.vo != idle.vo]
-    if vo not in (-1, *others.tolist()):
-        return f"asks VO {shorten(vo)} for work, expected another VO of the table or -1"
-    if vo in idle.asked:
-        return f"asks VO {vo} again, which has just had no work, expected one not in `asked`"
-    if again_us is not None and (type(again_us) is not int or again_us < 1):
-        return f"looks again after {shorten(again_us)}, expected an integer or None"
-    return None
+    others = dict.fromkeys(idle.table.columns.vo.tolist())
+    if vo != -1 and (vo not in others or vo == idle.vo or vo in idle.asked):
+        return f"asks VO {shorten(vo)} for work, expected another VO of the table, not in `asked`"
+    is_valid = again_us is None or (type(again_us) is int and again_us >= 1)
+    return _expected(is_valid, again_us, "again_us to be None or an integer of at least 1")
 
 
 def _own_table(asked: Any) -> tuple[Any, ...]:
@@ -103,25 +127,6 @@ def _forwarding_calls(policy: Any) -> Mapping[str, Call]:
     return calls
 
 
-def _problem_of_ask(ask: Ask, question: Question) -> str | None:
-    if not isinstance(ask.vos, tuple | list) or not all(map(is_integer, ask.vos)):
-        return f"asks {shorten(ask.vos)}, expected a tuple of numbers of VOs"
-    for name in ("wait_us", "enough", "lease_us"):
-        value = getattr(ask, name)
-        if not (name == "wait_us" and value is None) and not (is_integer(value) and value >= 0):
-            none = ", or None" if name == "wait_us" else ""
-            return f"asks with {name} = {shorten(value)}, expected an integer of at least 0{none}"
-    wrong = [vo for vo in ask.vos if vo not in question.table.columns.vo]
-    if wrong:
-        return f"asks VO {wrong[0]}, expected one that has resources in the table"
-    if not ask.vos and not question.pending and ask.wait_us is None:
-        return "asks no VO, and waits for nothing"
-    shut = [vo for vo in ask.vos if vo != question.vo and _may_not_go(vo, question)]
-    if shut:
-        return f"asks VO {shut[0]}, to which this job may not go (`own_only`, `barred`)"
-    return None
-
-
 class ThirdPartySelection:
     """A selection that is not built in, completed by utilities.
 
@@ -130,11 +135,13 @@ class ThirdPartySelection:
     """
 
     def __init__(self, selection: Any) -> None:
+        from grid.protocol.selection.by_utility import ByUtility
+
         self.origin = selection.origin
         self._selection = selection
+        self._partial = ByUtility("partial")
         self.draws = _draws(selection)
         self.needs_backlog = bool(getattr(selection, "needs_backlog", False))
-        self._by_utility: ByUtility | None = None
 
     def choose(
         self,
@@ -151,18 +158,11 @@ class ThirdPartySelection:
     def utilities(self, job: Job, table: ResourceTable) -> Floats:
         own = getattr(self._selection, "utilities", None)
         if own is None:
-            return self._partial().utilities(job, table)
+            return self._partial.utilities(job, table)
         return within_reach(own(job, table), table)
 
     def utility(self, job: Job, table: ResourceTable, row: int) -> float:
-        return self._partial().utility(job, table, row)
-
-    def _partial(self) -> ByUtility:
-        if self._by_utility is None:
-            from grid.protocol.selection.by_utility import ByUtility
-
-            self._by_utility = ByUtility("partial")
-        return self._by_utility
+        return self._partial.utility(job, table, row)
 
 
 def _draws(selection: Any) -> bool:
@@ -214,50 +214,22 @@ def _selection_calls(selection: Any) -> Mapping[str, Call]:
     return calls
 
 
-OVERLAY_ATTRIBUTES = (
-    "period_us", "view_size", "starts_known", "probes_first", "timeout_us", "keeps_probes",
-)  # fmt: skip
-
-
-def _are_integers(numbers: Any) -> bool:
-    """Whether it is a tuple or list of integers."""
-    return isinstance(numbers, tuple | list) and all(map(is_integer, numbers))
-
-
 def _subscribers_problem(answer: list[Any], vos: Any, *_: Any) -> str | None:
-    if not isinstance(answer, list):
-        return f"gave {shorten(answer)}, expected a list or another iterable"
     count = vos if isinstance(vos, int) else len(vos)
-    if len(answer) != count:
-        return f"gave {len(answer)} rows, expected one for each of the {count} VOs"
+    if not isinstance(answer, list) or len(answer) != count:
+        return f"gave {shorten(answer)}, expected a row for each of the {count} VOs"
     for vo, others in enumerate(answer):
-        if not _are_integers(others):
-            return f"gave {shorten(others)} for VO {vo}, expected a tuple of numbers of VOs"
-        if list(others) != sorted(dict.fromkeys(others)) or vo in others:
+        peers = dict.fromkeys(range(count))
+        peers.pop(vo)
+        if not _are_integers(others) or list(others) != [one for one in peers if one in others]:
             return f"gave {shorten(others)} for VO {vo}, expected other VOs in ascending order"
-        if any(not 0 <= other < count for other in others):
-            return f"gave {shorten(others)} for VO {vo}, expected numbers below {count}"
     return None
 
 
-def _rounds_problem(answer: Any, *_: Any) -> str | None:
-    if type(answer) is int and 0 <= answer <= 10_000:
-        return None
-    return f"gave {shorten(answer)}, expected an integer from 0 to 10000"
-
-
-def _wait_problem(answer: Any, *_: Any) -> str | None:
-    if type(answer) is int and answer >= 1:
-        return None
-    return f"gave {shorten(answer)}, expected an integer of at least 1"
-
-
 def _messages_problem(answer: list[Any], view: View, *_: Any) -> str | None:
-    if not isinstance(answer, list):
-        return f"gave {shorten(answer)}, expected a list or another iterable"
-    for one in answer:
+    for one in answer if isinstance(answer, list) else [answer]:
         if not isinstance(one, GossipMessage):
-            return f"gave {kind_of(one)}, expected a GossipMessage"
+            return f"gave {kind_of(one)}, expected an iterable of GossipMessage"
         if not is_integer(one.to) or one.to not in view.peers:
             return f"gave a message to {shorten(one.to)}, expected one of the view's peers"
         if not _are_integers(one.entries):
@@ -266,12 +238,19 @@ def _messages_problem(answer: list[Any], view: View, *_: Any) -> str | None:
 
 
 def _probes_problem(answer: list[Any], view: View, *_: Any) -> str | None:
-    if not isinstance(answer, list):
-        return f"gave {shorten(answer)}, expected a list or another iterable"
-    unknown = [vo for vo in answer if vo not in view.peers]
-    if unknown or not _are_integers(answer) or len(dict.fromkeys(answer)) < len(answer):
-        return f"gave {shorten(answer)}, expected different ones of the view's peers"
-    return None
+    is_valid = _are_integers(answer) and len(dict.fromkeys(answer)) == len(answer)
+    is_valid = is_valid and all(vo in view.peers for vo in answer)
+    return _expected(is_valid, answer, "different ones of the view's peers")
+
+
+def _rounds_problem(answer: Any, *_: Any) -> str | None:
+    is_valid = type(answer) is int and 0 <= answer <= 10_000
+    return _expected(is_valid, answer, "an integer from 0 to 10000")
+
+
+def _wait_problem(answer: Any, *_: Any) -> str | None:
+    is_valid = type(answer) is int and answer >= 1
+    return _expected(is_valid, answer, "an integer of at least 1")
 
 
 def _to_list(answer: Any) -> Any:
@@ -291,17 +270,14 @@ _OVERLAY_CHECKS: Mapping[str, tuple[Callable[..., str | None], bool]] = {
 
 
 def _overlay_calls(overlay: Any) -> Mapping[str, Call]:
-    missing = [name for name in OVERLAY_ATTRIBUTES if not hasattr(overlay, name)]
-    if missing:
-        found = f"{type(overlay).__name__} without {missing[0]}"
-        raise InvalidPlugin(
-            found, "an overlay that inherits from grid.protocol.information.Overlay"
-        )
-    for name, least in (("period_us", 1), ("view_size", 1), ("timeout_us", 1)):
+    if not isinstance(overlay, Overlay):
+        expected = "an overlay that inherits from grid.protocol.information.Overlay"
+        raise InvalidPlugin(type(overlay).__name__, expected)
+    for name in ("period_us", "view_size", "timeout_us"):
         value = getattr(overlay, name)
-        may_be_none = name != "timeout_us" and value is None
-        is_valid = may_be_none or (type(value) is int and value >= least)
-        expected = f"an overlay whose {name} is an integer of at least {least}"
+        is_valid = value is None and name != "timeout_us"
+        is_valid = is_valid or (type(value) is int and value >= 1)
+        expected = f"an overlay whose {name} is an integer of at least 1"
         expected_attribute(overlay, name, is_valid, expected)
     return {
         name: Call(
@@ -316,13 +292,9 @@ def _overlay_calls(overlay: Any) -> Mapping[str, Call]:
 
 def _discount_problem(answer: Any, table: ResourceTable, _: int) -> str | None:
     shape = table.assigned_cpus.shape
-    if not isinstance(answer, np.ndarray) or answer.shape != shape:
-        return f"gave {kind_of(answer)}, expected an array of shape {shape}"
-    if answer.dtype.kind not in "fiu":
-        return f"gave an array of {answer.dtype}, expected one of float64"
-    if not (answer >= 0.0).all():
-        return "gave a number below 0 or none, expected assigned CPUs"
-    return None
+    is_array = isinstance(answer, np.ndarray) and answer.shape == shape
+    is_valid = is_array and answer.dtype.kind in "fiu" and bool((answer >= 0.0).all())
+    return _expected(is_valid, answer, f"assigned CPUs, an array of numbers of shape {shape}")
 
 
 def _discounted_copy(table: ResourceTable, vo: int) -> tuple[Any, ...]:
@@ -330,14 +302,13 @@ def _discounted_copy(table: ResourceTable, vo: int) -> tuple[Any, ...]:
 
 
 def _admission_problem(answer: Any, _: Request) -> str | None:
-    return None if isinstance(answer, bool) else f"gave {shorten(answer)}, expected True or False"
+    return _expected(isinstance(answer, bool), answer, "True or False")
 
 
 def _cluster_problem(cluster: Any, _: Job, loads: Sequence[Load], *__: object) -> str | None:
     clusters = [answer.cluster for answer in loads]
-    if is_integer(cluster) and cluster in clusters:
-        return None
-    return f"gave {shorten(cluster)}, expected one of the clusters {clusters}"
+    is_valid = is_integer(cluster) and cluster in clusters
+    return _expected(is_valid, cluster, f"one of the clusters {clusters}")
 
 
 ADMISSION = function_kind(

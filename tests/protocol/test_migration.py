@@ -120,19 +120,6 @@ class WithJobs:
         self.record.handled(ctx)
 
 
-class Losing:
-    """Links that lose what is sent at certain instants, in microseconds, and nothing else."""
-
-    partitions = ()
-    longest_cut_us = 0
-
-    def __init__(self, *instants: int) -> None:
-        self.instants = instants
-
-    def arrivals(self, now: int, arrival: int, sites: Any, key: Any) -> tuple[int, ...]:
-        return () if now in self.instants else (arrival,)
-
-
 @dataclass
 class Vo:
     """The dispatchers of one VO, and how they are made, also after a crash."""
@@ -186,30 +173,31 @@ def simulate(
     sizes: dict[str, int],
     jobs: dict[str, Sequence[Job]],
     rules: GangPolicy,
-    faults: Faults | Losing | None = None,
+    faults: Faults | None = None,
     mips: Sequence[float] = (1000.0,),
     outages: dict[str, Sequence[Outage]] | None = None,
     down: dict[str, Sequence[MachineOutage]] | None = None,
 ) -> tuple[Record, dict[str, ClusterShell]]:
     """Simulate clusters with those numbers of processors until nothing is left to do.
 
-    With `outages` the entities crash, and are reliable. `down` are machines, by cluster.
+    With `faults` or `outages` of dispatchers all entities are reliable. `down` are machines, by
+    cluster.
     """
-    vo = Vo(sizes, jobs, rules, mips, crashing=outages is not None, down=down or {})
+    vo = Vo(sizes, jobs, rules, mips, crashing=faults is not None, down=down or {})
     names = sorted([*sizes, MANAGER])
     # All inputs are replayed after a crash; there is no checkpoint.
     resend = ResendRules(4 * LATENCY, 64 * LATENCY, inputs_a_state=10**9)
     entities = {
         name: vo.entity(name)
-        if outages is None
+        if faults is None
         else CrashInjector(
             lambda saved, name=name: Reliable(name, vo.entity(name), 1, resend, saved),
-            outages.get(name, ()),
+            (outages or {}).get(name, ()),
             MemoryStorage(),
         )
         for name in names
     }
-    network = Network(names, [0] * len(names), LATENCY, LATENCY, faults=faults)  # type: ignore[arg-type]
+    network = Network(names, [0] * len(names), LATENCY, LATENCY, faults=faults)
     process = LogicalProcess(entities, network, seed=1)
     process.start()
     process.advance(NEVER, 1_000_000)
@@ -217,10 +205,10 @@ def simulate(
     return vo.record, vo.clusters
 
 
-RULES = policy(external_migration_s=1, ask_every_s=60, answer_within_s=0.05)
-IDLE_HEADS = policy(
-    external_migration_s=1, ask_every_s=60, answer_within_s=0.05, migrates="idle_heads"
-)
+SETTINGS = {"external_migration_s": 1, "ask_every_s": 60, "answer_within_s": 0.05}
+RULES = policy(**SETTINGS)
+IDLE_HEADS = policy(**SETTINGS, migrates="idle_heads")
+HASTY = policy(**(SETTINGS | {"answer_within_s": 0.0015}))
 SIZES = {"a": 2, "b": 2}
 BUSY = (gang_job(0, 2, 10.0), gang_job(1, 2, 4.0, 1.0))
 """The first gang takes both processors, so the second one waits, and a asks at once."""
@@ -228,14 +216,7 @@ CASES: dict[str, dict[str, Any]] = {
     "granted": {},
     "idle_heads": {"rules": IDLE_HEADS},
     "refused": {"b": [gang_job(2, 2, 70.0)]},
-    "request_lost": {"faults": Losing(1_000_000)},
-    "answer_lost": {"faults": Losing(1_001_000), "sizes": {**SIZES, "c": 2}},
-    "answer_and_cancellation_lost": {
-        "b": [gang_job(2, 2, 3.0, 1.02)],
-        "faults": Losing(1_001_000, 1_050_000),
-    },
-    "gang_lost": {"faults": Losing(1_002_000)},
-    "confirmation_lost": {"faults": Losing(1_003_000)},
+    "answer_late": {"rules": HASTY, "sizes": {**SIZES, "c": 2}},
     "priority_job": {"b": [gang_job(2, 1, 3.0, 1.0015), gang_job(3, 2, 1.0, 1.5)]},
     "starts_locally": {"a": (gang_job(0, 2, 1.0015), BUSY[1])},
     "two_requests": {"b": [gang_job(2, 2, 10.0), gang_job(3, 2, 4.0, 1.0)]},
@@ -247,9 +228,8 @@ def messages(
     b: Sequence[Job] = (),
     sizes: dict[str, int] = SIZES,
     rules: GangPolicy = RULES,
-    faults: Losing | None = None,
 ) -> list[str]:
-    record, clusters = simulate(sizes, {"a": a, "b": b}, rules, faults)
+    record, clusters = simulate(sizes, {"a": a, "b": b}, rules)
     assert not any(reservations(cluster) for cluster in clusters.values())
     assert set(record.ended.values()) == {1}
     return record.lines
@@ -346,7 +326,7 @@ def survive(seed: int, *, crashes: bool) -> int:
     machines = {name: random_outages(chance, size) for name, size in sizes.items()}
     record, clusters = simulate(sizes, jobs, rules, faults, mips, outages, machines)
     submitted = Counter(job.key for stream in jobs.values() for job in stream)
-    assert (record.reported if crashes else record.ended) == submitted
+    assert record.reported == submitted
     assert not any(reservations(cluster) for cluster in clusters.values())
     return sum(int(cluster.figures()["migrations_external"]) for cluster in clusters.values())
 
@@ -354,4 +334,4 @@ def survive(seed: int, *, crashes: bool) -> int:
 @pytest.mark.parametrize("crashes", [False, True])
 def test_no_gang_is_lost_or_duplicated_and_no_reservation_is_left(crashes: bool) -> None:
     """Messages are lost, delayed and duplicated, machines go down, and dispatchers crash."""
-    assert sum(survive(seed, crashes=crashes) for seed in range(40)) > 40
+    assert sum(survive(seed, crashes=crashes) for seed in range(40)) > 20
