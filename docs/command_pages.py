@@ -1,4 +1,4 @@
-"""The pages on commands and exit codes, from the commands themselves."""
+"""The reference of commands and exit codes, generated from the commands."""
 
 from __future__ import annotations
 
@@ -12,10 +12,8 @@ from key_words import MADE, markdown
 from grid.cli.app import app
 from grid.cli.endings import ExitCode
 
-_MORE = {
-    "grid scenarios": "What each is about, and why it is as it is: [shipped scenarios](shipped.md)."
-}
-"""What a page can say of a command and the terminal cannot."""
+_MORE = {"grid scenarios": "Their descriptions: [shipped scenarios](shipped.md)."}
+"""Text with links, which the terminal cannot show."""
 
 
 def commands() -> Iterator[tuple[str, Any]]:
@@ -33,7 +31,7 @@ def commands_page() -> str:
     lines = [f"{MADE}# Commands\n"]
     lines.append(
         "`scripts/grid` in a clone is the same command; it sets up the environment first. "
-        "Every command has `--help`. What they exit with: [exit codes](exit-codes.md).\n"
+        "Every command has `--help`. See also [exit codes](exit-codes.md).\n"
     )
     for words, command in commands():
         about = markdown(inspect.cleandoc(command.help or ""))
@@ -46,15 +44,15 @@ def commands_page() -> str:
 
 
 def shown(command: Any) -> list[Any]:
-    """Its arguments and options, but for those that only say why they are not there."""
+    """Its arguments and options without hidden ones, which only report an error."""
     return [one for one in command.params if not getattr(one, "hidden", False)]
 
 
 def parameter_text(parameter: Any) -> tuple[str, str]:
-    """How an argument or option is written, and what it is."""
+    """The syntax of an argument or option, and its description."""
     if parameter.param_type_name == "argument":
         names = f"`{(parameter.metavar or parameter.name).upper()}`"
-        names += "" if parameter.required else " (may be left out)"
+        names += "" if parameter.required else " (optional)"
     else:
         value = "" if parameter.is_flag else f" {parameter.metavar or value_of(parameter)}"
         written = (*parameter.opts, *parameter.secondary_opts)
@@ -65,20 +63,20 @@ def parameter_text(parameter: Any) -> tuple[str, str]:
     if shown:
         said.append(f"Limits: {', '.join(shown)}.")
     if parameter.multiple:
-        said.append("May be given several times.")
+        said.append("Can be repeated.")
     if isinstance(parameter.default, int | float | str) and not isinstance(parameter.default, bool):
         said.append(f"Default: {parameter.default}.")
     return names, " ".join(said) if said[0] else ""
 
 
 def value_of(parameter: Any) -> str:
-    """What stands for the value of an option."""
+    """The placeholder of the value of an option."""
     words = {"int": "NUMBER", "float": "NUMBER", "Path": "PATH", "str": "TEXT"}
     return words.get(getattr(parameter.type_descriptor.annotation, "__name__", ""), "VALUE")
 
 
 def exit_codes_page() -> str:
-    """What each exit code means."""
+    """The meaning of each exit code."""
     lines = [f"{MADE}# Exit codes\n", "| code | meaning |", "| --- | --- |"]
     lines += [f"| {code.value} | {code.meaning} |" for code in ExitCode]
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""What a key may be, in words: its type, limits, unit and default."""
+"""Type, limits, unit and default of a key as text."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _SPECIAL = {
         "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
     ),
     r"^([A-Za-z0-9][A-Za-z0-9_.-]{0,63}|[^\x00-\x1f]{1,1000}:[A-Za-z_]\w*)$": (
-        "the name of a part, or where it stands (`my_file.py:Name`)"
+        "the name of a plugin, or its location (`my_file.py:Name`)"
     ),
 }
 
 
 def number(value: float) -> str:
-    """A limit as people write it."""
+    """A limit as text."""
     if abs(value) >= 2**53:
         return f"2^{math.ceil(math.log2(value))}"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.9f}".rstrip("0")
 
 
 def type_of(schema: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
-    """What a value may be, from its JSON Schema; models are links to their sections."""
+    """The type of a value, from its JSON Schema; models are links to their sections."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[a mapping](#{anchors[name]})"
@@ -51,7 +51,7 @@ def type_of(schema: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
 
 
 def list_of(schema: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
-    """What a list may hold."""
+    """The type of a list."""
     fixed = schema.get("prefixItems")
     size = f" of {len(fixed)}" if fixed else ""
     if not fixed and "minItems" in schema:
@@ -90,7 +90,7 @@ def default_of(field: Any) -> str:
 
 
 def inlined(schema: Any, whole: Mapping[str, Any]) -> Any:
-    """The schema with what it refers to in its place."""
+    """The schema with its references resolved."""
     if isinstance(schema, list):
         return [inlined(one, whole) for one in schema]
     if not isinstance(schema, dict):

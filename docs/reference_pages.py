@@ -1,7 +1,7 @@
-"""The pages of the reference, made from the code: nothing in them is written twice.
+"""The pages of the reference, generated from the code.
 
-`pages()` gives each page as Markdown by its path below `docs/`; `entries()` gives what they list,
-with the sentence on each, for the test that nothing is missing and nothing lacks a sentence.
+`pages()` returns each page as Markdown by its path below `docs/`; `entries()` returns what they
+document, with the description of each, for the test that every entry has one.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from grid.model.plugins.registry import Plugin, Plugins
 from grid.results.definitions import FILES, GROUPS, METRICS, message_names
 
 ROOT = Path(__file__).parents[1]
+PLUGIN_SECTION = "PartSection"
 
 
 class Entry(NamedTuple):
-    """Something that the reference lists: the page, its name there, and the sentence on it."""
+    """Something that the reference documents: the page, its name there, and its description."""
 
     page: str
     name: str
@@ -53,7 +54,7 @@ def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def sections(root: type[BaseModel]) -> dict[type[BaseModel], str]:
-    """All models below `root`, with the path of the key where each stands first."""
+    """All models below `root`, with the path of the first key that has each."""
     found = {root: ""}
     waiting = [(root, "")]
     for model, path in waiting:
@@ -61,7 +62,7 @@ def sections(root: type[BaseModel]) -> dict[type[BaseModel], str]:
             for inner in models_in(field.annotation):
                 if inner not in found:
                     step = f"{path}.{name}" if path else name
-                    listed = "tuple" in str(field.annotation) and inner.__name__ != "PartSection"
+                    listed = "tuple" in str(field.annotation) and inner.__name__ != PLUGIN_SECTION
                     found[inner] = f"{step}.*" if listed else step
                     waiting.append((inner, found[inner]))
     return found
@@ -75,9 +76,9 @@ def file_page(root: type[BaseModel], page: str, title: str, lead: str) -> str:
     lines = [f"{MADE}# {title}\n\n{lead}\n"]
     for model, path in found.items():
         lines.append(f"({anchors[model.__name__]})=")
-        heading = "At the top" if not path else f"`{path}`"
-        if model.__name__ == "PartSection":
-            heading = "A part with settings"
+        heading = "Top level" if not path else f"`{path}`"
+        if model.__name__ == PLUGIN_SECTION:
+            heading = "A plugin with settings"
         lines.append(f"## {heading}\n\n{markdown(inspect.getdoc(model) or '')}\n")
         shown = model.model_json_schema()["properties"]
         for name, field in model.model_fields.items():
@@ -89,37 +90,37 @@ def file_page(root: type[BaseModel], page: str, title: str, lead: str) -> str:
 
 def scenario_page() -> str:
     """Every key of a scenario."""
-    lead = """A scenario is a file in YAML. Unknown keys are mistakes. `grid check FILE` says what
-is wrong, and `grid schema` prints the same as JSON Schema, for editors. In the paths below, `*` is
-any place of a list.
+    lead = """A scenario is a YAML file. Unknown keys are errors; `grid check FILE` lists them.
+`grid schema` prints the JSON Schema for editors. In the paths below, `*` is any position
+in a list.
 
-`parameters`, at the top of a file, is a mapping of names to values. `${name}` anywhere in the file
-stands for the value, and `--set name=value` changes it. `--set` also changes any key by its path:
-`--set vos.0.clusters.0.policy=easy`."""
+`parameters`, at the top level of a file, is a mapping of names to values. `${name}` anywhere in the
+file is replaced by the value, and `--set name=value` changes it. `--set` also changes any key by
+its path: `--set vos.0.clusters.0.policy=easy`."""
     return file_page(Scenario, "reference/scenario.md", "Keys of a scenario", lead)
 
 
 def experiment_page() -> str:
     """Every key of an experiment."""
-    lead = """An experiment is a file in YAML: a scenario, what varies, and how often each setting
-is repeated. `grid sweep FILE` runs it."""
+    lead = """An experiment is a YAML file: a scenario, the settings that vary, and the number of
+repetitions of each combination. `grid sweep FILE` runs it."""
     return file_page(ExperimentSection, "reference/experiment.md", "Keys of an experiment", lead)
 
 
-# Parts.
+# Plugins.
 
 
-def parts_page() -> str:
-    """Every part of ours, with its settings, as `grid plugins` shows them."""
-    lines = [f"{MADE}# Parts that plug in\n"]
+def plugins_page() -> str:
+    """Every built-in plugin with its settings, as `grid plugins` lists them."""
+    lines = [f"{MADE}# Plugins\n"]
     lines.append(
-        "A scenario names a part by its name, or by where it stands: `my_file.py:Name` or "
-        "`my_package.module:Name`. Where it has settings, the name becomes a mapping: "
-        "`{name: easy, settings: {...}}`. `grid plugins` lists the same, those of installed "
-        "packages included.\n"
+        "A scenario refers to a plugin by its name or by its location: `my_file.py:Name` or "
+        "`my_package.module:Name`. A plugin with settings is a mapping: "
+        "`{name: easy, settings: {...}}`. `grid plugins` also lists plugins of installed "
+        "packages.\n"
     )
     for kind in KINDS.values():
-        lines.append(f"(parts-{kind.name})=\n## {kind.name}\n")
+        lines.append(f"(plugins-{kind.name})=\n## {kind.name}\n")
         article = "An" if kind.title[0] in "aeiou" else "A"
         lines.append(f"{article} {kind.title} {kind.task}.\n")
         lines.append(f"- In a scenario: `{kind.place}`\n- Entry points: `{kind.group}`\n")
@@ -127,13 +128,13 @@ def parts_page() -> str:
         if kind.name == "heuristics":
             lines += heuristics_text()
         elif not names:
-            lines.append("The emulator has none of its own beside what it always computes.\n")
-        lines += [part_text(Plugins().find(kind, name)) for name in names]
+            lines.append("There are no built-in ones.\n")
+        lines += [plugin_text(Plugins().find(kind, name)) for name in names]
     return "\n".join(lines)
 
 
-def part_text(part: Plugin) -> str:
-    """A part: what it does, and its settings."""
+def plugin_text(part: Plugin) -> str:
+    """A plugin: its description and its settings."""
     lines = [f"### {part.name}\n", markdown(inspect.getdoc(part.target) or ""), ""]
     settings = list(settings_of(part))
     if settings:
@@ -143,7 +144,7 @@ def part_text(part: Plugin) -> str:
 
 
 def settings_of(part: Plugin) -> Iterator[tuple[str, str, str]]:
-    """Name, facts and sentence of each setting of a part, and of what stands within a setting."""
+    """Name, facts and description of each setting of a plugin, nested ones included."""
     yield from _keys_of(part.declared.model)
     for model in list(sections(part.declared.model))[1:]:
         word = model.__name__.lower()
@@ -160,19 +161,19 @@ def _keys_of(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
         yield name, ", ".join(fact for fact in facts if fact), about or ""
 
 
-# Figures and files.
+# Metrics and files.
 
 
 def metrics_page() -> str:
-    """Every figure: definition, unit, over what, range, direction, source."""
+    """Every metric: definition, unit, aggregation, range, direction, source."""
     lines = [f"{MADE}# Metrics\n"]
     lines.append(
-        "Each figure has one name, which is its key in `metrics.json` and in the results of a "
-        "sweep, and one title, which tables and reports show. A figure that has nothing to be "
-        "computed from, such as a mean over no jobs, is `null`. Sources: PU, CS2, C07, EG and GM "
-        "are the [papers](../papers.md). A run in virtual time ends when all jobs have. A live run "
-        "may end earlier, by its time limit or an interruption: jobs that had not ended then are "
-        "in no figure, nor in `jobs_submitted`; `live.unfinished` of "
+        "Each metric has a name, which is its key in `metrics.json` and in the results of a "
+        "sweep, and a title, which tables and reports show. A metric without data, such as a mean "
+        "over no jobs, is `null`. Sources: PU, CS2, C07, EG and GM are the "
+        "[papers](../papers.md). A run in virtual time ends when all jobs have ended. A live run "
+        "may end earlier, by its time limit or an interruption. No metric, not even "
+        "`jobs_submitted`, includes jobs that had not ended by then; `live.unfinished` of "
         "[manifest.json](files.md) counts them.\n"
     )
     for group in GROUPS.values():
@@ -187,20 +188,20 @@ def metrics_page() -> str:
 
 
 def files_page() -> str:
-    """Every column of every file that is written."""
+    """Every column of every output file."""
     lines = [f"{MADE}# Files and their columns\n"]
     lines.append(
-        "A run writes a folder, whole or not at all: `jobs.csv`, `jobs.parquet`, "
+        "A run writes a folder, completely or not at all: `jobs.csv`, `jobs.parquet`, "
         "`series.parquet`, `metrics.json` (the [metrics](metrics.md) of the `grid` and of each of "
-        "the `vos`), `manifest.json` and `scenario.yaml` (the scenario with all defaults filled "
-        "in; it runs again); with `--events`, `events.parquet` as well; a live run to which "
-        "somebody did something on its page, `interventions.json`. A sweep writes its tables "
-        "of results, and a file for each run, from which it goes on after an interruption; "
-        "besides `experiment.yaml`, `scenario.yaml` and the files of parts, as they were given, so "
-        "that [its folder runs again](../tutorials/study.md#5-publish-it); and if runs "
-        "failed, `failed.json` with the settings, the seed and the error of each. Metrics "
-        "of your own are columns after these. "
-        "jobs.csv begins with Batsim's columns, so that Evalys opens it as it is.\n"
+        "the `vos`), `manifest.json` and `scenario.yaml` (the scenario with all defaults, which "
+        "can be run again). With `--events` it also writes `events.parquet`, and a live run with "
+        "interventions writes `interventions.json`. A sweep writes its tables of results, and a "
+        "file for each run, so that it can be resumed. It also copies `experiment.yaml`, "
+        "`scenario.yaml` and the files of plugins, so that "
+        "[its folder can be run again](../tutorials/study.md#5-publish-it). If runs failed, "
+        "`failed.json` has the settings, the seed and the error of each. Columns of plugin metrics "
+        "come after those listed here. The first columns of jobs.csv are Batsim's, so that Evalys "
+        "can open it.\n"
     )
     for file in FILES.values():
         lines.append(f"## {file.title}\n\n{markdown(file.about)}\n")
@@ -215,16 +216,16 @@ def files_page() -> str:
 
 
 def python_page() -> str:
-    """What `import grid` gives."""
+    """The public names of the package `grid`."""
     lines = [f"{MADE}# Python\n"]
     lines.append(
-        "`import grid` loads nothing heavy. These are all names that it exports, and those of "
+        "These are all public names of `grid`, whose import is fast, and of "
         "`grid.integrations.learning`. Examples: [a run and a sweep in Python]"
         "(../how-to/python.md), [agents that "
         "learn](../how-to/learning.md).\n"
     )
     exported = [(f"grid.{name}", getattr(grid, name)) for name in grid.__all__]
-    # What of these needs an extra that is not installed here is left out.
+    # Names that need an extra that is not installed are omitted.
     for name in grid.integrations.learning.__all__:
         with suppress(ImportError):
             exported.append(
@@ -248,7 +249,7 @@ def pages() -> dict[str, str]:
         "reference/scenario.md": scenario_page(),
         "reference/shipped.md": shipped_page(),
         "reference/experiment.md": experiment_page(),
-        "reference/parts.md": parts_page(),
+        "reference/plugins.md": plugins_page(),
         "reference/inputs.md": inputs_page(),
         "reference/cores.md": cores_page(),
         "papers.md": papers_page(),
@@ -261,15 +262,15 @@ def pages() -> dict[str, str]:
 
 
 def entries() -> Iterator[Entry]:
-    """All that the reference lists, each with its sentence."""
+    """All that the reference documents, each with its description."""
     yield from _entries_of_files()
     for kind in KINDS.values():
-        yield Entry("parts", kind.name, kind.task)
+        yield Entry("plugins", kind.name, kind.task)
         for name in kind.own:
             part = Plugins().find(kind, name)
-            yield Entry("parts", name, part.description)
+            yield Entry("plugins", name, part.description)
             for setting, _, sentence in settings_of(part):
-                yield Entry("parts", setting, sentence)
+                yield Entry("plugins", setting, sentence)
     for name, sentence in inputs():
         yield Entry("inputs", name, sentence)
     for name, sentence in shipped_entries():
@@ -284,7 +285,7 @@ def entries() -> Iterator[Entry]:
 
 
 def _entries_of_files() -> Iterator[Entry]:
-    """Those of what a user writes, and of what is written for them."""
+    """Those of input and output files."""
     for page, root in (("scenario", Scenario), ("experiment", ExperimentSection)):
         for model, path in sections(root).items():
             yield Entry(page, path or model.__name__, inspect.getdoc(model) or "")

@@ -148,7 +148,7 @@ def job(
     """
     from grid.lab.store import refuse_sweep
     from grid.results.events import EventFile
-    from grid.results.history import NOT_KEPT, job_story
+    from grid.results.history import NOT_KEPT, job_history
 
     with endings():
         refuse_sweep(folder)
@@ -163,7 +163,7 @@ def job(
         if at is not None:
             lines = _at(key, mine, events, at)
         else:
-            lines = [f"{one.time_us / 1e6:>14,.6f} s  {one.text}" for one in job_story(key, mine)]
+            lines = [f"{one.time_us / 1e6:>14,.6f} s  {one.text}" for one in job_history(key, mine)]
             lines += [NOT_KEPT] if events.cut_short else _waits(key, mine, events)
     for line in lines:
         typer.echo(line)

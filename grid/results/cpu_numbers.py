@@ -14,7 +14,7 @@ from grid.results.machines import (
     machine_cpus,
     machine_numbers,
     of_clusters,
-    ran_once,
+    ran,
     starts_and_ends,
 )
 
@@ -36,16 +36,17 @@ class CpuIntervals:
 
 
 def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
-    """CPU numbers for every job that ran without a break, from the machine of each job.
+    """CPU numbers for every job that was not interrupted, from the machine of each job.
 
     The CPUs of a machine are equivalent, so any numbering without conflicts is valid: each job
-    takes the lowest free ones. None for a job that was preempted or restarted or ran in a cluster
-    for gangs (the table does not say when it held CPUs), if a machine has fewer free CPUs than the
-    table requires, and in clusters with an external scheduler.
+    takes the lowest free ones. A gang counts as running on all its CPUs until its last task ends.
+    None for a job that was preempted or restarted (the table does not say when it held CPUs), if a
+    machine has fewer free CPUs than the table requires, and in clusters with an external scheduler.
     """
     outcome = results.outcome
     external = (one.external_scheduler for one in directory.clusters)
-    numbered = ran_once(results, directory) & ~of_clusters(external, results.placement.cluster)
+    numbered = ran(results) & (outcome.preemptions == 0) & (outcome.restarts == 0)
+    numbered &= ~of_clusters(external, results.placement.cluster)
     events = starts_and_ends(results, numbered & (outcome.end_us > outcome.start_us))
     machines = machine_numbers(results, directory).astype(events.dtype)
     return number_cpus(

@@ -27,9 +27,11 @@ from grid.model.job import JobKey, JobState
 from grid.model.job_results import JobResults
 from grid.model.job_table import JobTable
 from grid.model.records import DECISION, ClusterFacts, Event
+from grid.model.time import NEVER
 from grid.results.history import NOT_KEPT, ClusterLog, whereabouts, why_waiting
 from grid.results.machines import Directory, on_no_one_machine, ran
 from grid.results.run_folder import EVENTS_FILE, earlier_run
+from grid.results.tables import names_at
 
 ROWS_A_GROUP = 131_072
 _ROWS_A_BATCH = 65_536
@@ -138,53 +140,30 @@ def _groups(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
         yield rest.combine_chunks()
 
 
-class _Source:
-    """The events of one process: those that were read and not yet merged, and the others."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._batches = batches
-        self._read = EVENT_SCHEMA.empty_table()
-        self.more = True
-        self.read()
-
-    @property
-    def last_us(self) -> int:
-        """The time of the last event that was read."""
-        return self._read["time_us"][-1].as_py() if len(self._read) else -1
-
-    def read(self) -> None:
-        batch = next(self._batches, None)
-        if batch is None:
-            self.more = False
-        else:
-            self._read = pa.concat_tables([self._read, pa.Table.from_batches([batch])])
-
-    def take_before(self, time_us: int | None) -> pa.Table:
-        """Remove and return what is before that time, or all."""
-        times = self._read["time_us"].to_numpy()
-        end = len(times) if time_us is None else int(np.searchsorted(times, time_us))
-        taken, self._read = self._read.slice(0, end), self._read.slice(end)
-        return taken
-
-
 def _merged(
     batches: Sequence[Iterator[pa.RecordBatch]], names: Sequence[str]
 ) -> Iterator[pa.Table]:
     """All events in the order (time, entity), those of one entity and time in their own."""
-    sources = [_Source(one) for one in batches]
     ranks = pa.array(names, pa.string())
-    while True:
-        unread = [source for source in sources if source.more]
-        safe = min((source.last_us for source in unread), default=None)
-        table = pa.concat_tables([source.take_before(safe) for source in sources])
+    waiting = [EVENT_SCHEMA.empty_table() for _ in batches]
+    # By source that is not exhausted: the time of the last event that was read.
+    last = dict.fromkeys(range(len(batches)), -1)
+    while last:
+        source = min(last, key=last.__getitem__)
+        batch = next(batches[source], None)
+        if batch is None:
+            del last[source]
+        elif batch.num_rows:
+            waiting[source] = pa.concat_tables([waiting[source], pa.Table.from_batches([batch])])
+            last[source] = batch["time_us"][-1].as_py()
+        safe = min(last.values(), default=NEVER)
+        ends = [int(np.searchsorted(one["time_us"].to_numpy(), safe)) for one in waiting]
+        pairs = list(zip(waiting, ends, strict=True))
+        table = pa.concat_tables([one.slice(0, end) for one, end in pairs])
+        waiting = [one.slice(end) for one, end in pairs]
         if len(table):
             rank = pyarrow.compute.index_in(table["entity"], ranks).to_numpy()
             yield table.take(pa.array(np.lexsort((rank, table["time_us"].to_numpy()))))
-        if safe is None:
-            return
-        for source in unread:
-            if source.last_us <= safe:
-                source.read()
 
 
 # Events of clusters, from the table of jobs
@@ -267,18 +246,18 @@ def _batch(
     states = [state.name.lower() for state in JobState]
     known: dict[str, pa.Array] = {
         "time_us": pa.array(time),
-        "entity": _names(_cluster_entities(directory), cluster),
+        "entity": names_at(cluster, _cluster_entities(directory)),
         "kind": pa.repeat(DECISION, len(row)),
-        "event": _names(("submit", "end", "start"), what),
-        "vo": _names(directory.vos, results.vo[row]),
+        "event": names_at(what, ("submit", "end", "start")),
+        "vo": names_at(results.vo[row], directory.vos),
         "job": pa.array(results.number[row]),
-        "cluster": _names([one.name for one in directory.clusters], cluster),
+        "cluster": names_at(cluster, [one.name for one in directory.clusters]),
         "machine": pa.array(outcome.machine[row], mask=no_machine),
         "processors": pa.array(results.processors[row]),
         "estimate_us": pa.array(results.estimate_us[row], mask=~is_submit),
         "hops": pa.array(placement.hops[row], mask=is_submit),
         "utility": pa.array(placement.utility[row], mask=is_submit),
-        "state": _names(states, np.where(is_end, outcome.state[row], -1)),
+        "state": names_at(np.where(is_end, outcome.state[row], -1), states),
         "preemptions": pa.array(outcome.preemptions[row], mask=~is_end),
         "restarts": pa.array(outcome.restarts[row], mask=~is_end),
     }
@@ -288,11 +267,6 @@ def _batch(
         known.get(one.name, pa.nulls(len(row), one.type)).cast(one.type) for one in EVENT_SCHEMA
     ]
     return pa.RecordBatch.from_arrays(arrays, schema=EVENT_SCHEMA)
-
-
-def _names(names: Sequence[str], positions: Ints) -> pa.Array:
-    """The names at the positions; null at negative ones."""
-    return pa.array(list(names), pa.string()).take(pa.array(positions, mask=positions < 0))
 
 
 # Reading

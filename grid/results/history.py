@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil
+from typing import NamedTuple
 
 from grid.model.job import JobKey
 from grid.model.records import ClusterFacts, Event
@@ -74,8 +75,7 @@ _ARRIVALS = ("submit", "run_job", "move_gang")
 """Events with which a job arrives at a cluster."""
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One step in the history of a job: when, the event, and a sentence."""
 
     time_us: Time
@@ -83,7 +83,7 @@ class Line:
     text: str
 
 
-def job_story(key: JobKey, events: Iterable[Event]) -> list[Line]:
+def job_history(key: JobKey, events: Iterable[Event]) -> list[Line]:
     """The steps of that job, in the order of `events`; empty if no event is about it."""
     lines = []
     for event in events_of(key, events):
@@ -210,26 +210,16 @@ class Stay:
     end_us: Time = NEVER
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterState:
-    """A cluster at one time: its running and its waiting jobs, in order of arrival."""
+class ClusterState(NamedTuple):
+    """A cluster at one time: its running and its waiting jobs, in order of arrival.
+
+    `down` are its machines that are down.
+    """
 
     facts: ClusterFacts
-    time_us: Time
     running: tuple[Stay, ...]
     waiting: tuple[Stay, ...]
-
-    def is_down(self, machine: int) -> bool:
-        """Whether that machine is down; in a cluster for gangs, all CPUs count as one machine."""
-        return not self.facts.gangs and machine in self._down()
-
-    def cpus_down(self) -> int:
-        """CPUs that are down, in a cluster for gangs."""
-        return sum(self.facts.cpus_of[machine] for machine in self._down() if self.facts.gangs)
-
-    def _down(self) -> set[int]:
-        outages = self.facts.outages
-        return {machine for machine, start, end in outages if start <= self.time_us < end}
+    down: frozenset[int]
 
 
 class ClusterLog:
@@ -260,41 +250,34 @@ class ClusterLog:
 
     def _add(self, key: JobKey, event: Event) -> None:
         stay = self.stays.get(key)
+        machine = -1 if event.machine is None else event.machine
         if event.event in _ARRIVALS:
             if stay is not None:
                 self._earlier.append(self.stays.pop(key))
-            self.stays[key] = Stay(
-                key,
-                event.time_us,
-                event.processors or 1,
-                event.ram_mb or 0.0,
-                event.licenses or 0,
-                -1 if event.machine is None else event.machine,
-            )
+            processors, memory = event.processors or 1, event.ram_mb or 0.0
+            licenses = event.licenses or 0
+            self.stays[key] = Stay(key, event.time_us, processors, memory, licenses, machine)
         elif stay is not None and event.event == "start":
             stay.start_us = event.time_us
-            stay.machine = stay.machine if event.machine is None else event.machine
+            stay.machine = machine if machine >= 0 else stay.machine
         elif stay is not None and event.event == "end":
             stay.end_us = event.time_us
 
-    def at(self, time_us: Time, still_waiting: JobKey | None = None) -> ClusterState:
-        """The cluster after all events of that time.
-
-        The job `still_waiting` counts as not started, even if it started at that time.
-        """
+    def at(self, time_us: Time) -> ClusterState:
+        """The cluster after all events of that time."""
         stays = sorted((*self._earlier, *self.stays.values()), key=lambda one: one.came_us)
         here = [one for one in stays if one.came_us <= time_us < one.end_us]
-        waits = [one.start_us > time_us or one.key == still_waiting for one in here]
-        running = tuple(one for one, is_waiting in zip(here, waits, strict=True) if not is_waiting)
-        waiting = tuple(one for one, is_waiting in zip(here, waits, strict=True) if is_waiting)
-        return ClusterState(self.facts, time_us, running, waiting)
+        running = tuple(one for one in here if one.start_us <= time_us)
+        waiting = tuple(one for one in here if one.start_us > time_us)
+        outages = self.facts.outages
+        down = frozenset(machine for machine, start, end in outages if start <= time_us < end)
+        return ClusterState(self.facts, running, waiting, down)
 
 
 # Why a job waits
 
 
-@dataclass(frozen=True, slots=True)
-class Lack:
+class Lack(NamedTuple):
     """Something that the job needs and that is not free: `cpus`, `memory_mb`, `license NAME`,
     `machine` (down), or `cpus_up` (CPUs of a cluster for gangs that are up)."""
 
@@ -305,39 +288,37 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class WhyWaiting:
-    """Why a job waits at a time.
+    """Why a job waits in the cluster of these `facts`.
 
     `machine` comes closest to what it needs; -1 if no machine of the cluster can ever run it. The
     machine `lacks` something, or nothing: then the policy's order or a reservation keeps the job
     waiting. `holders` run on that machine, by start; none while it is down. `ahead` arrived before
-    the job and wait, too: many policies do not start jobs in that order. If the cluster runs
-    `gangs`, it counts as one machine.
+    the job and wait, too: many policies do not start jobs in that order. A cluster for gangs counts
+    as one machine.
     """
 
-    key: JobKey
-    time_us: Time
-    policy: str
-    processors: int
-    ram_mb: float
-    licenses: tuple[str, ...]
+    job: Stay
+    facts: ClusterFacts
     machine: int
     lacks: tuple[Lack, ...]
     holders: tuple[JobKey, ...]
     ahead: tuple[JobKey, ...]
-    gangs: bool = False
 
     def sentences(self) -> list[str]:
         """The reasons as text."""
-        place = "The cluster" if self.gangs else f"Machine {self.machine}"
-        needs = [_cpus(self.processors), *(f"license {name}" for name in self.licenses)]
-        if self.ram_mb:
-            needs.insert(1, f"{self.ram_mb:g} MB of memory")
-        where = "in the cluster" if self.gangs else "on one machine"
+        job, facts = self.job, self.facts
+        place = "The cluster" if facts.gangs else f"Machine {self.machine}"
+        needs = [_cpus(job.processors)]
+        if job.ram_mb and not facts.gangs:
+            needs.append(f"{job.ram_mb:g} MB of memory")
+        names = (name for bit, (name, _) in enumerate(facts.licenses) if job.licenses >> bit & 1)
+        needs += [f"license {name}" for name in names]
+        where = "in the cluster" if facts.gangs else "on one machine"
         lines = [f"It needs {_listed(needs)} {where}."]
         if self.machine < 0:
             lines.append("No machine of the cluster can ever run it.")
         elif self.lacks:
-            closest = place if self.gangs else f"{place}, which comes closest,"
+            closest = place if facts.gangs else f"{place}, which comes closest,"
             lines += [_sentence(one, self.machine, closest) for one in self.lacks]
             if self.holders:
                 runs = "runs" if len(self.holders) == 1 else "run"
@@ -346,7 +327,7 @@ class WhyWaiting:
             other = "has not reached this job yet" if self.ahead else "plans at another time"
             first = "" if self.ahead else ", and no waiting job arrived before it"
             lines.append(
-                f"{place} has all of that free{first}: policy {self.policy} reserves it for "
+                f"{place} has all of that free{first}: policy {facts.policy} reserves it for "
                 f"others, or {other}."
             )
         if self.ahead:
@@ -354,7 +335,7 @@ class WhyWaiting:
             named = _named(self.ahead)
             lines.append(
                 f"{named[:1].upper()}{named[1:]} arrived before it and {wait}, too; policy "
-                f"{self.policy} decides on the order."
+                f"{facts.policy} decides on the order."
             )
         return lines
 
@@ -365,30 +346,25 @@ def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
     Of several machines that can run it: the one that lacks the fewest CPUs, then the least memory,
     then the first.
     """
-    places = [place for place, one in enumerate(state.waiting) if one.key == key]
-    if not places:
+    place = next((at for at, one in enumerate(state.waiting) if one.key == key), None)
+    if place is None:
         return None
-    job, facts = state.waiting[places[0]], state.facts
+    job, facts = state.waiting[place], state.facts
     bound = range(len(facts.cpus)) if job.bound < 0 else (job.bound,)
-    able = [machine for machine in bound if _fits(job, facts, machine)]
-    lacks = {machine: _lacks(job, state, machine) for machine in able}
+    lacks = {
+        machine: _lacks(job, state, machine) for machine in bound if _fits(job, facts, machine)
+    }
     closest = min(lacks, key=lambda machine: _distance(lacks[machine]), default=-1)
+    # Events do not show which gangs ran on the CPUs that are down.
+    is_down = bool(state.down) if facts.gangs else closest in state.down
     holders = [one for one in state.running if facts.gangs or one.machine == closest]
-    if state.is_down(closest) or state.cpus_down():
-        # Events do not show which gangs ran on the CPUs that are down.
-        holders = []
     return WhyWaiting(
-        key,
-        state.time_us,
-        facts.policy,
-        job.processors,
-        0.0 if facts.gangs else job.ram_mb,
-        tuple(name for bit, (name, _) in enumerate(facts.licenses) if job.licenses >> bit & 1),
+        job,
+        facts,
         closest,
         lacks.get(closest, ()),
-        tuple(one.key for one in sorted(holders, key=lambda one: one.start_us)),
-        tuple(one.key for one in state.waiting[: places[0]]),
-        facts.gangs,
+        tuple(one.key for one in sorted(holders, key=lambda one: one.start_us) if not is_down),
+        tuple(one.key for one in state.waiting[:place]),
     )
 
 
@@ -402,22 +378,21 @@ def _fits(job: Stay, facts: ClusterFacts, machine: int) -> bool:
 
 def _distance(lacks: tuple[Lack, ...]) -> tuple[float, ...]:
     amounts = {one.what: one.needed - one.free for one in lacks}
-    others = len([what for what in amounts if what not in ("cpus", "memory_mb")])
+    others = len(amounts.keys() - {"cpus", "memory_mb"})
     return (others, amounts.get("cpus", 0.0), amounts.get("memory_mb", 0.0))
 
 
 def _lacks(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:
-    facts = state.facts
-    if down := state.cpus_down():
-        return (Lack("cpus_up", facts.cpus[machine], facts.cpus[machine] - down),)
-    if state.is_down(machine):
+    facts, cpus = state.facts, state.facts.cpus[machine]
+    if facts.gangs and state.down:
+        up = cpus - sum(facts.cpus_of[one] for one in state.down)
+        return (Lack("cpus_up", cpus, up),)
+    if machine in state.down and not facts.gangs:
         return (Lack("machine", 1, 0), *_missing_licenses(job, state, machine))
     here = [one for one in state.running if facts.gangs or one.machine == machine]
     found = []
     busy = sum(one.processors for one in here)
-    if facts.one_job_a_machine and here:
-        busy = facts.cpus[machine]
-    free = max(0, facts.cpus[machine] - busy)
+    free = 0 if facts.one_job_a_machine and here else max(0, cpus - busy)
     if free < job.processors:
         found.append(Lack("cpus", job.processors, free))
     if job.ram_mb and not facts.gangs and facts.ram_mb[machine]:
@@ -427,15 +402,13 @@ def _lacks(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:
     return (*found, *_missing_licenses(job, state, machine))
 
 
-def _missing_licenses(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:
+def _missing_licenses(job: Stay, state: ClusterState, machine: int) -> Iterator[Lack]:
     """Licenses without a free copy; jobs on one machine share its copy."""
-    found = []
     for number, (name, copies) in enumerate(state.facts.licenses):
         if job.licenses >> number & 1:
             users = {one.machine for one in state.running if one.licenses >> number & 1}
             if machine not in users and len(users) >= copies:
-                found.append(Lack(f"license {name}", 1, 0))
-    return tuple(found)
+                yield Lack(f"license {name}", 1, 0)
 
 
 def _kilobytes(megabytes: float) -> float:

@@ -63,33 +63,39 @@ def check_folder(
     than a run. With `scenario`, an earlier run of another scenario or kind (live or in virtual
     time) is only replaced with `force`.
     """
-    with _as_input_error(folder):
-        # The writers of tables take no other names.
-        str(folder).encode("utf-8")
-        if not folder.is_dir():
-            _check_new(folder)
-            return
-        earlier = earlier_run(folder)
-        if earlier is None and not _is_of_killed_run(list(folder.iterdir())):
-            raise _error(folder, "a folder that is no run")
-        for name in _FILES:
-            if (folder / name).is_dir():
-                raise _error(folder / name, "a folder", "a file of a run, or nothing there")
-        if earlier is not None and scenario and not force:
-            found = (str(earlier.get("scenario"))[:64], earlier.get("runtime") == "live")
-            if found != (scenario, live):
-                wanted = f"{_kind(scenario, live)}, another folder, or --force to replace the run"
-                raise _error(folder, _kind(*found), wanted)
-        _try_to_write(folder)
+    check_place(folder)
+    if not folder.is_dir():
+        return
+    earlier = earlier_run(folder)
+    if earlier is None and not _is_of_killed_run(list(folder.iterdir())):
+        raise _error(folder, "a folder that is no run")
+    for name in _FILES:
+        if (folder / name).is_dir():
+            raise _error(folder / name, "a folder", "a file of a run, or nothing there")
+    if earlier is not None and scenario and not force:
+        found = (str(earlier.get("scenario"))[:64], earlier.get("runtime") == "live")
+        if found != (scenario, live):
+            wanted = f"{_kind(scenario, live)}, another folder, or --force to replace the run"
+            raise _error(folder, _kind(*found), wanted)
 
 
 def check_place(folder: Path) -> None:
     """Raise InputError if the folder cannot be made or written to, with any content."""
     with _as_input_error(folder):
-        if folder.is_dir():
-            _try_to_write(folder)
-        else:
-            _check_new(folder)
+        # The writers of tables take no other names.
+        str(folder).encode("utf-8")
+        parent = folder
+        if not folder.is_dir():
+            if folder.exists() or folder.is_symlink():
+                raise _error(folder, "a file" if folder.exists() else "a broken link")
+            resolved = folder.resolve()
+            if resolved.exists():
+                raise _error(folder, "a path through a folder that does not exist")
+            parent = next(parent for parent in resolved.parents if parent.exists())
+            longest = os.pathconf(parent, "PC_NAME_MAX")
+            if any(len(os.fsencode(name)) > longest for name in resolved.parts):
+                raise _error(folder, "a name that is too long", f"at most {longest} bytes")
+        _try_to_write(parent)
 
 
 def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) -> None:
@@ -141,20 +147,6 @@ def _as_input_error(path: Path, option: str = "--out") -> Iterator[None]:
     except (OSError, ValueError) as error:
         found = (isinstance(error, OSError) and error.strerror) or str(error)
         raise _error(path, found, "a path that can be made or written to", option) from None
-
-
-def _check_new(folder: Path) -> None:
-    if folder.exists() or folder.is_symlink():
-        raise _error(folder, "a file" if folder.exists() else "a broken link")
-    resolved = folder.resolve()
-    if resolved.exists():
-        raise _error(folder, "a path through a folder that does not exist")
-    parent = next(parent for parent in resolved.parents if parent.exists())
-    _try_to_write(parent)
-    longest = os.pathconf(parent, "PC_NAME_MAX")
-    for name in resolved.relative_to(parent.resolve()).parts:
-        if len(os.fsencode(name)) > longest:
-            raise _error(parent, f"a name of {len(name)} characters", f"at most {longest}")
 
 
 def _is_of_killed_run(paths: list[Path]) -> bool:

@@ -11,18 +11,20 @@ meaning of each column.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute
+import pyarrow.csv
 import pyarrow.parquet
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
-from grid.model.job_results import JobResults
+from grid.model.job_results import NO_TIME, NOT_PLACED, JobResults
 from grid.model.time import NEVER, SECOND_US
 from grid.results.cpu_numbers import CpuIntervals, assign_cpus
 from grid.results.definitions import FILES
@@ -43,6 +45,8 @@ ROWS_A_BATCH = 50_000
 
 _STATES = tuple(state.name.lower() for state in JobState)
 _TIME = pa.decimal128(20, 6)
+_CSV = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
+"""Names have no comma, quote or line end."""
 _SORTED = ["job_id", "submission_time"]
 """Columns that rise, so that minimum and maximum of each group of rows are useful."""
 _DISTINCT = ("job_id", "submission_time", "starting_time", "finish_time", "assigned_time")
@@ -79,13 +83,13 @@ def job_columns(
     empty = pa.repeat("", len(jobs))
     return {
         "job_id": pa.array(jobs.number),
-        "workload_name": _names(jobs.vo, workloads if len(workloads) > 1 else [workload_name]),
+        "workload_name": names_at(jobs.vo, workloads if len(workloads) > 1 else [workload_name]),
         "profile": empty,
         "submission_time": Times(jobs.submit_us, every),
         "requested_number_of_resources": pa.array(jobs.processors),
         "requested_time": Times(jobs.estimate_us, every),
         "success": pa.array(completed.astype(np.int8)),
-        "final_state": _names(batsim_state, BATSIM_STATES),
+        "final_state": names_at(batsim_state, BATSIM_STATES),
         "starting_time": Times(outcome.start_us, did_run),
         "execution_time": Times(execution_us, did_run),
         "finish_time": Times(outcome.end_us, did_run),
@@ -95,16 +99,16 @@ def job_columns(
         "allocated_resources": cpus,
         "consumed_energy": nullable(joules),
         "metadata": empty,
-        "vo": _names(jobs.vo, directory.vos),
+        "vo": names_at(jobs.vo, directory.vos),
         "user": pa.array(jobs.user),
-        "executed_vo": _names(placement.executed_vo, directory.vos),
-        "cluster": _names(placement.cluster, [cluster.name for cluster in directory.clusters]),
+        "executed_vo": names_at(placement.executed_vo, directory.vos),
+        "cluster": names_at(placement.cluster, [cluster.name for cluster in directory.clusters]),
         "machine": pa.array(outcome.machine, mask=no_machine),
         "hops": pa.array(placement.hops),
         "utility": pa.array(placement.utility),
         "deadline": Times(jobs.deadline_us, jobs.deadline_us < NEVER),
         "assigned_time": Times(placement.assigned_us, placement.assigned_us >= 0),
-        "state": _names(outcome.state, _STATES),
+        "state": names_at(outcome.state, _STATES),
         "preemptions": pa.array(outcome.preemptions),
         "restarts": pa.array(outcome.restarts),
         "power": pa.array(jobs.power),
@@ -117,7 +121,7 @@ def nullable(column: Floats) -> pa.Array:
     return pa.array(column, mask=np.isnan(column))
 
 
-def _names(positions: Ints, names: Sequence[str]) -> pa.Array:
+def names_at(positions: Ints, names: Sequence[str]) -> pa.DictionaryArray:
     """The names at the positions, null at negative ones."""
     # Clusters of two VOs may share a name, which is one category in pandas.
     places = {name: place for place, name in enumerate(dict.fromkeys(names))}
@@ -176,68 +180,116 @@ def write_jobs(
     more: Mapping[str, Floats],
 ) -> None:
     """Write jobs.csv and jobs.parquet."""
-    with (folder / "jobs.csv").open("wb") as text:
-        writer = None
-        for columns in _batches(results, directory, workload_name, more):
-            batch = _batch(columns)
-            if writer is None:
+    batches = _batches(results, directory, workload_name, more)
+    with (folder / "jobs.csv").open("wb") as text, ExitStack() as opened:
+        table: Any = None
+        for columns in batches:
+            batch, lines = _batch(columns), _lines(columns)
+            if table is None:
                 text.write(",".join(columns).encode() + b"\n")
-                writer = pyarrow.parquet.ParquetWriter(
-                    folder / "jobs.parquet",
-                    batch.schema,
-                    compression="zstd",
-                    use_dictionary=[name for name in columns if name not in _DISTINCT],
-                    write_statistics=_SORTED,
+                table = opened.enter_context(
+                    pyarrow.parquet.ParquetWriter(
+                        folder / "jobs.parquet",
+                        batch.schema,
+                        compression="zstd",
+                        use_dictionary=[name for name in columns if name not in _DISTINCT],
+                        write_statistics=_SORTED,
+                    )
                 )
-            text.write(_lines(columns))
-            writer.write_batch(batch)
-        assert writer is not None
-        writer.close()
+                csv = opened.enter_context(
+                    pyarrow.csv.CSVWriter(text, lines.schema, write_options=_CSV)
+                )
+            csv.write(lines)
+            table.write_batch(batch)
 
 
-def _lines(columns: Mapping[str, Column]) -> pa.Buffer:
-    """The lines of jobs.csv: times in seconds as decimal numbers with six decimal places.
-
-    A join of cells and of the text `between` them takes less time than pyarrow's writer: columns of
-    one value need no cells, and whole seconds no decimals. Names have no comma, quote or line end.
-    """
-    cells: list[pa.Array] = []
-    between = [""]
-    for column in columns.values():
-        array, suffix = _seconds(column) if isinstance(column, Times) else (column, ",")
-        if _has_one_value(array):
-            between[-1] += (array[:1].cast(pa.string())[0].as_py() or "") + suffix
-        else:
-            cells.append(array.cast(pa.string()))
-            between.append(suffix)
-    between[-1] = between[-1].removesuffix(",") + "\n"
-    pieces: list[pa.Array | str] = [between[0]]
-    for cell, text in zip(cells, between[1:], strict=True):
-        pieces += [cell, text]
-    lines = pyarrow.compute.binary_join_element_wise(
-        *pieces, "", null_handling="replace", null_replacement=""
+def _lines(columns: Mapping[str, Column]) -> pa.RecordBatch:
+    """The columns of jobs.csv: times in seconds as decimal numbers with six decimal places."""
+    arrays = {
+        name: _decimals(column) if isinstance(column, Times) else column
+        for name, column in columns.items()
+    }
+    return pa.RecordBatch.from_pydict(
+        {
+            name: array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
+            for name, array in arrays.items()
+        }
     )
-    _, offsets, text = lines.buffers()
-    return text[: np.frombuffer(offsets, np.int32)[len(lines)]]
 
 
-def _has_one_value(array: pa.Array) -> bool:
-    values = array.indices if isinstance(array, pa.DictionaryArray) else array
-    if len(values) < 2 or values.null_count:
-        return bool(1 < len(values) == values.null_count)
-    return bool(pyarrow.compute.all(pyarrow.compute.equal(values, values[0])).as_py())
-
-
-def _seconds(column: Times) -> tuple[pa.Array, str]:
-    """Exact seconds as integers or as decimals, and the text with which each cell ends."""
-    if column.known.all() and not (column.times_us % SECOND_US).any():
-        return pa.array(column.times_us // SECOND_US), ".000000,"
+def _decimals(column: Times) -> pa.Array:
     # A decimal is an integer of 128 bits: the microseconds, with their sign.
     halves = np.empty((len(column.times_us), 2), "<i8")
     halves[:, 0] = column.times_us
     halves[:, 1] = column.times_us >> 63
     known = None if column.known.all() else pa.array(column.known).buffers()[1]
-    return pa.Array.from_buffers(_TIME, len(halves), [known, pa.py_buffer(halves)]), ","
+    return pa.Array.from_buffers(_TIME, len(halves), [known, pa.py_buffer(halves)])
+
+
+def read_jobs(
+    column: Callable[[str], pa.ChunkedArray],
+    vos: Sequence[str],
+    clusters: Sequence[tuple[str, str]],
+) -> JobResults:
+    """The jobs of a run from the columns of jobs.parquet, which are read one by one.
+
+    `clusters` are (VO, name) in the scenario's order. The file has only the run time without lost
+    time, which becomes `held_us`; `lost_us` and watts are 0. Raises KeyError and ValueError.
+    """
+
+    def integers(name: str) -> Ints:
+        numbers: Ints = column(name).cast(pa.int64()).fill_null(NOT_PLACED).to_numpy()
+        return numbers
+
+    def times(name: str, missing: int = NO_TIME) -> Ints:
+        seconds = column(name).cast(pa.float64()).to_numpy()
+        known = np.isfinite(seconds)
+        rounded = np.rint(np.where(known, seconds, 0.0) * SECOND_US).astype(np.int64)
+        return np.where(known, rounded, missing)
+
+    def positions(name: str, of: Sequence[str]) -> Ints:
+        texts = column(name).cast(pa.string())
+        found = pyarrow.compute.index_in(texts, pa.array(list(of), pa.string()))
+        if found.null_count > texts.null_count:
+            raise ValueError(f"an unknown {name} in the table of jobs")
+        places: Ints = found.fill_null(NOT_PLACED).to_numpy().astype(np.int64)
+        return places
+
+    names = list(dict.fromkeys(name for _, name in clusters))
+    # The last row and column are for jobs that did not run.
+    cluster_of = np.full((len(vos) + 1, len(names) + 1), NOT_PLACED)
+    for place, (vo, name) in enumerate(clusters):
+        cluster_of[vos.index(vo), names.index(name)] = place
+    executed_vo = positions("executed_vo", vos)
+    run_us = times("run_time", 0)
+    nothing = np.zeros(len(run_us))
+    return JobResults.of(
+        {
+            "vo": positions("vo", vos),
+            "number": integers("job_id"),
+            "user": integers("user"),
+            "submit_us": times("submission_time"),
+            "processors": integers("requested_number_of_resources"),
+            "estimate_us": times("requested_time"),
+            "deadline_us": times("deadline", NEVER),
+            "power": column("power").to_numpy(),
+            "assigned_us": times("assigned_time"),
+            "executed_vo": executed_vo,
+            "cluster": cluster_of[executed_vo, positions("cluster", names)],
+            "hops": integers("hops"),
+            "utility": column("utility").to_numpy(),
+            "machine": integers("machine"),
+            "state": positions("state", _STATES),
+            "start_us": times("starting_time"),
+            "end_us": times("finish_time"),
+            "preemptions": integers("preemptions"),
+            "restarts": integers("restarts"),
+            "lost_us": np.zeros(len(run_us), np.int64),
+            "held_us": run_us,
+            "watts_busy": nothing,
+            "watts_idle": nothing,
+        }
+    )
 
 
 def write_series(

@@ -380,7 +380,7 @@ def versions() -> dict[str, Any]:
 def made_from(scenario: Scenario) -> dict[str, Any]:
     """Hashes of the parts and logs of a scenario, and what its metrics mean. Raises InputError."""
     return {
-        "parts": scenario.plugins.hashes(),
+        "plugins": scenario.plugins.hashes(),
         "logs": hashes_of_logs(scenario),
         "meanings": metric_meanings(scenario),
     }

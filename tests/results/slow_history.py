@@ -18,7 +18,7 @@ import pyarrow.parquet
 from grid.model.job import JobKey
 from grid.model.records import DECISION, ClusterFacts, Event
 from grid.results.events import EventFile
-from grid.results.history import ClusterLog, WhyWaiting, job_story, why_waiting
+from grid.results.history import ClusterLog, WhyWaiting, job_history, why_waiting
 
 MOMENTS = 3
 """Of each wait of a job."""
@@ -71,7 +71,7 @@ def looked_at(folder: Path, jobs: int, seed: int = 18) -> Found:
 
 def of_story(key: JobKey, mine: list[Event], row: dict[str, Any]) -> Iterator[str]:
     """What a story lacks, or has wrong, by the job's events and its row of the table."""
-    story = job_story(key, mine)
+    story = job_history(key, mine)
     words = [line.event.event for line in story]
     times = [line.time_us for line in story]
     if times != sorted(times):
@@ -141,9 +141,9 @@ def of_reason(
     """What a reason has wrong: whom the job is behind, and what is free on each machine."""
     waiting = [one for one in there if one.machine < 0]
     keys = [one.key for one in waiting]
-    if list(why.ahead) != keys[: keys.index(why.key)]:
+    if list(why.ahead) != keys[: keys.index(why.job.key)]:
         yield "behind others than it says"
-    job = next(one for one in waiting if one.key == why.key).came
+    job = next(one for one in waiting if one.key == why.job.key).came
     machines = range(len(facts.cpus))
     bound = -1 if job.machine is None else job.machine
     able = [m for m in machines if bound in (-1, m) and could(job, facts, m)]

@@ -22,7 +22,7 @@ from grid.results.history import (
     NOT_KEPT,
     ClusterLog,
     Stay,
-    job_story,
+    job_history,
     whereabouts,
     why_waiting,
 )
@@ -68,7 +68,7 @@ def test_whereabouts_of_a_job_with_several_queued_reservations() -> None:
 
     key = ("north", 7)
     events = [ask(1, "south", True), ask(1, "west", True), ask(5, "west", False)]
-    told = [line.text for line in job_story(key, events)]
+    told = [line.text for line in job_history(key, events)]
     assert told == [
         "north requests a queued reservation in south.",
         "north requests a queued reservation in west.",
@@ -93,7 +93,7 @@ def test_a_job_waits_in_the_admission_queue_for_jobs_with_priority(tmp_path: Pat
         folder = tmp_path / priority
         grid.run({"name": "held", "vos": vos}, out=folder, events=True)
         mine = EventFile(folder).of_job(("guest", 1))
-        words = [line.event.event for line in job_story(("guest", 1), mine)]
+        words = [line.event.event for line in job_history(("guest", 1), mine)]
         assert words[words.index("admit") + 1] == word
         assert whereabouts(("guest", 1), mine, 60 * SECOND_US).startswith(where)
 
@@ -116,7 +116,7 @@ def test_submissions_to_clusters_are_events_of_direct_jobs_only(tmp_path: Path) 
     events = EventFile(tmp_path / "run")
     entered = [(one.vo, one.job, one.ram_mb) for one in events.all() if one.event == "submit"]
     assert entered == [("a", 100, 50.0), ("a", 101, 50.0)]
-    story = [line.event.event for line in job_story(("a", 0), events.of_job(("a", 0)))]
+    story = [line.event.event for line in job_history(("a", 0), events.of_job(("a", 0)))]
     assert story == ["submit_job", "choose", "admit", "run_job", "start", "end"]
 
 
@@ -129,12 +129,12 @@ def test_preemptions_and_restarts_of_a_job(tmp_path: Path) -> None:
     faults = {"heal_s": 100, "machine_outages": down}
     grid.run({"vos": vos, "faults": faults}, out=tmp_path / "run", events=True)
     mine = EventFile(tmp_path / "run").of_job(("a", 1))
-    *_, last = job_story(("a", 1), mine)
+    *_, last = job_history(("a", 1), mine)
     assert last.text == "It ends: completed. It was preempted 2 times and restarted 2 times."
     # Two entities that hear the same are one step.
     twice = Event(1, "a/dispatcher", MESSAGE, "run_job", vo="a", job=0, cluster="pool")
     assert (
-        len(job_story(("a", 0), [twice, twice._replace(time_us=2, entity="a/cluster/pool")])) == 1
+        len(job_history(("a", 0), [twice, twice._replace(time_us=2, entity="a/cluster/pool")])) == 1
     )
 
 

@@ -33,7 +33,7 @@ from grid.model.time import NEVER, SECOND_US
 from grid.results.checkers import check
 from grid.results.definitions import FILES
 from grid.results.events import EventFile, EventSpool
-from grid.results.history import ClusterLog, job_story
+from grid.results.history import ClusterLog, job_history
 from grid.results.interventions import INTERVENTIONS_FILE, read_interventions, write_interventions
 from grid.results.run_folder import EVENTS_FILE
 from grid.runtime import host as host_module
@@ -205,10 +205,10 @@ def test_events_are_those_of_virtual_time(
     for vo in grid.vos:
         for row in range(len(played.results())):
             key = (vo.name, row + 1)
-            words = [line.event.event for line in job_story(key, found)]
+            words = [line.event.event for line in job_history(key, found)]
             assert words.count("end") <= 1
             assert words.count("submit_job") <= 1
-            assert bool(words) == bool(job_story(key, expected))
+            assert bool(words) == bool(job_history(key, expected))
 
 
 def test_cuts_end_when_all_is_healed_and_others_stay() -> None:

@@ -58,7 +58,7 @@ def export_run(folder: Path, to: Format, target: Path) -> int:
             tables.write_batsim(partial, folder)
         return 0
     check_file(target, "--out", Path(to.file).suffix, replaced=True)
-    schedule = read_schedule(folder, for_traces=to in TRACES)
+    schedule = read_schedule(folder)
     if to is Format.SWF:
         return tables.write_swf(schedule, target, folder)
     # A symbolic link stays one, to the new file.

@@ -67,13 +67,14 @@ def write_paje(schedule: Schedule, folder: Path, file: IO[bytes]) -> None:
 
 def _steps(schedule: Schedule, plan: Layout, shown: list[Counter]) -> tuple[Ints, Ints, Ints, Ints]:
     """The lines to come: time, kind, row of the schedule or a counter, lane or number of it."""
-    ran = plan.rows
-    moved = schedule.hops[ran] > 0
+    ran, jobs = plan.rows, schedule.jobs
+    start_us = jobs.outcome.start_us
+    moved = jobs.placement.hops[ran] > 0
     steps = [
-        (schedule.start_us[ran], PUSH, ran, plan.lane),
-        (schedule.end_us[ran], POP, ran, plan.lane),
-        (schedule.submit_us[ran[moved]], LINK_START, ran[moved], plan.lane[moved]),
-        (schedule.start_us[ran[moved]], LINK_END, ran[moved], plan.lane[moved]),
+        (start_us[ran], PUSH, ran, plan.lane),
+        (jobs.outcome.end_us[ran], POP, ran, plan.lane),
+        (jobs.submit_us[ran[moved]], LINK_START, ran[moved], plan.lane[moved]),
+        (start_us[ran[moved]], LINK_END, ran[moved], plan.lane[moved]),
     ]
     for number, one in enumerate(shown):
         count = len(one.time_us)
@@ -85,9 +86,9 @@ def _steps(schedule: Schedule, plan: Layout, shown: list[Counter]) -> tuple[Ints
 
 
 def _line(schedule: Schedule, time_us: int, kind: int, row: int, lane: int) -> str:
-    when, vo = _s(time_us), int(schedule.vo[row])
+    when, vo = _s(time_us), int(schedule.jobs.vo[row])
     if kind == PUSH:
-        return f'8 {when} S l{lane} o{vo} "job {schedule.number[row]}"'
+        return f'8 {when} S l{lane} o{vo} "job {schedule.jobs.number[row]}"'
     if kind == POP:
         return f"9 {when} S l{lane}"
     if kind == LINK_START:

@@ -1,172 +1,70 @@
-"""The schedule of a run as columns of microseconds, and levels over time."""
+"""The jobs of a run for exports, and levels over time."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 import pyarrow.parquet
 
 from grid.lab.report.run_data import read_metrics
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import InputError, input_error
+from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
 from grid.results.events import EventFile
+from grid.results.machines import ran
 from grid.results.run_folder import EVENTS_FILE
+from grid.results.tables import read_jobs
 
 ROWS_AT_A_TIME = 262_144
-NEVER_US = -1
 MAX_POINTS = 20_000
 """Of a counter; one with more changes shows the highest of neighbouring values."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Schedule:
-    """The outcome of jobs, every column of shape (jobs,), in the order of jobs.parquet.
-
-    `vo` and `executed_vo` are positions in `vos`, `cluster` in `clusters`, which are (position of
-    the VO, name); -1 if the job did not run. Times are microseconds, -1 for none. `state` is a
-    position in `states`. `machine` is the number of a machine in its cluster, -1: not one.
-    """
+    """The jobs of a run, in the order of jobs.parquet; `clusters` are (position of VO, name)."""
 
     vos: tuple[str, ...]
     clusters: tuple[tuple[int, str], ...]
-    states: tuple[str, ...]
-    vo: Ints
-    number: Ints
-    user: Ints
-    processors: Ints
-    hops: Ints
-    state: Ints
-    executed_vo: Ints
-    cluster: Ints
-    machine: Ints
-    submit_us: Ints
-    assigned_us: Ints
-    start_us: Ints
-    end_us: Ints
-    estimate_us: Ints
+    jobs: JobResults
 
     def __len__(self) -> int:
-        return len(self.number)
+        return len(self.jobs)
 
-    @property
+    @cached_property
     def ran(self) -> Bools:
-        """Which jobs were started and ended."""
-        rows: Bools = (self.start_us >= 0) & (self.end_us >= 0) & (self.cluster >= 0)
-        return rows
+        """Which jobs started and ended."""
+        return ran(self.jobs)
 
 
-def read_schedule(folder: Path, *, for_traces: bool = False) -> Schedule:
-    """The schedule of the run in `folder`. Raises InputError if it is missing or broken.
-
-    Columns are read one by one. Users and estimates are -1 and take no memory `for_traces`.
-    """
+def read_schedule(folder: Path) -> Schedule:
+    """The schedule of the run in `folder`. Raises InputError if it is missing or broken."""
     path = folder / "jobs.parquet"
     vos = tuple(read_metrics(folder / "metrics.json")["vos"])
-    if not path.is_file():
-        raise _broken(path, "no such file")
     try:
+        places = ["vo", "cluster"]
+        series = pyarrow.parquet.read_table(folder / "series.parquet", columns=places)
+        pairs = series.group_by(places, use_threads=False).aggregate([])
+        clusters = list(zip(*(pairs[name].to_pylist() for name in places), strict=True))
         with pyarrow.parquet.ParquetFile(path) as file:
-            return _read(file, vos, for_traces)
+            jobs = read_jobs(lambda name: file.read([name])[name], vos, clusters)
     except (OSError, KeyError, ValueError, OverflowError, pa.ArrowException) as error:
         raise not_read(path, error) from None
-
-
-def _broken(path: Path, found: str) -> InputError:
-    return input_error("", found, "a table of jobs of a run", str(path))
+    return Schedule(vos, tuple((vos.index(vo), name) for vo, name in clusters), jobs)
 
 
 def not_read(path: Path, error: Exception) -> InputError:
     """The error of a table that cannot be read."""
     is_broken = isinstance(error, pa.ArrowException) or not str(error)
-    return _broken(path, "a broken file" if is_broken else str(error).splitlines()[0])
-
-
-def _read(file: pyarrow.parquet.ParquetFile, vos: tuple[str, ...], for_traces: bool) -> Schedule:
-    count = file.metadata.num_rows
-
-    def chunks(name: str) -> Iterator[pa.Array]:
-        for batch in file.iter_batches(ROWS_AT_A_TIME, columns=[name]):
-            yield batch[name]
-
-    def joined(parts: Iterator[Ints], kind: type = np.int64) -> Ints:
-        column, first = np.empty(count, kind), 0
-        for part in parts:
-            column[first : first + len(part)] = part
-            first += len(part)
-        return column
-
-    def integers(name: str, kind: type) -> Ints:
-        return joined((_integers(part) for part in chunks(name)), kind)
-
-    def times(name: str) -> Ints:
-        return joined(map(_microseconds, chunks(name)))
-
-    def names(name: str, known: list[str]) -> Ints:
-        """Positions in `known`, which grows by names that it lacks; -1 for null."""
-        return joined((_positions(part, known) for part in chunks(name)), np.int32)
-
-    owners, hosts, clusters, states = [*vos], [*vos], list[str](), list[str]()
-    vo, executed = names("vo", owners), names("executed_vo", hosts)
-    if len(owners) > len(vos) or len(hosts) > len(vos):
-        raise ValueError("a VO that metrics.json does not have")
-    cluster = names("cluster", clusters)
-    # Clusters of two VOs may have one name: a cluster is a VO and a name.
-    pairs = np.where(
-        (executed < 0) | (cluster < 0), -1, executed.astype(np.int64) * len(clusters) + cluster
-    )
-    found = np.unique(pairs[pairs >= 0])
-    none = np.broadcast_to(np.int64(-1), count)
-    state = names("state", states)
-    return Schedule(
-        vos=vos,
-        clusters=tuple((int(one) // len(clusters), clusters[int(one) % len(clusters)])
-                       for one in found),
-        states=tuple(states),
-        vo=vo,
-        number=integers("job_id", np.int64),
-        user=none if for_traces else integers("user", np.int64),
-        processors=integers("requested_number_of_resources", np.int32),
-        hops=integers("hops", np.int16),
-        state=state,
-        executed_vo=executed,
-        cluster=np.where(pairs < 0, -1, np.searchsorted(found, pairs)).astype(np.int32),
-        machine=integers("machine", np.int32),
-        submit_us=times("submission_time"),
-        assigned_us=times("assigned_time"),
-        start_us=times("starting_time"),
-        end_us=times("finish_time"),
-        estimate_us=none if for_traces else times("requested_time"),
-    )  # fmt: skip
-
-
-def _integers(column: pa.Array) -> Ints:
-    filled = pyarrow.compute.cast(column, pa.int64()).fill_null(-1)
-    values: Ints = filled.to_numpy(zero_copy_only=False)
-    return values
-
-
-def _microseconds(column: pa.Array) -> Ints:
-    seconds = column.fill_null(float("nan")).to_numpy(zero_copy_only=False)
-    known = np.isfinite(seconds)
-    # Doubles resolve every microsecond of some centuries, so the nearest one is exact.
-    times: Ints = np.where(known, np.rint(np.where(known, seconds, 0) * SECOND_US), NEVER_US)
-    return times.astype(np.int64)
-
-
-def _positions(column: pa.Array, known: list[str]) -> Ints:
-    packed = column.dictionary_encode() if pa.types.is_string(column.type) else column
-    names = packed.dictionary.to_pylist()
-    known += [name for name in names if name not in known]
-    places = np.array([known.index(name) for name in names] + [-1])
-    found: Ints = places[packed.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)]
-    return found
+    found = "a broken file" if is_broken else str(error).splitlines()[0]
+    return input_error("", found, "a table of jobs of a run", str(path))
 
 
 class Counter(NamedTuple):
@@ -206,10 +104,9 @@ def queue_levels(schedule: Schedule, cluster: int) -> tuple[Ints, Ints]:
 
     A job waits from its assignment to its first start. One that never started is in no queue.
     """
-    rows = np.flatnonzero(schedule.ran & (schedule.cluster == cluster))
-    assigned = schedule.assigned_us[rows]
-    begin = np.where(assigned < 0, schedule.start_us[rows], assigned)
-    return _levels(begin, schedule.start_us[rows], np.ones(len(rows), np.int64))
+    jobs = schedule.jobs.take(schedule.ran & (schedule.jobs.placement.cluster == cluster))
+    assigned, start = jobs.placement.assigned_us, jobs.outcome.start_us
+    return _levels(np.where(assigned < 0, start, assigned), start, np.ones(len(jobs), np.int64))
 
 
 def busy_levels(schedule: Schedule, cluster: int) -> tuple[Ints, Ints]:
@@ -217,9 +114,8 @@ def busy_levels(schedule: Schedule, cluster: int) -> tuple[Ints, Ints]:
 
     A job counts from its first start to its end.
     """
-    rows = np.flatnonzero(schedule.ran & (schedule.cluster == cluster))
-    processors = schedule.processors[rows].astype(np.int64)
-    return _levels(schedule.start_us[rows], schedule.end_us[rows], processors)
+    jobs = schedule.jobs.take(schedule.ran & (schedule.jobs.placement.cluster == cluster))
+    return _levels(jobs.outcome.start_us, jobs.outcome.end_us, jobs.processors)
 
 
 def _levels(begin: Ints, end: Ints, weight: Ints) -> tuple[Ints, Ints]:
@@ -245,8 +141,3 @@ def in_parts(rows: Ints) -> Iterator[Ints]:
     """The rows, ROWS_AT_A_TIME at a time."""
     for first in range(0, len(rows), ROWS_AT_A_TIME):
         yield rows[first : first + ROWS_AT_A_TIME]
-
-
-def forwarded_or_idle(schedule: Schedule) -> Any:
-    """The rows of jobs that were forwarded or did not run."""
-    return np.flatnonzero((schedule.hops > 0) | ~schedule.ran)

@@ -9,6 +9,7 @@ from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
@@ -17,9 +18,12 @@ from grid.integrations.export.schedule import Schedule, in_parts, not_read
 from grid.lab.report.run_data import read_metrics
 from grid.model.arrays import Ints
 from grid.model.errors import input_error
+from grid.model.job import JobState
+from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
 from grid.results.definitions import FILES
 from grid.results.run_folder import RUN_FILES, check_place, earlier_run
+from grid.results.tables import names_at
 from grid.workload.logs import Log, SwfField, write_log
 
 BATSIM_COLUMNS = tuple(FILES["jobs"].columns)[: list(FILES["jobs"].columns).index("metadata") + 1]
@@ -41,33 +45,30 @@ def write_phases(schedule: Schedule, file: IO[bytes]) -> None:
 
 
 def _phases(schedule: Schedule, rows: Ints) -> pa.Table:
-    start, submit = schedule.start_us[rows], schedule.submit_us[rows]
-    assigned = schedule.assigned_us[rows]
+    jobs = schedule.jobs
+    placement, outcome = jobs.placement, jobs.outcome
+    start, submit = outcome.start_us[rows], jobs.submit_us[rows]
+    assigned = placement.assigned_us[rows]
     assigned = np.where(assigned < 0, start, assigned)
     begin = np.stack([submit, assigned, start], axis=1).ravel()
-    end = np.stack([assigned, start, schedule.end_us[rows]], axis=1).ravel()
+    end = np.stack([assigned, start, outcome.end_us[rows]], axis=1).ravel()
     row, phase = np.repeat(rows, len(PHASES)), np.tile(np.arange(len(PHASES)), len(rows))
     kept = end > begin
     row, phase, begin, end = row[kept], phase[kept], begin[kept], end[kept]
     clusters = [name for _, name in schedule.clusters]
     columns = {
-        "vo": _named(schedule.vo[row], schedule.vos),
-        "job": pa.array(schedule.number[row]),
-        "phase": _named(phase, PHASES),
+        "vo": names_at(jobs.vo[row], schedule.vos),
+        "job": pa.array(jobs.number[row]),
+        "phase": names_at(phase, PHASES),
         "begin_s": pa.array(begin / SECOND_US),
         "end_s": pa.array(end / SECOND_US),
-        "processors": pa.array(schedule.processors[row]),
-        "executed_vo": _named(schedule.executed_vo[row], schedule.vos),
-        "cluster": _named(schedule.cluster[row], clusters),
-        "machine": pa.array(schedule.machine[row], mask=schedule.machine[row] < 0),
-        "hops": pa.array(schedule.hops[row]),
+        "processors": pa.array(jobs.processors[row]),
+        "executed_vo": names_at(placement.executed_vo[row], schedule.vos),
+        "cluster": names_at(placement.cluster[row], clusters),
+        "machine": pa.array(outcome.machine[row], mask=outcome.machine[row] < 0),
+        "hops": pa.array(placement.hops[row]),
     }
     return pa.table({name: columns[name] for name in FILES["phases"].columns})
-
-
-def _named(positions: Ints, names: Any) -> pa.Array:
-    indices = pa.array(positions, pa.int32(), mask=positions < 0)
-    return pa.array(list(names), pa.string()).take(indices).dictionary_encode()
 
 
 def write_swf(schedule: Schedule, path: Path, run: Path) -> int:
@@ -78,28 +79,27 @@ def write_swf(schedule: Schedule, path: Path, run: Path) -> int:
     many jobs ran longer than they requested: they were preempted or ran on machines of less than
     1,000 MIPS, for which estimates are given.
     """
-    order = np.lexsort((schedule.number, schedule.vo, schedule.submit_us))
-    ran = schedule.ran[order]
+    order = np.lexsort((schedule.jobs.number, schedule.jobs.vo, schedule.jobs.submit_us))
+    jobs, ran = schedule.jobs.take(order), schedule.ran[order]
+    outcome, placement = jobs.outcome, jobs.placement
     columns: Ints = np.full((len(order), len(SwfField)), -1, np.int64)
     submit, start, end = (
-        _whole_seconds(times[order])
-        for times in (schedule.submit_us, schedule.start_us, schedule.end_us)
+        _whole_seconds(times) for times in (jobs.submit_us, outcome.start_us, outcome.end_us)
     )
-    estimate = -(-schedule.estimate_us[order] // SECOND_US) * SECOND_US
-    processors = schedule.processors[order]
+    estimate = -(-jobs.estimate_us // SECOND_US) * SECOND_US
     given = {
         SwfField.JOB_NUMBER: np.arange(1, len(order) + 1),
         SwfField.SUBMIT_TIME: submit,
         SwfField.WAIT_TIME: np.where(ran, start - submit, -1),
         SwfField.RUN_TIME: np.where(ran, end - start, -1),
-        SwfField.ALLOCATED_PROCESSORS: np.where(ran, processors, -1),
-        SwfField.REQUESTED_PROCESSORS: processors,
+        SwfField.ALLOCATED_PROCESSORS: np.where(ran, jobs.processors, -1),
+        SwfField.REQUESTED_PROCESSORS: jobs.processors,
         SwfField.REQUESTED_TIME: estimate,
-        SwfField.STATUS: _statuses(schedule, order, ran),
-        SwfField.USER: _users(schedule)[order],
-        SwfField.GROUP: schedule.vo[order] + 1,
-        SwfField.QUEUE: np.where(ran, schedule.executed_vo[order] + 1, -1),
-        SwfField.PARTITION: np.where(ran, schedule.cluster[order] + 1, -1),
+        SwfField.STATUS: np.select([~ran, outcome.state == JobState.COMPLETED], [5, 1], 0),
+        SwfField.USER: _users(jobs),
+        SwfField.GROUP: jobs.vo + 1,
+        SwfField.QUEUE: np.where(ran, placement.executed_vo + 1, -1),
+        SwfField.PARTITION: np.where(ran, placement.cluster + 1, -1),
     }
     for field, column in given.items():
         columns[:, field] = column
@@ -114,16 +114,11 @@ def _whole_seconds(times_us: Ints) -> Ints:
     return np.where(times_us < 0, -1, seconds)
 
 
-def _statuses(schedule: Schedule, order: Ints, ran: Any) -> Ints:
-    completed = np.array([state == "completed" for state in schedule.states] + [False])
-    return np.where(~ran, 5, np.where(completed[schedule.state[order]], 1, 0))
-
-
-def _users(schedule: Schedule) -> Ints:
+def _users(jobs: JobResults) -> Ints:
     """Users of all VOs, numbered through the grid from 1; -1 for none."""
-    pairs = np.stack([schedule.vo, schedule.user], axis=1)
+    pairs = np.stack([jobs.vo, jobs.user], axis=1)
     _, number = np.unique(pairs, axis=0, return_inverse=True)
-    return np.where(schedule.user < 0, -1, number.ravel() + 1)
+    return np.where(jobs.user < 0, -1, number.ravel() + 1)
 
 
 def _header(schedule: Schedule, run: Path) -> dict[str, str]:
@@ -159,20 +154,13 @@ def check_batsim(folder: Path) -> None:
 
 
 def write_batsim(folder: Path, run: Path) -> None:
-    """Write Batsim's `jobs.csv` and `schedule.csv` of the run in `run` to the existing `folder`.
-
-    Raises InputError if no job ran: Evalys cannot read such a table.
-    """
+    """Write Batsim's `jobs.csv` and `schedule.csv` of the run in `run` to the existing `folder`."""
     metrics, manifest = read_metrics(run / "metrics.json"), earlier_run(run) or {}
     path = run / "jobs.parquet"
     try:
         table = pyarrow.parquet.read_table(path, columns=list(BATSIM_COLUMNS))
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         raise not_read(path, error) from None
-    if not table["starting_time"].null_count < len(table):
-        raise input_error(
-            "--to", "batsim for a run in which no job ran", "a run with one", str(run)
-        )
     rows = _one_of(metrics, manifest, table)
     pyarrow.csv.write_csv(
         table.cast(pa.schema([(one.name, _plain(one.type)) for one in table.schema])),
@@ -196,7 +184,9 @@ def _one_of(metrics: Mapping[str, Any], manifest: Any, table: pa.Table) -> dict[
     killed = sum(count for state, count in ended.items() if state.startswith("COMPLETED_WALL"))
     rejected = ended.get("REJECTED", 0)
     submitted, done = len(table), int(table["success"].to_numpy().sum())
-    began, last = table["submission_time"].to_numpy().min(), table["finish_time"].drop_null()
+    began, last = (
+        pyarrow.compute.min_max(table[name]).as_py() for name in ("submission_time", "finish_time")
+    )
 
     def of(name: str) -> tuple[Any, Any]:
         column = table[name].drop_null().to_numpy()
@@ -210,8 +200,8 @@ def _one_of(metrics: Mapping[str, Any], manifest: Any, table: pa.Table) -> dict[
         "nb_jobs_success": done,
         "nb_jobs_killed": killed,
         "nb_jobs_rejected": rejected,
-        "success_rate": done / submitted,
-        "makespan": round(float(last.to_numpy().max() - began), 6),
+        "success_rate": done / submitted if submitted else "",
+        "makespan": "" if last["max"] is None else round(last["max"] - began["min"], 6),
         "mean_waiting_time": waits[0],
         "max_waiting_time": waits[1],
         "mean_turnaround_time": turnarounds[0],

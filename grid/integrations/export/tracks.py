@@ -1,15 +1,16 @@
-"""Where traces draw jobs: a process for each VO, tracks for clusters or machines, lanes in them."""
+"""What traces draw: a track for each cluster or machine, lanes in it, jobs, forwarded jobs."""
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from grid.integrations.export.schedule import Schedule
+from grid.integrations.export.schedule import Schedule, in_parts
 from grid.model.arrays import Ints
 
 MAX_MACHINES = 256
@@ -47,17 +48,18 @@ class Layout:
 
 def layout(schedule: Schedule) -> Layout:
     """A lane for every job that ran, in which no other runs at the same time."""
+    outcome, placement = schedule.jobs.outcome, schedule.jobs.placement
     rows = np.flatnonzero(schedule.ran)
-    rows = rows[np.argsort(schedule.start_us[rows], kind="stable")]
+    rows = rows[np.argsort(outcome.start_us[rows], kind="stable")]
     highest = np.full(len(schedule.clusters) + 1, -1)
-    np.maximum.at(highest, schedule.cluster, schedule.machine)
+    np.maximum.at(highest, placement.cluster, outcome.machine)
     by_machine = ((highest > 0) & (highest < MAX_MACHINES))[:-1]
     # A cluster's first track is for jobs that ran on all of it.
     widths = np.where(by_machine, highest[:-1] + 2, 1)
     base = np.concatenate([[0], np.cumsum(widths)]).astype(np.int64)
-    cluster = schedule.cluster[rows]
-    track = base[cluster] + np.where(by_machine[cluster], schedule.machine[rows], -1) + 1
-    lane = lanes_of(track, schedule.start_us[rows], schedule.end_us[rows])
+    cluster = placement.cluster[rows]
+    track = base[cluster] + np.where(by_machine[cluster], outcome.machine[rows], -1) + 1
+    lane = lanes_of(track, outcome.start_us[rows], outcome.end_us[rows])
     counts = np.zeros(int(base[-1]), np.int64)
     np.maximum.at(counts, track, lane + 1)
     firsts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -76,29 +78,63 @@ def lanes_of(track: Ints, start_us: Ints, end_us: Ints) -> Ints:
 
     Jobs are in the order of their starts. In one lane a job may begin when another ends.
     """
-    return _lanes(np.argsort(track, kind="stable"), track, start_us, end_us)
-
-
-@njit(cache=True)
-def _lanes(order: Ints, track: Ints, start_us: Ints, end_us: Ints) -> Ints:
     lanes = np.empty(len(track), np.int64)
-    ends = [(np.int64(0), np.int64(0))]
-    free = [np.int64(0)]
-    used = 0
-    last = -1
-    for job in order:
-        if track[job] != last:
-            last = track[job]
-            ends.clear()
-            free.clear()
-            used = 0
-        while len(ends) > 0 and ends[0][0] <= start_us[job]:
-            heappush(free, heappop(ends)[1])
-        if len(free) > 0:
-            lane = heappop(free)
-        else:
-            lane = np.int64(used)
-            used += 1
-        heappush(ends, (end_us[job], lane))
-        lanes[job] = lane
+    running: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
+    free: defaultdict[int, list[int]] = defaultdict(list)
+    columns = zip(track.tolist(), start_us.tolist(), end_us.tolist(), strict=True)
+    for job, (one, start, end) in enumerate(columns):
+        while running[one] and running[one][0][0] <= start:
+            heappush(free[one], heappop(running[one])[1])
+        lanes[job] = heappop(free[one]) if free[one] else len(running[one])
+        heappush(running[one], (end, int(lanes[job])))
     return lanes
+
+
+class JobSlice(NamedTuple):
+    """A job that ran: its `row` in the schedule, lane and number, and the position of its VO."""
+
+    row: int
+    lane: int
+    number: int
+    vo: int
+    start_us: int
+    end_us: int
+    wait_us: int
+    cpus: int
+    hops: int
+
+
+def job_slices(schedule: Schedule, plan: Layout) -> Iterator[JobSlice]:
+    """The jobs that ran, in the order of their starts."""
+    jobs = schedule.jobs
+    start = jobs.outcome.start_us
+    for part in in_parts(np.arange(len(plan.rows))):
+        rows = plan.rows[part]
+        columns = (
+            rows, plan.lane[part], jobs.number[rows], jobs.vo[rows], start[rows],
+            jobs.outcome.end_us[rows], start[rows] - jobs.submit_us[rows], jobs.processors[rows],
+            jobs.placement.hops[rows],
+        )  # fmt: skip
+        yield from map(JobSlice, *(column.tolist() for column in columns))
+
+
+class Submission(NamedTuple):
+    """A job that was forwarded or did not run, when it was submitted in its own VO."""
+
+    row: int
+    number: int
+    vo: int
+    submit_us: int
+    hops: int
+    ran: bool
+
+
+def submissions(schedule: Schedule) -> Iterator[Submission]:
+    """The jobs that were forwarded or did not run, in the order of the table."""
+    jobs = schedule.jobs
+    for rows in in_parts(np.flatnonzero((jobs.placement.hops > 0) | ~schedule.ran)):
+        columns = (
+            rows, jobs.number[rows], jobs.vo[rows], jobs.submit_us[rows],
+            jobs.placement.hops[rows], schedule.ran[rows],
+        )  # fmt: skip
+        yield from map(Submission, *(column.tolist() for column in columns))

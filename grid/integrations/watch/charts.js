@@ -85,7 +85,7 @@ export class Courses {
       scale: { domain: names, range: ["var(--ink)", colourOf(this.about.vos, names[1])].slice(0, names.length) },
     };
     const dash = { ...colour, scale: { domain: names, range: [[1, 0], [6, 3]].slice(0, names.length) } };
-    const told = [{ field: "of", title: " " }, { field: "time", title: `time (${unit})`, format: FIGURE },
+    const tooltip = [{ field: "of", title: " " }, { field: "time", title: `time (${unit})`, format: FIGURE },
       { field: "value", title: figure.title, format: FIGURE }];
     const step = figure.sparse ? {} : { interpolate: "step-after" };
     // Points mark the ends of a line over a gap.
@@ -97,7 +97,7 @@ export class Courses {
       data: { values: rows },
       layer: [
         { mark: { type: "line", clip: true, ...step }, encoding: { x, y, color: colour, strokeDash: dash } },
-        { mark: { type: "point", clip: true, ...point }, encoding: { x, y, color: colour, tooltip: told } },
+        { mark: { type: "point", clip: true, ...point }, encoding: { x, y, color: colour, tooltip } },
         { data: { values: [{}] }, mark: { type: "rule", color: "var(--c1)", strokeWidth: 2, strokeDash: [4, 3], clip: true },
           encoding: { x: { ...x, field: undefined, datum: { expr: "now" } } } },
       ],

@@ -41,7 +41,7 @@ export class Picture {
       mine.reduce((sum, number) => sum + (about.clusters[number].cpus ?? 0), 0));
     this.lines = document.createElementNS(SVG, "svg");
     this.lines.setAttribute("aria-hidden", "true");
-    // Of each VO, what its box tells.
+    // What the box of each VO shows.
     this.shown = about.vos.map(() => "");
     this.nodes = about.vos.map((name, vo) => {
       const node = make("button", { type: "button", class: "node", "aria-pressed": "false" });
@@ -99,9 +99,9 @@ export class Picture {
       const percent = `${Math.round(100 * share)} %`;
       const users = this.laid.small ? "" : this.inTheGrid(frame, vo);
       const down = mine.filter((number) => frame.down?.includes(number)).length;
-      const told = [busy, queued, users, down, ...mine.map((number) => frame.busy[number])].join();
-      if (told === this.shown[vo]) return;
-      this.shown[vo] = told;
+      const content = [busy, queued, users, down, ...mine.map((number) => frame.busy[number])].join();
+      if (content === this.shown[vo]) return;
+      this.shown[vo] = content;
       const said = node.querySelector(".said");
       if (this.laid.small) {
         node.querySelector(".fill").style.height = `${100 * share}%`;
@@ -182,7 +182,7 @@ export class Matrix {
   constructor(holder, about, say) {
     this.holder = holder;
     this.canvas = holder.querySelector("canvas");
-    this.told = holder.querySelector("p");
+    this.legend = holder.querySelector("p");
     this.vos = about.vos;
     this.flows = [];
     this.at = null;
@@ -218,7 +218,7 @@ export class Matrix {
   }
 
   begin() {
-    this.say("Point at a place, or use the arrow keys there.");
+    this.say("Point at a cell, or use the arrow keys.");
     this.draw();
   }
 
@@ -226,7 +226,7 @@ export class Matrix {
     if (this.holder.hidden) return;
     const count = this.vos.length, room = Math.min(this.holder.clientWidth, 900);
     const longest = Math.max(...this.vos.map((name) => name.length));
-    // Names have what they need, as far as there is room.
+    // Names are cut if there is no room.
     this.margin = count <= 60 ? Math.min(LETTER * (longest + 2), Math.max(90, room / 3)) : 12;
     this.cell = Math.max(3, Math.floor((room - this.margin) / count));
     this.cell = Math.min(this.cell, 60);
@@ -242,15 +242,15 @@ export class Matrix {
     const most = this.flows.reduce((so, [, , jobs]) => Math.max(so, jobs), 1);
     pen.fillStyle = colour("c0");
     for (const [from, to, jobs] of this.flows) {
-      // A figure in the place must be read.
+      // A number in the cell must be legible.
       pen.globalAlpha = 0.15 + (this.cell >= ROOM ? 0.45 : 0.85) * Math.sqrt(jobs / most);
       pen.fillRect(this.margin + to * this.cell, this.margin + from * this.cell,
         Math.max(1, this.cell - (this.cell > 5)), Math.max(1, this.cell - (this.cell > 5)));
     }
     pen.globalAlpha = 1;
-    this.told.textContent =
-      "Rows: whose jobs. Columns: where they ran. Jobs that stayed in their VO are not shown. "
-      + `The fullest colour: ${counted(most, "job")}.`;
+    this.legend.textContent =
+      "Rows: VO of the user. Columns: VO where jobs ran. Jobs that stayed in their VO are not shown. "
+      + `Darkest cell: ${counted(most, "job")}.`;
     this.write(pen, colour);
     if (!this.at) return;
     pen.strokeStyle = colour("c1");

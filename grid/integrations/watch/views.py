@@ -21,11 +21,13 @@ from grid.integrations.watch.jobs import (
     COMPLETED,
     STATES,
     EndedJobs,
+    JobEvent,
     JobTable,
     flows,
     last_events,
 )
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.errors import input_error
 from grid.model.interventions import (
     FIELDS,
     Asked,
@@ -35,7 +37,8 @@ from grid.model.interventions import (
     why_idle,
     wish_of,
 )
-from grid.model.time import SECOND_US, from_seconds
+from grid.model.job_results import JobResults, in_order
+from grid.model.time import SECOND_US, Time, from_seconds
 from grid.results.look import Beginning, Look
 
 if TYPE_CHECKING:
@@ -49,6 +52,7 @@ MAX_BARS = 1500
 """Jobs of a Gantt chart: the last ones of the time that is asked for."""
 INTERVALS = 200
 """Of the charts over time."""
+MOST_SECONDS = 1e12
 MAX_SAMPLES = 2000
 """Moments of a run in progress that are kept; every second one is dropped when there are more."""
 
@@ -73,7 +77,7 @@ class RunView:
         raise NotImplementedError
 
     def tables(self) -> Sequence[JobTable]:
-        """The jobs, each in one of the tables."""
+        """The jobs that have ended, each in one of the tables."""
         raise NotImplementedError
 
     def about(self) -> Answer:
@@ -99,7 +103,8 @@ class RunView:
     def flows(self, time_s: float) -> Answer:
         """Jobs that were forwarded from one VO to another by then."""
         first, last = self.span
-        found = flows(self.tables(), time_s, last - first)
+        span_us = from_seconds(last) - from_seconds(first)
+        found = flows(self.tables(), _us(time_s), span_us)
         return {"time": time_s, "flows": found.ravel().tolist()}
 
     def course(self, vo: int | None) -> Answer:
@@ -111,7 +116,7 @@ class RunView:
         edges = np.linspace(*self.span, INTERVALS + 1)
         sums = np.zeros((3, INTERVALS))
         for table in self.tables():
-            sums += table.sums_at_start(vo, edges)
+            sums += table.sums_at_start(vo, edges * SECOND_US)
         with np.errstate(invalid="ignore"):
             wait, utility = sums[1:] / sums[0]
         return {
@@ -147,7 +152,7 @@ class RunView:
     def job(self, vo: int, number: int, time_s: float) -> Answer:
         """The history of a job up to that time, and what it does or waits for then."""
         self._check(vo, self.vos)
-        found = self._last(lambda table: (table.vo == vo) & (table.number == number), time_s)
+        found = self._last(lambda jobs: (jobs.vo == vo) & (jobs.number == number), time_s)
         lines = [[one.time_s, one.text] for one in reversed(found)]
         return {"lines": lines, "now": [], "has_events": False}
 
@@ -156,21 +161,21 @@ class RunView:
         self._check(vo, self.vos)
         self._check(cluster, self.clusters)
 
-        def of(table: JobTable) -> Bools:
-            marked: Bools = np.ones(len(table.number), np.bool_)
+        def of(jobs: JobResults) -> Bools:
+            marked: Bools = np.ones(len(jobs), np.bool_)
             if cluster is not None:
-                marked &= table.cluster == cluster
+                marked &= jobs.placement.cluster == cluster
             if vo is not None:
-                marked &= (table.vo == vo) | (table.host == vo)
+                marked &= (jobs.vo == vo) | (jobs.placement.executed_vo == vo)
             return marked
 
         found = self._last(of, until_s)
         return {"events": [[one.time_s, one.text, one.vo, one.number] for one in found]}
 
-    def _last(self, of: Callable[[JobTable], Bools], until_s: float) -> list[Any]:
+    def _last(self, of: Callable[[JobResults], Bools], until_s: float) -> list[JobEvent]:
         is_one_each = len({vo for vo, _ in self.clusters}) == len(self.clusters)
         names = [vo if is_one_each else f"{name} of {vo}" for vo, name in self.clusters]
-        return last_events(self.tables(), of, until_s, self.vos, names)
+        return last_events(self.tables(), of, _us(until_s), self.vos, names)
 
     def _clusters(self) -> list[Answer]:
         is_one_each = len({vo for vo, _ in self.clusters}) == len(self.clusters)
@@ -286,9 +291,9 @@ class Running(RunView):
             sample, latest = samples[place], samples[-1].time_s
         shown_s = min(time_s, latest)
         ended = np.zeros((len(STATES) - COMPLETED, len(self.vos)), np.int64)
-        for table in self.tables():
-            ended += table.states(shown_s)[COMPLETED:]
         moment = round(shown_s * SECOND_US)
+        for table in self.tables():
+            ended += table.states(moment)[COMPLETED:]
         submitted = [np.searchsorted(one, moment, "right") for one in self._beginning.submit_us]
         in_the_grid = np.maximum(0, np.array(submitted) - ended.sum(axis=0))
         both = (look, before) if look is not None and before is not None else None
@@ -338,10 +343,14 @@ class Running(RunView):
         from grid.lab.report.run_data import RunData
         from grid.results.tables import CPUS, job_table
 
-        count = sum(len(one.rows_on(cluster, since_s, until_s)) for one in self.tables())
-        last = self._ended.some(lambda one: one.rows_on(cluster, since_s, until_s)[-MAX_BARS:])
-        table = JobTable.of_results(last, len(self.vos))
-        results = last.take(np.sort(table.rows_on(cluster, since_s, until_s)[-MAX_BARS:]))
+        span_us, tables = (_us(since_s), _us(until_s)), self.tables()
+        rows = [table.rows_on(cluster, *span_us) for table in tables]
+        count = sum(map(len, rows))
+        last = in_order(
+            [one.jobs.take(mine[-MAX_BARS:]) for one, mine in zip(tables, rows, strict=True)]
+        )
+        shown = JobTable(last, len(self.vos)).rows_on(cluster, *span_us)[-MAX_BARS:]
+        results = last.take(np.sort(shown))
         jobs = job_table(results, self._beginning.directory, "", {})
         pairs = [pair for pair in self.clusters for _ in range(2)]
         series = {"time_s": list(self.span) * len(self.clusters)}
@@ -389,10 +398,15 @@ class Replay(RunView):
         from grid.results.events import EventFile
         from grid.results.interventions import read_interventions
         from grid.results.run_folder import EVENTS_FILE
+        from grid.results.tables import read_jobs
 
         self._run = run = read_run(folder)
         self.vos, self.clusters, self.cpus = run.vos, run.clusters, run.cluster_cpus
-        self._jobs = _table_of(run)
+        try:
+            jobs = read_jobs(run.jobs.__getitem__, run.vos, run.clusters)
+        except (KeyError, ValueError) as error:
+            raise input_error("", str(error), "the table of a run", str(folder)) from None
+        self._jobs = JobTable(jobs, len(run.vos))
         self._interventions = read_interventions(folder).in_order()
         self._events = EventFile(folder) if (folder / EVENTS_FILE).is_file() else None
         if self._events is not None:
@@ -401,8 +415,8 @@ class Replay(RunView):
 
     @cached_property
     def span(self) -> tuple[float, float]:
-        first, last = self._jobs.span
-        return first, max(last, first + 1e-6)
+        first, last = self._jobs.span_us
+        return first / SECOND_US, max(last, first + 1) / SECOND_US
 
     def tables(self) -> Sequence[JobTable]:
         return [self._jobs]
@@ -435,7 +449,7 @@ class Replay(RunView):
         busy, queued = (levels[:, place] for levels in self._levels)
         if time_s > self.span[1] or place < 0:
             busy = queued = np.zeros(len(self.clusters))
-        states = self._jobs.states(time_s).tolist()
+        states = self._jobs.states(_us(time_s)).tolist()
         return {"time": time_s, "states": states, "busy": plain(busy), "queued": plain(queued)}
 
     def course(self, vo: int | None) -> Answer:
@@ -460,23 +474,24 @@ class Replay(RunView):
         return {"level_time": self._times[::width], "busy": busy, "queued": queued}
 
     def gantt_data(self, cluster: int, since_s: float, until_s: float) -> tuple[RunData, Ints, int]:
-        rows = self._jobs.rows_on(cluster, since_s, until_s)
+        rows = self._jobs.rows_on(cluster, _us(since_s), _us(until_s))
         return self._run, np.sort(rows[-MAX_BARS:]), len(rows)
 
     def job(self, vo: int, number: int, time_s: float) -> Answer:
         self._check(vo, self.vos)
-        if not ((self._jobs.vo == vo) & (self._jobs.number == number)).any():
+        jobs = self._jobs.jobs
+        if not ((jobs.vo == vo) & (jobs.number == number)).any():
             missing = f"There is no job {number} of {self.vos[vo]} in this run."
             return {"lines": [], "now": [missing]}
         if self._events is None:
             return super().job(vo, number, time_s)
-        from grid.results.history import job_story
+        from grid.results.history import job_history
 
         key, time_us = (self.vos[vo], number), from_seconds(time_s)
         mine = self._events_of(key)
         lines = [
             [line.time_us / SECOND_US, line.text]
-            for line in job_story(key, mine)
+            for line in job_history(key, mine)
             if line.time_us <= time_us
         ]
         return {
@@ -504,31 +519,6 @@ class Replay(RunView):
         return busy, queued
 
 
-def _table_of(run: RunData) -> JobTable:
-    names = list(dict.fromkeys(name for _, name in run.clusters))
-    host, name = run.positions("executed_vo", run.vos), run.positions("cluster", names)
-    cluster_of = np.full((len(run.vos) + 1, len(names) + 1), -1, np.int64)
-    for place, (vo, cluster) in enumerate(run.clusters):
-        cluster_of[run.vos.index(vo), names.index(cluster)] = place
-    final: Ints = np.maximum(run.positions("state", list(STATES)), COMPLETED)
-    return JobTable(
-        vos=len(run.vos),
-        vo=run.positions("vo", run.vos),
-        host=host,
-        cluster=cluster_of[host, name],
-        final=final,
-        number=run.column("job_id").astype(np.int64),
-        processors=run.column("requested_number_of_resources").astype(np.int64),
-        hops=run.column("hops").astype(np.int64),
-        submitted=run.column("submission_time"),
-        assigned=run.column("assigned_time"),
-        started=run.column("starting_time"),
-        ended=run.column("finish_time"),
-        estimate=run.column("requested_time"),
-        utility=run.column("utility"),
-    )
-
-
 def _messages(look: Look | None) -> dict[str, int]:
     """Messages handled so far by kind, the most frequent first."""
     counted: Counter[str] = Counter()
@@ -551,6 +541,11 @@ def _cpu_shares(look: Look, before: Look) -> list[float]:
 def in_words(interventions: Sequence[Intervention | Refusal]) -> list[list[Any]]:
     """Interventions in a live run, refused ones included: rows of (time, text)."""
     return [[one.time_us / SECOND_US, one.in_words()] for one in interventions]
+
+
+def _us(time_s: float) -> Time:
+    """The microsecond of a time that a page asks for, within those that an integer has."""
+    return round(max(-MOST_SECONDS, min(MOST_SECONDS, time_s)) * SECOND_US)
 
 
 def plain(values: Floats) -> list[float | None]:

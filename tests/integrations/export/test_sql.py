@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow.parquet
 import pytest
 
 from grid.config.load import load_scenario
-from grid.integrations.export.perfetto import BEGIN, encoded, packets, write_perfetto
+from grid.integrations.export.perfetto import BEGIN, SEQUENCE, write_perfetto
 from grid.runtime.run import execute, save
 from tests.integrations.export.runs import metrics, run_folder
 from tests.integrations.export.test_traces import exported, longest_queues
@@ -92,8 +91,11 @@ def pairs(rows: Any) -> dict[Any, Any]:
 def test_an_invalid_trace_is_detected() -> None:
     """By the queries above: slices without an end, complaints, and a refusal."""
     whole = exported(write_perfetto, run_folder(3))
-    begins = encoded(packets(BEGIN, np.array([5]), np.array([1]), job=[1]))
-    with trace_processor(whole + bytes(begins)) as processor:
+    pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
+    begin = pb.Trace()
+    packet = begin.packet.add(timestamp=5, trusted_packet_sequence_id=SEQUENCE)
+    packet.track_event.type, packet.track_event.track_uuid, packet.track_event.name = BEGIN, 1, "a"
+    with trace_processor(whole + begin.SerializeToString()) as processor:
         assert processor.query(WITHOUT_END) == [(1,)]
     with trace_processor(whole + OF_A_KERNEL) as processor:
         assert processor.query(COMPLAINTS) != []

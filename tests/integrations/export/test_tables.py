@@ -138,6 +138,54 @@ def test_the_batsim_schedule_includes_the_warm_up(tmp_path: Path) -> None:
     assert float(schedule["makespan"]) == pytest.approx(60.0, abs=0.1)
 
 
+REJECTS = """
+from grid.policies.interface import Plan
+
+
+class Rejects:
+    def plan(self, view, now):
+        return Plan(reject=view.queue.tolist())
+"""
+
+
+def of_one_job(folder: Path, policy: str) -> Path:
+    """A run of a job of three CPUs on a cluster of four."""
+    folder.mkdir()
+    (folder / "rejects.py").write_text(REJECTS)
+    policy = f"{folder}/{policy}" if ":" in policy else policy
+    cluster = {"machines": [{"cpus": 4}], "policy": policy}
+    vo = {"name": "a", "clusters": [cluster], "workload": {"jobs": [{"run_s": 10.0, "cpus": 3}]}}
+    grid.run({"vos": [vo]}, out=folder / "run")
+    return folder / "run"
+
+
+def test_gangs_have_cpu_numbers(tmp_path: Path) -> None:
+    """Evalys reads no table in which no job has allocated resources."""
+    with (of_one_job(tmp_path / "gang", "afcfs") / "jobs.csv").open() as file:
+        assert [job["allocated_resources"] for job in csv.DictReader(file)] == ["0-2"]
+
+
+def test_a_run_without_started_jobs_is_exported(tmp_path: Path) -> None:
+    folder = export(of_one_job(tmp_path / "none", "rejects.py:Rejects"), "batsim")
+    with (folder / "schedule.csv").open() as file:
+        (schedule,) = csv.DictReader(file)
+    counts = schedule["nb_jobs"], schedule["nb_jobs_finished"], schedule["makespan"]
+    assert counts == ("1", "0", "")
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("policy", "bounds"), [("afcfs", None), ("rejects.py:Rejects", (0, 3))])
+def test_evalys_reads_gangs_and_runs_without_started_jobs(
+    tmp_path: Path, policy: str, bounds: tuple[int, int] | None
+) -> None:
+    pytest.importorskip("evalys")
+    from evalys.jobset import JobSet
+
+    folder = of_one_job(tmp_path / "one", policy)
+    for file in (folder / "jobs.csv", export(folder, "batsim") / "jobs.csv"):
+        assert len(JobSet.from_csv(str(file), resource_bounds=bounds).df) == 1
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_evalys_reads_the_jobs(run: Path) -> None:
     pytest.importorskip("evalys")
@@ -149,15 +197,16 @@ def test_evalys_reads_the_jobs(run: Path) -> None:
     started = jobs.df[jobs.df["final_state"] != "REJECTED"]
     assert (started["proc_alloc"] == started["requested_number_of_resources"]).all()
     busy = (started["proc_alloc"] * started["execution_time"]).sum()
-    ran = schedule.ran
-    held = (schedule.end_us - schedule.start_us)[ran] * schedule.processors[ran]
+    ran, outcome = schedule.ran, schedule.jobs.outcome
+    held = (outcome.end_us - outcome.start_us)[ran] * schedule.jobs.processors[ran]
     assert busy == pytest.approx(held.sum() / 1e6)
     assert jobs.utilisation.load.max() <= jobs.MaxProcs
 
 
 def test_only_the_folder_of_a_run_is_exported(tmp_path: Path) -> None:
-    grid.sweep({"name": "s", "scenario": "two-vos", "seeds": 1}, tmp_path / "s", in_process=True)
     (tmp_path / "empty").mkdir()
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "sweep.json").write_text("{}")
     (tmp_path / "file").write_text("")
     for to in ("perfetto", "swf", "batsim"):
         for name in ("s", "empty", "file", "missing"):

@@ -17,16 +17,7 @@ from hypothesis import strategies as st
 
 from grid.integrations.export.chrome import write_chrome
 from grid.integrations.export.paje import write_paje
-from grid.integrations.export.perfetto import (
-    BEGIN,
-    COUNTER,
-    END,
-    INSTANT,
-    encoded,
-    packets,
-    slices,
-    write_perfetto,
-)
+from grid.integrations.export.perfetto import BEGIN, COUNTER, END, INSTANT, write_perfetto
 from grid.integrations.export.schedule import queue_levels, read_schedule, thinned
 from grid.integrations.export.tracks import lanes_of
 from grid.results.events import EventFile
@@ -64,9 +55,6 @@ class Read:
         descriptors = [p.track_descriptor for p in self.packets if p.HasField("track_descriptor")]
         self.tracks = {one.uuid: one for one in descriptors}
         self.events = [(p.timestamp, p.track_event) for p in self.packets if p.timestamp]
-        interned = next(p.interned_data for p in self.packets if p.HasField("interned_data"))
-        self.categories = {one.iid: one.name for one in interned.event_categories}
-        self.notes = {one.iid: one.name for one in interned.debug_annotation_names}
 
     def vo(self, uuid: int) -> str:
         """The process that a track is of."""
@@ -82,7 +70,7 @@ class Read:
 def test_a_trace_of_perfetto_has_the_metrics_of_the_run(seed: int) -> None:
     folder = run_folder(seed)
     expected, read = metrics(folder), Read(exported(write_perfetto, folder))
-    ran = Counter(read.categories[event.category_iids[0]] for _, event in read.of(BEGIN))
+    ran = Counter(event.categories[0] for _, event in read.of(BEGIN))
     named = {uuid: one.name for uuid, one in read.tracks.items()}
     lists = {"forwarded": Counter[str](), "did not run": Counter[str]()}
     for _, event in read.of(INSTANT):
@@ -124,10 +112,10 @@ def test_every_job_of_a_trace_is_where_and_when_it_ran(seed: int) -> None:
             open_on[event.track_uuid] = (time, event)
         elif event.type == END:
             start, first = open_on.pop(event.track_uuid)
-            notes = {read.notes[one.name_iid]: one.uint_value for one in first.debug_annotations}
+            notes = {one.name: one.uint_value for one in first.debug_annotations}
             found.append(
                 (
-                    read.categories[first.category_iids[0]], first.name,
+                    first.categories[0], first.name,
                     read.vo(event.track_uuid), start, time, notes["cpus"], notes["wait_us"],
                 )
             )  # fmt: skip
@@ -142,46 +130,6 @@ def test_every_job_of_a_trace_is_where_and_when_it_ran(seed: int) -> None:
         if job["starting_time"] is not None
     ]  # fmt: skip
     assert sorted(found) == sorted(expected)
-
-
-def test_packets_equal_those_of_the_library() -> None:
-    """From numbers of one byte to the largest."""
-    pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
-    big = np.array([0, 1, 127, 128, 300_000, 2**40, 2**52])
-    track, most = big % (2**31) + 1, np.minimum(big, 2**30)
-    begin = packets(BEGIN, big, track, job=big, category=track, flow=big, cpus=most, wait_us=big)
-    rows = [*slices(begin, packets(END, big, track))]
-    data = bytes(encoded(type(begin)(*rows)))
-    data += bytes(encoded(packets(COUNTER, big, track, value=big / 3)))
-    data += bytes(encoded(packets(INSTANT, big, track, job=big, flow=big)))
-    expected = pb.Trace()
-
-    def add(time: Any, kind: int, uuid: Any) -> Any:
-        packet = expected.packet.add()
-        packet.timestamp = int(time) * 1000
-        packet.trusted_packet_sequence_id = 1
-        packet.sequence_flags = 2
-        packet.track_event.type = kind
-        packet.track_event.track_uuid = int(uuid)
-        return packet.track_event
-
-    for time, uuid, cpus in zip(big, track, most, strict=True):
-        event = add(time, BEGIN, uuid)
-        event.category_iids.append(int(uuid))
-        event.name = f"job {time}"
-        if time:
-            event.terminating_flow_ids.append(int(time))
-        event.debug_annotations.add(name_iid=1, uint_value=int(cpus))
-        event.debug_annotations.add(name_iid=2, uint_value=int(time))
-        add(time, END, uuid)
-    for time, uuid in zip(big, track, strict=True):
-        add(time, COUNTER, uuid).double_counter_value = float(time / 3)
-    for time, uuid in zip(big, track, strict=True):
-        event = add(time, INSTANT, uuid)
-        event.name = f"job {time}"
-        if time:
-            event.flow_ids.append(int(time))
-    assert pb.Trace.FromString(data) == expected
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 30), st.integers(1, 9)), max_size=40))
@@ -279,9 +227,9 @@ def test_a_trace_of_paje_has_the_jobs_and_links_of_the_run(seed: int) -> None:
     data = exported(write_paje, folder)
     jobs, links = replayed(data.decode().splitlines())
     schedule = read_schedule(folder)
-    ran = Counter(schedule.vos[vo] for vo in schedule.vo[schedule.ran].tolist())
+    ran = Counter(schedule.vos[vo] for vo in schedule.jobs.vo[schedule.ran].tolist())
     assert jobs == ran
-    assert links == int((schedule.ran & (schedule.hops > 0)).sum())
+    assert links == int((schedule.ran & (schedule.jobs.placement.hops > 0)).sum())
     with pytest.raises(AssertionError):
         replayed([*data.decode().splitlines(), "9 0.5 S l0"])
 

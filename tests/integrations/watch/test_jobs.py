@@ -9,9 +9,6 @@ import numpy as np
 import pytest
 
 from grid.integrations.watch.jobs import (
-    COMPLETED,
-    FAILED,
-    REJECTED,
     STATES,
     EndedJobs,
     JobTable,
@@ -20,80 +17,80 @@ from grid.integrations.watch.jobs import (
 )
 from grid.model.job import JobState
 from grid.model.job_results import RESULT_COLUMNS, JobResults, in_order
+from grid.model.time import SECOND_US
 
 VOS = 3
 NAMES = [f"vo{number}" for number in range(VOS)]
 
 
 def some_jobs(seed: int, count: int) -> JobTable:
-    """Random jobs, a fifth of which never started."""
+    """Random jobs, a fifth of which never started. Times are whole seconds."""
     rng = np.random.default_rng(seed)
-    submitted = rng.integers(0, 50, count).astype(float)
+    columns: dict[str, Any] = {name: np.zeros(count, kind) for name, kind in RESULT_COLUMNS.items()}
     ran = rng.random(count) < 0.8
-    started = np.where(ran, submitted + rng.integers(0, 5, count), np.nan)
     host = np.where(ran, rng.integers(0, VOS, count), -1)
-    return JobTable(
-        vos=VOS,
-        number=np.arange(count),
-        vo=rng.integers(0, VOS, count),
-        host=host,
-        cluster=host,
-        processors=np.ones(count, np.int64),
-        hops=np.zeros(count, np.int64),
-        submitted=submitted,
-        assigned=np.where(ran, submitted, np.nan),
-        started=started,
-        ended=started + rng.integers(1, 20, count),
-        estimate=np.ones(count),
-        utility=rng.random(count),
-        final=np.where(ran, rng.choice([COMPLETED, FAILED], count), REJECTED),
-    )
+    submit = rng.integers(0, 50, count) * SECOND_US
+    start = submit + rng.integers(0, 5, count) * SECOND_US
+    end = start + rng.integers(1, 20, count) * SECOND_US
+    final = np.where(ran, rng.choice([JobState.COMPLETED, JobState.FAILED], count), 0)
+    columns |= {
+        "number": np.arange(count), "vo": rng.integers(0, VOS, count), "submit_us": submit,
+        "assigned_us": np.where(ran, submit, -1), "start_us": np.where(ran, start, -1),
+        "end_us": np.where(ran, end, -1), "executed_vo": host, "cluster": host,
+        "utility": rng.random(count), "state": np.where(ran, final, JobState.REJECTED),
+    }  # fmt: skip
+    return JobTable(JobResults.of(columns), VOS)
 
 
-def state_of(jobs: JobTable, row: int, time: float) -> str | None:
-    if time < jobs.submitted[row]:
+def state_of(table: JobTable, row: int, time_us: float) -> str | None:
+    jobs = table.jobs
+    final = JobState(jobs.outcome.state[row]).name.lower()
+    if time_us < jobs.submit_us[row]:
         return None
-    if np.isnan(jobs.started[row]):
-        return STATES[jobs.final[row]]
-    if time < jobs.started[row]:
+    if jobs.outcome.start_us[row] < 0:
+        return final
+    if time_us < jobs.outcome.start_us[row]:
         return "waiting"
-    return "running" if time < jobs.ended[row] else STATES[jobs.final[row]]
+    return "running" if time_us < jobs.outcome.end_us[row] else final
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_states_and_flows_equal_a_count_job_by_job(seed: int) -> None:
-    jobs = some_jobs(seed, 60)
-    for time in (-1.0, 0.0, 7.0, 7.5, 30.0, 100.0):
+    table = some_jobs(seed, 60)
+    jobs, host = table.jobs, table.jobs.placement.executed_vo
+    for time_s in (-1.0, 0.0, 7.0, 7.5, 30.0, 100.0):
+        time = round(time_s * SECOND_US)
         expected = np.zeros((len(STATES), VOS), int)
         moved: dict[tuple[int, int], int] = {}
         for row in range(60):
-            state = state_of(jobs, row, time)
+            state = state_of(table, row, time)
             if state is not None:
                 expected[STATES.index(state), jobs.vo[row]] += 1
-            pair = int(jobs.vo[row]), int(jobs.host[row])
-            if pair[1] >= 0 and pair[0] != pair[1] and jobs.assigned[row] <= time:
+            pair = int(jobs.vo[row]), int(host[row])
+            if pair[1] >= 0 and pair[0] != pair[1] and jobs.placement.assigned_us[row] <= time:
                 moved[pair] = moved.get(pair, 0) + 1
-        assert jobs.states(time).tolist() == expected.tolist()
-        found = flows([jobs], time, 300.0)
+        assert table.states(time).tolist() == expected.tolist()
+        found = flows([table], time, 300 * SECOND_US)
         assert {(one, other): count for one, other, count, _ in found.tolist()} == moved
-        at = jobs.assigned[(jobs.host >= 0) & (jobs.host != jobs.vo)]
-        assert found[:, 3].sum() == ((at > time - 6.0) & (at <= time)).sum()
+        at = jobs.placement.assigned_us[(host >= 0) & (host != jobs.vo)]
+        assert found[:, 3].sum() == ((at > time - 6 * SECOND_US) & (at <= time)).sum()
 
 
 def test_sums_are_over_the_jobs_that_start_in_an_interval() -> None:
-    jobs, edges = some_jobs(1, 60), np.linspace(0, 60, 7)
-    count, wait, utility = jobs.sums_at_start(1, edges)
+    table, edges = some_jobs(1, 60), np.linspace(0, 60, 7) * SECOND_US
+    jobs, start = table.jobs, table.jobs.outcome.start_us
+    count, wait, utility = table.sums_at_start(1, edges)
     for place in range(6):
-        rows = (jobs.vo == 1) & (jobs.started >= edges[place]) & (jobs.started < edges[place + 1])
+        rows = table.ran & (jobs.vo == 1) & (start >= edges[place]) & (start < edges[place + 1])
         assert count[place] == rows.sum()
-        assert np.isclose(wait[place], (jobs.started - jobs.submitted)[rows].sum())
-        assert np.isclose(utility[place], jobs.utility[rows].sum())
+        assert np.isclose(wait[place], (start - jobs.submit_us)[rows].sum() / SECOND_US)
+        assert np.isclose(utility[place], jobs.placement.utility[rows].sum())
 
 
 def test_an_empty_table_has_no_states_and_no_flows() -> None:
     none = some_jobs(1, 0)
-    assert none.span == (0.0, 0.0)
-    assert none.states(1.0).sum() == 0 and len(flows([none], 1.0, 1.0)) == 0
+    assert none.span_us == (0, 0)
+    assert none.states(1).sum() == 0 and len(flows([none], 1, 1)) == 0
 
 
 def some_results(seed: int, count: int) -> JobResults:
@@ -113,21 +110,21 @@ def some_results(seed: int, count: int) -> JobResults:
 
 def test_growing_tables_answer_like_one_table() -> None:
     results = some_results(2, 500)
-    whole, jobs = JobTable.of_results(in_order([results]), VOS), EndedJobs(VOS)
+    whole, jobs = JobTable(in_order([results]), VOS), EndedJobs(VOS)
     cuts = np.sort(np.random.default_rng(1).integers(0, 500, 40)).tolist()
     for first, last in pairwise([0, *cuts, 500]):
         jobs.take([results.take(slice(first, last))])
-        sizes = [len(table.number) for table in jobs.tables()]
+        sizes = [len(table) for table in jobs.tables()]
         assert all(one >= 2 * other for one, other in pairwise(sizes))
     tables = jobs.tables()
-    assert jobs.jobs == 500 == sum(len(table.number) for table in tables)
-    edges = np.linspace(0, 1e-4, 5)
-    for time_s in (0.0, 2e-5, 1.0):
-        states = sum(table.states(time_s) for table in tables)
-        assert states.tolist() == whole.states(time_s).tolist()
-        assert np.array_equal(flows(tables, time_s, 1e-4), flows([whole], time_s, 1e-4))
+    assert jobs.jobs == 500 == sum(len(table) for table in tables)
+    edges = np.linspace(0, 100, 5)
+    for time_us in (0, 20, 1000):
+        states = sum(table.states(time_us) for table in tables)
+        assert states.tolist() == whole.states(time_us).tolist()
+        assert np.array_equal(flows(tables, time_us, 100), flows([whole], time_us, 100))
         found, expected = (
-            last_events(some, lambda table: table.vo >= 0, time_s, NAMES, NAMES)
+            last_events(some, lambda jobs: jobs.vo >= 0, time_us, NAMES, NAMES)
             for some in (tables, [whole])
         )
         assert found == expected
@@ -142,6 +139,6 @@ def test_jobs_since_the_last_checkpoint_are_removed() -> None:
     jobs.keep()
     for _ in range(2):
         jobs.take([other])
-        assert jobs.jobs == 50 == sum(len(table.number) for table in jobs.tables())
+        assert jobs.jobs == 50 == sum(len(table) for table in jobs.tables())
         jobs.go_back()
-        assert jobs.jobs == 30 == sum(len(table.number) for table in jobs.tables())
+        assert jobs.jobs == 30 == sum(len(table) for table in jobs.tables())

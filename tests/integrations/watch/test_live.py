@@ -19,7 +19,7 @@ from grid.model.job import JobState
 from grid.model.time import SECOND_US
 from grid.results.checkers import check
 from grid.results.events import EventFile
-from grid.results.history import ClusterLog, job_story
+from grid.results.history import ClusterLog, job_history
 from grid.results.interventions import read_interventions
 from grid.runtime.clock import Pace
 from grid.runtime.run import Live, Run, execute, save
@@ -142,7 +142,7 @@ def test_every_job_ends_once_under_injected_faults(tmp_path: Path) -> None:
     events = EventFile(tmp_path / "run")
     for vo, number in zip(results.vo.tolist(), results.number.tolist(), strict=True):
         key = (run.directory.vos[vo], number)
-        words = [line.event.event for line in job_story(key, events.of_job(key))]
+        words = [line.event.event for line in job_history(key, events.of_job(key))]
         assert words.count("end") == words.count("submit_job") == 1
     north = next(facts for facts in events.clusters if facts.vo == "north")
     ((machine, down_us, up_us),) = ClusterLog(north, events.of_cluster(north)).facts.outages

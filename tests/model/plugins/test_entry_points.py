@@ -73,7 +73,7 @@ def test_a_package_that_is_changed_is_run_again(path: Path) -> None:
         (path / "plugged_here.py").write_text(text)
         sys.modules.pop("plugged_here", None)
         kept.append(grid.sweep(experiment, path / "out", in_process=True).kept)
-        hashes.append(grid.run(scenario("backwards")).manifest["parts"]["backwards"])
+        hashes.append(grid.run(scenario("backwards")).manifest["plugins"]["backwards"])
     assert kept == [0, 1, 0]
     assert hashes[0] == hashes[1] != hashes[2]
 

@@ -38,7 +38,7 @@ def test_every_kind_of_plugin_runs_from_a_file(tmp_path: Path) -> None:
     assert run.jobs_table()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
     series = pyarrow.parquet.read_table(tmp_path / "out" / "series.parquet")
     assert min(series["seconds"].to_pylist()) > 0
-    assert len(run.manifest["parts"]) == 10
+    assert len(run.manifest["plugins"]) == 10
     assert run.manifest["meanings"] == {"widest": "The most CPUs of a job."}
 
 
