@@ -17,7 +17,7 @@ from grid.model.time import SECOND_US, Time
 
 STATES = ("waiting", "running", "completed", "failed", "rejected")
 WAITING, RUNNING, COMPLETED, FAILED, REJECTED = range(len(STATES))
-RECENT = 0.02
+RECENT = 0.05
 """A forwarded job is recent if it arrived within this share of the run."""
 MAX_EVENTS = 40
 Steps = tuple[Ints, Ints]

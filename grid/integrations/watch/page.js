@@ -190,6 +190,7 @@ find("view").addEventListener("change", () => {
 
 const picture = new Picture(find("picture"), about, chooseVo);
 const matrix = new Matrix(find("matrix"), about, (words) => { find("pointed").textContent = words; });
+for (const id of ["map-choices", "pointed"]) find(id).hidden = about.vos.length === 1;
 const courses = new Courses(find("courses"), about);
 const gantt = new Gantt(find("gantt"), about);
 find("name").textContent = about.name;
@@ -241,11 +242,12 @@ function showStates(frame) {
     stack.append(make("i", { class: signOf(place), style: `width: ${(100 * jobs) / all}%` })));
   const named = state.vo === null ? [] : [make("th", { scope: "col" }, about.vos[state.vo])];
   const head = make("tr", {}, make("th", { scope: "col" }, "jobs"), make("th", { scope: "col" }, "grid"), ...named);
+  const isShown = (place) => totals[place] > 0 || !["failed", "rejected"].includes(about.states[place]);
   const rows = about.states.map((name, place) => {
     const own = state.vo === null ? [] : [make("td", {}, shown(frame.states[place][state.vo]))];
     return make("tr", {}, make("th", { scope: "row" }, make("span", { class: `sign ${signOf(place)}` }), name),
       make("td", {}, shown(totals[place])), ...own);
-  });
+  }).filter((_, place) => isShown(place));
   find("states").replaceChildren(stack,
     make("table", {}, make("thead", {}, head), make("tbody", {}, ...rows)));
 }
@@ -271,7 +273,7 @@ function showFigures(frame) {
       [`CPU of process ${place + 1}`, `${Math.round(100 * share)} %`]),
   ];
   const kinds = Object.entries(frame.messages ?? {});
-  find("of-messages").hidden = find("messages").hidden = !kinds.length;
+  find("of-kinds").hidden = !kinds.length;
   find("messages").replaceChildren(...kinds.flatMap(([kind, count]) =>
     [make("dt", {}, kind), make("dd", {}, shown(count))]));
   find("figures").replaceChildren(...rows.flatMap(([key, value]) => [make("dt", {}, key), make("dd", {}, value)]));

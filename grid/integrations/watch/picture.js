@@ -9,7 +9,7 @@ const SVG = "http://www.w3.org/2000/svg";
 function places(count, width) {
   if (count <= FEW && width >= 560) {
     const wide = Math.min(190, width / 4), high = 96;
-    const height = count < 3 ? 150 : Math.min(560, 210 + 44 * count);
+    const height = count < 3 ? 150 : Math.min(560, 170 + 44 * count);
     const boxes = Array.from({ length: count }, (_, which) => {
       const angle = (2 * Math.PI * which) / count - Math.PI / (count === 2 ? 1 : 2);
       return [width / 2 + Math.cos(angle) * (Math.min(width, 1200) / 2 - wide / 2 - 4) - wide / 2,

@@ -324,7 +324,7 @@ class Running(RunView):
             virtual_s = (look.now_us - before.now_us) / SECOND_US
             figures["virtual seconds per second"] = virtual_s / (look.real_s - before.real_s)
         figures["real seconds"] = round(look.real_s, 1)
-        figures |= look.more or {"rounds": look.rounds}
+        figures |= look.more or ({"rounds": look.rounds} if look.rounds else {})
         figures["messages"] = sum(_messages(look).values())
         return figures
 

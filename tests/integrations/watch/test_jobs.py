@@ -73,7 +73,7 @@ def test_states_and_flows_equal_a_count_job_by_job(seed: int) -> None:
         found = flows([table], time, 300 * SECOND_US)
         assert {(one, other): count for one, other, count, _ in found.tolist()} == moved
         at = jobs.placement.assigned_us[(host >= 0) & (host != jobs.vo)]
-        assert found[:, 3].sum() == ((at > time - 6 * SECOND_US) & (at <= time)).sum()
+        assert found[:, 3].sum() == ((at > time - 15 * SECOND_US) & (at <= time)).sum()
 
 
 def test_sums_are_over_the_jobs_that_start_in_an_interval() -> None:
