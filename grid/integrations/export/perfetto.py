@@ -77,13 +77,11 @@ def write_perfetto(schedule: Schedule, folder: Path, file: IO[bytes]) -> None:
     for one in submissions(schedule):
         name, category = f"job {one.number}", [schedule.vos[one.vo]]
         if one.hops:
-            track, flow = of_submissions[True][one.vo], [one.row + 1] if one.ran else []
-            trace.event(
-                INSTANT, one.submit_us, track, name=name, categories=category, flow_ids=flow
-            )
+            uuid, flow = of_submissions[True][one.vo], [one.row + 1] if one.ran else []
+            trace.event(INSTANT, one.submit_us, uuid, name=name, categories=category, flow_ids=flow)
         if not one.ran:
-            track = of_submissions[False][one.vo]
-            trace.event(INSTANT, one.submit_us, track, name=name, categories=category)
+            uuid = of_submissions[False][one.vo]
+            trace.event(INSTANT, one.submit_us, uuid, name=name, categories=category)
     for job in job_slices(schedule, plan):
         trace.event(
             BEGIN,
