@@ -19,6 +19,7 @@ from grid.policies.schedule.timetable import (
     JOBS,
     ORIGIN_US,
     UNPLACED,
+    WIDE_GAPS,
     Schedule,
     Storage,
     empty_storage,
@@ -36,23 +37,34 @@ Repair = Annotated[
     Literal["moves", "times"],
     Field(description="if run times differ: move jobs, or only time their machine again"),
 ]
+Gaps = Annotated[
+    Literal["before_last_start", "before_last_end"],
+    Field(description="until when idle CPUs of a machine are a gap: its last job's start or end"),
+]
 
 
 class ScheduleBased:
     """Keeps a schedule of all jobs, places each as it comes (EG-EDF), and may search on (Tabu).
 
     The search makes `iterations` for each arrival, 0 is none; its tabu list holds `tabu_list` jobs.
-    If run times differ from their estimates, repair moves jobs, or, without `moves`, only times the
-    machine again. A job without a deadline is never late; if none has one, as in a log, only
-    makespan and ends decide, and the search has no effect.
+    For `wide_gaps` see `Schedule`. If run times differ from their estimates, repair moves jobs, or,
+    without `moves`, only times the machine again. A job without a deadline is never late; if none
+    has one, as in a log, only makespan and ends decide, and the search has no effect.
     """
 
     ignores = ("memory",)
     iterations: int
     _storage: Storage
 
-    def __init__(self, iterations: int = 0, tabu_list: int = 100, moves: bool = True) -> None:
+    def __init__(
+        self,
+        iterations: int = 0,
+        tabu_list: int = 100,
+        moves: bool = True,
+        wide_gaps: bool = False,
+    ) -> None:
         self.iterations = iterations
+        self._wide_gaps = wide_gaps
         self._moves = moves
         self._tabu_list = empty_tabu_list(tabu_list) if iterations else None
         self._begun = False
@@ -104,6 +116,7 @@ class ScheduleBased:
     def _begin(self, view: ClusterView, now: Time) -> None:
         self._storage = empty_storage(view.machines)
         self._storage.totals[ORIGIN_US] = now
+        self._storage.totals[WIDE_GAPS] = self._wide_gaps
         self._widest = int(view.machines.cpus.max())
         self._begun = True
 
@@ -120,9 +133,9 @@ def _plan(started: Ints, rejected: list[int]) -> Plan:
     return Plan(start=[(slot, machine) for slot, machine in started.tolist()], reject=rejected)
 
 
-def eg_edf(*, repair: Repair = "moves") -> ScheduleBased:
+def eg_edf(*, repair: Repair = "moves", gaps: Gaps = "before_last_start") -> ScheduleBased:
     """A schedule: earliest gap, earliest deadline first."""
-    return ScheduleBased(moves=repair == "moves")
+    return ScheduleBased(moves=repair == "moves", wide_gaps=gaps == "before_last_end")
 
 
 def tabu(
@@ -132,6 +145,8 @@ def tabu(
         Count, Field(description="length of the list of jobs that are not moved again")
     ] = 100,
     repair: Repair = "moves",
+    gaps: Gaps = "before_last_start",
 ) -> ScheduleBased:
     """EG-EDF, improved by tabu search."""
-    return ScheduleBased(iterations, tabu_list, moves=repair == "moves")
+    wide = gaps == "before_last_end"
+    return ScheduleBased(iterations, tabu_list, moves=repair == "moves", wide_gaps=wide)

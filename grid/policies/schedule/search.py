@@ -19,10 +19,12 @@ from grid.policies.schedule.timetable import (
     NEXT,
     ORIGIN_US,
     UNPLANNED,
+    WIDE_GAPS,
     MachineRow,
     Schedule,
     deadline_position,
     earliest_gap,
+    gap_limit,
     insert_by_deadline,
     insert_in_gap,
     lengths_us,
@@ -95,18 +97,23 @@ def _best_gap(
 ) -> tuple[int, int]:
     """The machine and the start of the best of all machines' earliest gaps.
 
-    A gap ends before its machine's last job starts, so that the makespan stays, and the weight
-    tells only whether the job is in time.
+    A gap ends before its machine's last job does, so that the makespan stays, and the weight
+    depends only on whether the job is in time.
     """
     processors, deadline = jobs.processors[slot], jobs.deadline_us[slot]
     up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
     edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
+    completion_us, wide = schedule.completion_us, schedule.totals[WIDE_GAPS]
     best = _Place(0.0, NEVER, NEVER, UNPLANNED)
     for machine in schedule.fastest:
         length_us = lengths[machine]
-        if length_us == 0 or not up[machine] or running[machine] == planned[machine]:
+        if length_us == 0 or not up[machine]:
             continue
-        latest_end = start_us[machine, planned[machine] - 1]
+        latest_end = gap_limit(
+            start_us[machine], completion_us[machine], running[machine], planned[machine], wide
+        )
+        if now + length_us > latest_end:
+            continue
         if best.machine != UNPLANNED:
             # It cannot be better if it starts later, unless it alone is in time.
             no_worse = best.start + length_us
@@ -301,9 +308,9 @@ def _forbid(schedule: Schedule, jobs: Jobs, tabu_list: Ints, slot: int) -> bool:
 def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, int, int]:
     """The first other machine whose gap makes a schedule of weight > 0, start and length there.
 
-    A gap ends before its machine's last job starts, so what a move does to the makespan, and
-    to the jobs behind the moved one, is known before a gap is searched, and so is by when the job
-    must end.
+    A gap ends before its machine's last job does, so the effect of a move on the makespan and on
+    the jobs behind the moved one is known before a gap is searched, and so is by when the job must
+    end.
     """
     jobs, now = view.jobs, view.now
     machine, processors = schedule.machine_of[slot], jobs.processors[slot]
@@ -313,11 +320,16 @@ def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, i
     lengths = lengths_us(slot, jobs, view.machines)
     up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
     edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
+    completion_us, wide = schedule.completion_us, schedule.totals[WIDE_GAPS]
     for step in range(1, len(lengths)):
         other = (machine + step) % len(lengths)
-        if lengths[other] == 0 or now + lengths[other] > latest_end:
+        if lengths[other] == 0 or not up[other]:
             continue
-        if not up[other] or running[other] == planned[other]:
+        limit = gap_limit(
+            start_us[other], completion_us[other], running[other], planned[other], wide
+        )
+        limit = min(latest_end, limit)
+        if now + lengths[other] > limit:
             continue
         start = earliest_gap(
             edge_us[other],
@@ -326,7 +338,7 @@ def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, i
             processors,
             lengths[other],
             now,
-            min(latest_end, start_us[other, planned[other] - 1]),
+            limit,
         )
         if start != NEVER:
             return other, start, lengths[other]

@@ -25,9 +25,9 @@ from grid.policies.interface import MachineColumns
 UNPLANNED = -1
 """Machine of a job that is in no machine's schedule."""
 
-JOBS, LATE, MAKESPAN_US, ORIGIN_US, UNPLACED, FULLEST = range(6)
+JOBS, LATE, MAKESPAN_US, ORIGIN_US, UNPLACED, FULLEST, WIDE_GAPS = range(7)
 """Places in `Schedule.totals`."""
-TOTALS = 6
+TOTALS = 7
 
 NEXT, LENGTH, FIRST_ENTRY = 0, 1, 2
 """A tabu list is an array: where the next entry goes, how many there are, and the entries, each
@@ -48,7 +48,8 @@ class Schedule(NamedTuple):
     or before. EG 3.2 has gaps appear because a job must wait for CPUs, and EG 4.1 has jobs started
     at once on an available machine while the schedule is almost empty; so CPUs next to and behind
     the last job, which no job waits for, are not a gap. (If they were, a job would be put next to
-    a running one although a better machine is idle, for a gap always takes precedence.)
+    a running one although a better machine is idle, for a gap always takes precedence.) With wide
+    gaps they are: a gap ends when the machine's last job ends, or before.
     """
 
     cpus: Ints
@@ -89,7 +90,7 @@ class Schedule(NamedTuple):
     totals: Ints
     """Kept as the schedule changes: jobs; late ones, running ones included; makespan, the end of
     the last job, 0 without jobs; the instant from which the makespan counts; waiting jobs that no
-    machine that is up can run; the most jobs that any machine ever had."""
+    machine that is up can run; the most jobs that any machine ever had; 1 for wide gaps."""
 
 
 class Storage(NamedTuple):
@@ -208,6 +209,14 @@ def earliest_gap(
         if until - since >= length_us:
             return since
     return NEVER
+
+
+@inner(allocates=False)
+def gap_limit(start_us: Ints, completion_us: int, running: int, planned: int, wide: int) -> int:
+    """By when a gap of a machine must end, 0 if it has none; see `Schedule`."""
+    if wide:
+        return completion_us
+    return 0 if running == planned else int(start_us[planned - 1])
 
 
 @inner()

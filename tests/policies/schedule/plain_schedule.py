@@ -35,14 +35,15 @@ class PlainMachine:
 
 
 class PlainSchedule:
-    def __init__(self, cpus: list[int]) -> None:
+    def __init__(self, cpus: list[int], *, wide_gaps: bool = False) -> None:
+        self.wide_gaps = wide_gaps
         self.jobs: dict[int, PlainJob] = {}
         self.known: dict[tuple[object, ...], list[Planned]] = {}
         """What `timed` found at this instant, for all copies."""
         self.machines = [PlainMachine(count) for count in cpus]
 
     def copy(self) -> PlainSchedule:
-        other = PlainSchedule([])
+        other = PlainSchedule([], wide_gaps=self.wide_gaps)
         other.jobs, other.known = self.jobs, self.known
         other.machines = [
             PlainMachine(m.cpus, m.up, list(m.running), list(m.waiting)) for m in self.machines
@@ -84,15 +85,17 @@ class PlainSchedule:
     def gap(self, number: int, slot: int, now: int) -> int | None:
         """Start of the machine's earliest gap for the job."""
         job, machine = self.jobs[slot], self.machines[number]
-        if not machine.up or not job.lengths[number] or not machine.waiting:
-            return None
         planned = self.timed(number, now)
-        last_start = planned[-1][1]
+        if not machine.up or not job.lengths[number] or not planned:
+            return None
+        if not (machine.waiting or self.wide_gaps):
+            return None
+        limit = max(end for _, _, end in planned) if self.wide_gaps else planned[-1][1]
         for start in sorted({now, *(end for _, _, end in planned if end > now)}):
             end = start + job.lengths[number]
             instants = {start, *(s for _, s, _ in planned if start < s < end)}
             fits = all(self._used(planned, t) + job.processors <= machine.cpus for t in instants)
-            if end <= last_start and fits:
+            if end <= limit and fits:
                 return start
         return None
 
@@ -126,7 +129,14 @@ def weight(old: tuple[int, int], new: tuple[int, int], origin: int) -> float:
 class PlainPolicy:
     """`eg_edf`, or with iterations `tabu`, as a policy."""
 
-    def __init__(self, iterations: int = 0, tabu_list: int = 100, moves: bool = True) -> None:
+    def __init__(
+        self,
+        iterations: int = 0,
+        tabu_list: int = 100,
+        moves: bool = True,
+        wide_gaps: bool = False,
+    ) -> None:
+        self.wide_gaps = wide_gaps
         self.iterations, self.tabu_list, self.moves = iterations, tabu_list, moves
         self.tabu: list[tuple[int, int]] = []
         self.schedule: PlainSchedule | None = None
@@ -135,7 +145,8 @@ class PlainPolicy:
 
     def plan(self, view: ClusterView, now: int) -> Plan:
         if self.schedule is None:
-            self.schedule, self.origin = PlainSchedule(view.machines.cpus.tolist()), now
+            cpus = view.machines.cpus.tolist()
+            self.schedule, self.origin = PlainSchedule(cpus, wide_gaps=self.wide_gaps), now
         self.schedule.known.clear()
         for slot in view.arrived.tolist():
             self._learn(view, slot)

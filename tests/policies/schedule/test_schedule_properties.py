@@ -46,11 +46,11 @@ OVERRUN = st.sampled_from(["kill", "extend"])
 
 
 @settings(max_examples=examples(100), deadline=None)
-@given(histories(), SEARCH, st.booleans(), OVERRUN)
+@given(histories(), SEARCH, st.booleans(), st.booleans(), OVERRUN)
 def test_the_compiled_policy_plans_what_the_plain_one_plans(
-    history: History, search: dict[str, int], moves: bool, overrun: str
+    history: History, search: dict[str, int], moves: bool, wide: bool, overrun: str
 ) -> None:
-    play(history, Both(**search, moves=moves), overrun)
+    play(history, Both(**search, moves=moves, wide_gaps=wide), overrun)
 
 
 @settings(max_examples=25, deadline=None)
