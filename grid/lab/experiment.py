@@ -877,14 +877,9 @@ def experiment_of(
     axes = _axes_of(settings)
     single = [setting for setting in settings if not has_several(setting)]
     loaded = load_scenario(scenario, [*single, *(f"{key}={all[0]}" for key, all in axes.items())])
-    given: dict[str, Any] = {
-        "name": loaded.name,
-        "scenario": str(scenario),
-        "axes": {key: [_resolved(text) for text in values] for key, values in axes.items()},
-        "seeds": [loaded.seed],
-    }
-    fixed = [one for one in single if not one.startswith("seed=")]
-    return load_experiment(given, overrides=fixed, seeds=seeds)
+    given = {"name": loaded.name, "scenario": str(scenario), "seeds": [loaded.seed]}
+    varied = [one for one in settings if not one.startswith("seed=")]
+    return load_experiment(given, overrides=varied, seeds=seeds)
 
 
 def _axes_of(settings: Sequence[str]) -> dict[str, list[str]]:

@@ -14,9 +14,7 @@ import numpy as np
 import grid
 from grid.config.schema import Scenario
 from grid.lab.paper_figures import paper_figures, slowdowns
-from grid.model.arrays import Ints
 from grid.model.errors import InputError, PluginFailed, RunFailed
-from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.plugins.registry import plugged_in
 from grid.model.time import SECOND_US
@@ -118,9 +116,6 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
 
     - `jobs_in_system`: jobs submitted and not ended, without rejected ones, at `POINTS` instants.
     - `utilization`: CPUs in use over all CPUs; means over intervals (`grid.results.series`).
-    - `utilization_percent`: CPUs of running jobs, in per cent of all, by interaction: a start or an
-      end of a job (GM Fig. 3).
-    - `response_time`: mean response time (s) of the jobs that completed first, by their number.
     """
     jobs = run.results
     rows = ran(jobs)
@@ -144,38 +139,7 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
             "time_s": over_time.time_s[: len(busy)].tolist(),
             "value": (busy / cpus).tolist(),
         },
-        "utilization_percent": _utilization_by_interaction(jobs, cpus),
-        "response_time": _response_by_jobs(jobs),
     }
-
-
-def _utilization_by_interaction(jobs: JobResults, cpus: float) -> dict[str, list[float]]:
-    rows = ran(jobs)
-    processors = jobs.processors[rows]
-    times = np.concatenate([jobs.outcome.end_us[rows], jobs.outcome.start_us[rows]])
-    changes = np.concatenate([-processors, processors])
-    busy = np.cumsum(changes[np.argsort(times, kind="stable")])
-    counts = _positions(len(busy))
-    return {
-        "interactions": counts.tolist(),
-        "value": (100.0 * busy[counts - 1] / cpus).tolist(),
-    }
-
-
-def _response_by_jobs(jobs: JobResults) -> dict[str, list[float]]:
-    completed = jobs.take(jobs.outcome.state == JobState.COMPLETED)
-    if not len(completed):
-        return {"jobs": [], "value": []}
-    order = np.argsort(completed.outcome.end_us, kind="stable")
-    response = (completed.outcome.end_us - completed.submit_us)[order] / SECOND_US
-    means = np.cumsum(response) / np.arange(1, len(response) + 1)
-    counts = _positions(len(means))
-    return {"jobs": counts.tolist(), "value": means[counts - 1].tolist()}
-
-
-def _positions(count: int) -> Ints:
-    """POINTS positions from 1 to `count`; fewer if `count` is less."""
-    return np.unique(np.linspace(1, count, POINTS).astype(np.int64))
 
 
 # The version of the code

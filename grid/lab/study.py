@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,7 +31,6 @@ from grid.results.run_folder import SWEEP_FILE
 GRID = "grid"
 BASELINES = 10
 """How many of the compared values, the first ones, are baselines."""
-PART_OF_COURSE = re.compile(r"(\w+)\[([\d.]+):([\d.]+)\]")
 
 BySeed = Mapping[int, float]
 OfVos = dict[str, dict[int, float]]
@@ -59,8 +57,6 @@ class Study:
     runs: tuple[tuple[Point, int, str], ...]
     absent: tuple[tuple[Point, str], ...]
     stores: tuple[Store, ...]
-    code: str = ""
-    """The version of the code that executed the runs."""
     together: tuple[tuple[str, ...], ...] = ()
     """Axes that vary together."""
     names: Mapping[str, str] = field(default_factory=dict)
@@ -186,8 +182,7 @@ class Study:
     def values(self, metric: str, where: Mapping[str, Any]) -> dict[int, float]:
         """The metric of the grid at a point, by seed, without seeds that do not have it.
 
-        `plan_seconds_*` are real-clock times; `a+b` is a sum of metrics, `-a` a negated metric.
-        `a[0.5:0.8]` is the mean of the time series `a` from 50 % to 80 % of its length.
+        `plan_seconds_*` are real-clock times; `a+b` is a sum of metrics.
         """
         given = self.names.get(metric, metric)
         found = {seed: self._value(given, key) for seed, key in self.keys(where).items()}
@@ -202,9 +197,6 @@ class Study:
         return values_of_vos(self, metric, where).get(scope, {})
 
     def _value(self, metric: str, key: str) -> float | None:
-        if metric.startswith("-"):
-            value = self._value(metric.removeprefix("-"), key)
-            return None if value is None else -value
         if "+" in metric:
             parts = [self._value(part, key) for part in metric.split("+")]
             known = [part for part in parts if part is not None]
@@ -212,8 +204,6 @@ class Study:
         if metric.startswith("plan_seconds_"):
             return plan_seconds(self.clocks[key], metric.removeprefix("plan_seconds_"))
         record = self.records[key]
-        if part := PART_OF_COURSE.fullmatch(metric):
-            return _mean_of(record["courses"].get(part[1]), float(part[2]), float(part[3]))
         value = (record["metrics"][GRID] | record["more"]).get(metric)
         return None if value is None else float(value)
 
@@ -277,22 +267,6 @@ def _weighted(means: Iterable[tuple[float, float]]) -> float | None:
     return sum(mean * count for mean, count in every) / counts if counts else None
 
 
-def _mean_of(
-    course: Mapping[str, Sequence[float]] | None, begin: float, until: float
-) -> float | None:
-    """The mean of a time series from `begin` to `until`, shares of its last position."""
-    if course is None:
-        return None
-    (places,) = (places for name, places in course.items() if name != "value")
-    last = places[-1] if places else 0.0
-    chosen = [
-        value
-        for place, value in zip(places, course["value"], strict=True)
-        if begin * last <= place <= until * last
-    ]
-    return sum(chosen) / len(chosen) if chosen else None
-
-
 def read_study(folder: Path) -> Study:
     """The sweep in `folder`. Raises InputError if there is none."""
     sweep = read_sweep(folder)
@@ -313,7 +287,6 @@ def read_study(folder: Path) -> Study:
             *((one["point"], f"it failed ({one['error']})") for one in read_failures(folder)),
         ),
         (store,),
-        sweep["code"],
         tuple(map(tuple, sweep.get("zip", ()))),
     )
 

@@ -145,17 +145,17 @@ def run_sweep(
     *,
     progress: Progress | None = None,
     objects: Objects | None = None,
-    tell: Publish | None = None,
+    publish: Publish | None = None,
     force: bool = False,
 ) -> Sweep:
     """Execute the runs of `experiment` that `folder` lacks, then write its tables.
 
     `file` is where the experiment was read (None: in Python). Raises InputError if `folder` is not
     a sweep's or, without `force`, that of another experiment, or if a combination is no valid
-    scenario. A failed run is reported in the result. `tell` publishes updates for a live page.
+    scenario. A failed run is reported in the result. `publish` receives updates for a live page.
     """
     wanted = Wanted(experiment, file, folder, objects=objects or {}, force=force)
-    (found,) = run_sweeps([wanted], place, progress, tell)
+    (found,) = run_sweeps([wanted], place, progress, publish)
     if isinstance(found, InputError):
         raise found
     return found
@@ -165,18 +165,18 @@ def run_sweeps(
     wanted: Sequence[Wanted],
     place: Place,
     progress: Progress | None = None,
-    tell: Publish | None = None,
+    publish: Publish | None = None,
 ) -> list[Sweep | InputError]:
     """Several sweeps at once, so that no CPU idles at the end of each.
 
-    A sweep that cannot begin yields its InputError. `tell` publishes updates of the first sweep.
+    A sweep that cannot begin yields its InputError. `publish` receives updates of the first sweep.
     """
     with ExitStack() as locks:
         opened = [_open(one, locks) for one in wanted]
         valid = [one for one in opened if isinstance(one, _Open)]
         updates = None
-        if tell is not None and valid:
-            updates = _Updates(tell, wanted[0].experiment, valid[0])
+        if publish is not None and valid:
+            updates = _Updates(publish, wanted[0].experiment, valid[0])
         seconds = _run_missing(valid, place, progress, updates)
         return [_close(one, *seconds) if isinstance(one, _Open) else one for one in opened]
 

@@ -34,7 +34,7 @@ quick:
 
 
 def write(folder: Path, experiment: str = EXPERIMENT, scenario: str = SCENARIO) -> Path:
-    """The experiment as a file beside its scenario."""
+    """The experiment as a file next to its scenario."""
     (folder / "scenario.yaml").write_text(scenario)
     path = folder / "experiment.yaml"
     path.write_text(experiment)

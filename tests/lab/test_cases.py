@@ -53,11 +53,6 @@ seeds: 1
     assert not isinstance(policy, str) and policy.name == "easy"
 
 
-def test_quick_replaces_axes_and_seeds(tmp_path: Path) -> None:
-    cases = cases_of(tmp_path, EXPERIMENT, quick=True)
-    assert [(case.point, case.seed) for case in cases] == [({"selection": "partial"}, 1)]
-
-
 def test_a_key_depends_on_scenario_seed_and_code(tmp_path: Path) -> None:
     cases = cases_of(tmp_path, EXPERIMENT)
     keys = [key_of(case, "code") for case in cases]
@@ -158,14 +153,6 @@ def test_an_error_in_a_label_has_its_line(tmp_path: Path) -> None:
     assert str(refused).startswith(f"{path}:{line}: selection: found a mapping")
 
 
-def test_an_invalid_combination_does_not_affect_the_others(tmp_path: Path) -> None:
-    path = write(tmp_path, EXPERIMENT.replace("binary", "quantum"))
-    cases, wrong = expand(load_experiment(path), path)
-    assert {str(case.point["selection"]) for case in cases} == {"partial", "matchmaking"}
-    assert [point for point, _ in wrong] == [{"selection": "quantum"}]
-    assert "'quantum'" in str(wrong[0][1])
-
-
 def test_settings_of_the_command_line_are_those_of_all_runs(tmp_path: Path) -> None:
     path = write(tmp_path)
     cases, wrong = expand(load_experiment(path, overrides=["protocol.ttl=5"]), path)
@@ -174,16 +161,3 @@ def test_settings_of_the_command_line_are_those_of_all_runs(tmp_path: Path) -> N
         load_experiment(path, overrides=["selection=matchmaking"])
     with pytest.raises(InputError, match="--set ttl: found 'ttl', expected name=value"):
         load_experiment(path, overrides=["ttl"])
-
-
-def test_settings_of_the_command_line_may_be_lists_and_mappings(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    texts = ["network={latency_s: 0.5}", 'protocol.information={name: "ring"}', "vos.0.count=1e1"]
-    experiment = load_experiment(path, overrides=[*texts, "metrics.submitted_until_s=null"])
-    assert experiment.set["network"] == {"latency_s": 0.5} and experiment.set["vos.0.count"] == 10
-    cases, wrong = expand(experiment, path)
-    assert not wrong
-    assert {case.scenario.network.latency_s for case in cases} == {0.5}
-    assert {case.scenario.protocol.information.name for case in cases} == {"ring"}
-    with pytest.raises(InputError, match=r"^--set network=\{latency: network"):
-        load_experiment(path, overrides=["network={latency"])

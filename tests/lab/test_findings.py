@@ -18,10 +18,7 @@ from grid.lab.findings import (
     fewer_seeds,
     findings,
     measured_words,
-    missing_runs,
     plus_minus,
-    telling_metrics,
-    unfinished_jobs,
     without_effect,
 )
 from grid.lab.report.page import Block, Choice, Table, When, write_report
@@ -37,10 +34,9 @@ from grid.lab.report.sweep_page import (
     means_table,
 )
 from grid.lab.statistics import mean_interval
-from grid.lab.store import read_sweep, write_json
+from grid.lab.store import read_sweep
 from grid.lab.study import Study, read_study
 from grid.lab.sweep_table import print_sweep_table
-from grid.model.errors import InputError
 from tests.lab.studies import study_of
 
 EACH = [
@@ -105,15 +101,6 @@ def test_an_axis_without_effect_is_named(tmp_path: Path) -> None:
     assert without_effect(study) == ""
 
 
-def test_default_metrics_are_those_that_differ_else_all(tmp_path: Path) -> None:
-    points = [({"rule": rule}, {"wait_mean": [1.0, 2.0 + (rule == "b")], "makespan": [5.0, 5.0]})
-              for rule in "ab"]  # fmt: skip
-    study = study_of(tmp_path, "metrics", points)
-    assert telling_metrics(study) == ("wait_mean",)
-    same = replace(study, runs=tuple(run for run in study.runs if run[0]["rule"] == "a"))
-    assert telling_metrics(same) == ("wait_mean", "makespan")
-
-
 def test_means_over_fewer_seeds_are_named(tmp_path: Path) -> None:
     points = [
         ({"ttl": ttl, "rule": rule}, {"wait_mean": [1.0 + n for n in range(seeds)]})
@@ -125,37 +112,12 @@ def test_means_over_fewer_seeds_are_named(tmp_path: Path) -> None:
     assert fewer_seeds(study_of(tmp_path, "all", [points[0], points[3]])) == ""
 
 
-def test_settings_that_reject_jobs_are_named(tmp_path: Path) -> None:
-    points = [({"rule": rule}, {"jobs_submitted": [100, 100], "jobs_rejected": [n, n]})
-              for rule, n in (("a", 0), ("b", 30))]  # fmt: skip
-    study = study_of(tmp_path, "rejecting", points)
-    assert "0.0 % to 30.0 %" in unfinished_jobs(study) and "with b" in unfinished_jobs(study)
-
-
 def test_measured_intervals_are_named() -> None:
     one = {"submitted_from_s": 5.0, "submitted_until_s": 20.0}
     other = {"submitted_from_s": 0.0, "submitted_until_s": None}
     assert measured_words([]) == ""
     assert measured_words([one]).endswith("submitted from 5 s on and before 20 s.")
     assert measured_words([other, one]).endswith("from 0 s on; from 5 s on and before 20 s.")
-
-
-def test_missing_runs_are_counted(tmp_path: Path) -> None:
-    study_of(tmp_path, "part", [({"rule": rule}, {"wait_mean": [1.0, 2.0]}) for rule in "ab"])
-    assert missing_runs(tmp_path / "part") == ""
-    (tmp_path / "part" / "runs" / "01x02.json").unlink()
-    assert missing_runs(tmp_path / "part").startswith("1 of 4 runs")
-
-
-def test_a_report_without_runs_names_the_list_of_failures(tmp_path: Path) -> None:
-    folder = tmp_path / "none"
-    study_of(tmp_path, "none", [({"rule": "a"}, {"wait_mean": [1.0]})])
-    (folder / "runs" / "00x01.json").unlink()
-    with pytest.raises(InputError, match=r"expected one with results$"):
-        write_report(folder)
-    write_json(folder / "failed.json", {"failed": []})
-    with pytest.raises(InputError, match=rf"; see {folder}/failed.json$"):
-        write_report(folder)
 
 
 # Comparison and differences
@@ -243,15 +205,6 @@ def test_metrics_and_flows_of_vos_follow_the_chosen_setting(tmp_path: Path) -> N
     means = dict(zip(keys, table["value"], strict=True))
     # Two seeds each, in the order of rules, then of periods.
     assert means["north", "period 5", "a"] == 2.5 and means["north", "period 20", "b"] == 10.5
-
-
-def test_intervals_of_vos_end_at_the_bounds_of_the_metric(tmp_path: Path) -> None:
-    points = [({"rule": rule}, {"user_utility": [0.1, 0.9]}) for rule in "ab"]
-    study = study_of(tmp_path, "vos", points)
-    for record in study.records.values():
-        record["metrics"]["vos"] = dict.fromkeys(("north", "south"), record["metrics"]["grid"])
-    table = picture_in(by_vo(Settings(study), ["user_utility"], {})).tables["vos"]
-    assert set(table["low"]) == {0.0} and set(table["high"]) == {1.0}
 
 
 def test_a_plugin_metric_declares_its_bounds(tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -17,7 +15,6 @@ from typer.testing import CliRunner
 import grid
 from grid.cli.app import app
 from grid.lab.experiment import load_experiment
-from grid.lab.store import MAX_BYTES
 from grid.lab.sweep import Place, dry_run_lines, run_sweep
 from grid.model.errors import InputError
 from tests.fuzz.judge import judged, undrawn
@@ -34,7 +31,7 @@ def _undrawn() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sweep of three runs in the folder `sweep`, beside its experiment."""
+    """A sweep of three runs in the folder `sweep`, next to its experiment."""
     folder = tmp_path_factory.mktemp("honest")
     grid.sweep(write(folder, ONE_SEED), folder / "sweep", in_process=True)
     return folder
@@ -50,27 +47,6 @@ def first(folder: Path, kind: str) -> Path:
     return sorted((folder / "sweep" / kind).iterdir())[0]
 
 
-def places(content: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Paths to some of all values in a text of JSON, the whole first."""
-    yield path
-    if isinstance(content, dict):
-        for key in [*content][:4]:
-            yield from places(content[key], (*path, key))
-    elif isinstance(content, list) and content:
-        yield from places(content[0], (*path, 0))
-
-
-def with_value(content: Any, path: tuple[Any, ...], value: Any) -> Any:
-    if not path:
-        return value
-    changed = copy.deepcopy(content)
-    place = changed
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    return changed
-
-
 def read_all(folder: Path) -> int:
     """Have all that reads a sweep read it; how many results were damaged. Raises no surprise."""
     file, out = folder / "experiment.yaml", folder / "sweep"
@@ -84,7 +60,7 @@ def read_all(folder: Path) -> int:
     return run_sweep(experiment, file, out, Place(in_process=True)).damaged
 
 
-def is_told(*command: str | Path, folder: Path) -> None:
+def ends_in_one_line(*command: str | Path, folder: Path) -> None:
     """The command ends well or in one line, and changes nothing outside of `folder`."""
     verdict = judged([str(word) for word in command], folder)
     assert verdict.wrong == []
@@ -94,31 +70,21 @@ def is_told(*command: str | Path, folder: Path) -> None:
 def test_a_description_of_another_shape_is_rewritten(copied: Path) -> None:
     path = copied / "sweep" / "sweep.json"
     content = json.loads(path.read_text())
-    for place in list(places(content)):
+    for key in content:
         for value in ({"a": [[]]}, 10**400, "\ud800"):
-            path.write_text(json.dumps(with_value(content, place, value)))
-            is_told("report", copied / "sweep", "--quiet", folder=copied)
+            path.write_text(json.dumps(content | {key: value}))
             with suppress(InputError):
                 grid.load_results(copied / "sweep")
+        ends_in_one_line("report", copied / "sweep", "--quiet", folder=copied)
     read_all(copied)
     assert json.loads(path.read_text()) == content
 
 
-DEEP = '{"a":' * 100_000
-NESTED = '{"a":' * 900 + "1" + "}" * 900
-LARGE = '{"a": [' + "[]," * (MAX_BYTES // 3) + "1]}"
-SHAPES = {
-    "deep": DEEP,
-    "nested": NESTED,
-    "large": LARGE,
-    "cut": '{"a',
-    "bytes": "\0",
-    "null": "null",
-}
-
-
-@pytest.mark.parametrize("name", ["sweep.json", "failed.json", "runs", "clock", "a run"])
-@pytest.mark.parametrize("what", ["pipe", "folder", "file", "link"])
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [("sweep.json", "pipe"), ("failed.json", "folder"), ("runs", "file"), ("runs", "link"),
+     ("clock", "link"), ("a run", "pipe")],
+)  # fmt: skip
 def test_pipes_folders_and_links_are_refused(
     name: str, what: str, copied: Path, tmp_path: Path
 ) -> None:
@@ -139,13 +105,13 @@ def test_pipes_folders_and_links_are_refused(
             path.touch()
         case "link":
             path.symlink_to(mine)
-    is_told("report", copied / "sweep", "--quiet", folder=copied)
+    ends_in_one_line("report", copied / "sweep", "--quiet", folder=copied)
     with suppress(InputError, OSError):
         read_all(copied)
     assert [(one.name, one.read_text()) for one in mine.iterdir()] == [(".thesis.partial", "mine")]
 
 
-@pytest.mark.parametrize("name", [".lock", "report.html", "pictures", "results.csv", "failed.json"])
+@pytest.mark.parametrize("name", [".lock", "results.csv", "failed.json"])
 def test_no_link_in_the_folder_is_followed(name: str, copied: Path, tmp_path: Path) -> None:
     mine = tmp_path / "thesis"
     mine.write_text("mine")
@@ -153,12 +119,12 @@ def test_no_link_in_the_folder_is_followed(name: str, copied: Path, tmp_path: Pa
     path.unlink(missing_ok=True)
     path.symlink_to(mine)
     command = "sweep", copied / "experiment.yaml", "--in-process", "--quiet", "--out"
-    is_told(*command, copied / "sweep", folder=copied)
+    ends_in_one_line(*command, copied / "sweep", folder=copied)
     assert mine.read_text() == "mine"
 
 
 @pytest.mark.parametrize(
-    ("content", "code"), [("[]", 2), ('{"axes": 1}', 2), ("another sweep", 1), ("twice", 2)]
+    ("content", "code"), [('{"axes": 1}', 2), ("another sweep", 1), ("twice", 2)]
 )
 def test_forged_runs_are_not_judged(
     content: str, code: int, copied: Path, monkeypatch: pytest.MonkeyPatch

@@ -5,21 +5,17 @@ from __future__ import annotations
 import io
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pyarrow.csv
 import pytest
 from rich.console import Console
 from scipy import stats
 
 import grid
-from grid.lab.experiment import load_experiment
 from grid.lab.statistics import mean_interval
 from grid.lab.store import read_sweep
-from grid.lab.study import load_differences, paired_differences, read_study, write_tables
-from grid.lab.sweep import Place, run_sweep
+from grid.lab.study import load_differences
 from grid.lab.sweep_table import print_sweep_table
 from grid.model.errors import InputError
 from tests.lab.small_experiments import write
@@ -62,17 +58,6 @@ def test_differences_are_those_of_the_paired_t_test_of_scipy(tmp_path: Path) -> 
         assert (row["p_value"] < 0.05) == is_sure == (row["seeds_to_decide"] <= 4)
 
 
-def test_differences_are_those_of_each_pair_alone(tmp_path: Path) -> None:
-    study = replace(read_study(small(tmp_path)), compare="ttl")
-    found = list(paired_differences(study, ["makespan", "wait_mean"]))
-    assert [(one.baseline, one.point["rule"], one.point["ttl"]) for one in found[::2]] == [
-        (1, "queue", 5), (1, "never", 5), (5, "queue", 1), (5, "never", 1),
-    ]  # fmt: skip
-    for one in found:
-        beside = {**one.point, "ttl": one.baseline}
-        assert one.interval == study.difference(one.metric, one.point, beside)
-
-
 def test_differences_of_a_vo(tmp_path: Path) -> None:
     scenario = """
 parameters: {rule: queue}
@@ -109,52 +94,14 @@ def test_an_unknown_metric_is_an_error(tmp_path: Path, metrics: list[str]) -> No
         load_differences(small(tmp_path), metrics)
 
 
-def test_a_single_compared_value_has_no_differences(tmp_path: Path) -> None:
-    study_of(tmp_path, "alone", [({"rule": "a"}, {"wait_mean": [1.0, 2.0]})])
-    assert load_differences(tmp_path / "alone", ["wait_mean"]).num_rows == 0
-    with pytest.raises(InputError, match="metrics: found 'wait_mea'"):
-        load_differences(tmp_path / "alone", ["wait_mea"])
-
-
-def test_one_seed_has_no_interval(tmp_path: Path) -> None:
-    points = [({"rule": rule}, {"wait_mean": [wait]}) for rule, wait in (("a", 1.0), ("b", 4.0))]
-    study_of(tmp_path, "one", points)
-    rows = load_differences(tmp_path / "one").to_pylist()
-    assert [(row["rule"], row["difference"]) for row in rows] == [("b", 3.0), ("a", -3.0)]
-    unknown = ("low", "high", "p_value", "seeds_to_decide")
-    assert all(row[name] is None for row in rows for name in unknown)
-
-
-def test_unpaired_seeds_are_left_out(tmp_path: Path) -> None:
-    points = [
-        ({"rule": "a"}, {"wait_mean": [1.0, 2.0, None]}),
-        ({"rule": "b"}, {"wait_mean": [None, 5.0, 9.0]}),
-    ]
-    study_of(tmp_path, "some", points)
-    (one, _) = load_differences(tmp_path / "some", ["wait_mean"]).to_pylist()
-    assert (one["difference"], one["seeds"]) == (3.0, 1)
-
-
-def test_a_sweep_writes_differences_csv(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    folder = tmp_path / "out"
-    run_sweep(load_experiment(path), path, folder, Place(in_process=True))
-    table = pyarrow.csv.read_csv(folder / "differences.csv")
-    assert table.num_rows and table.column_names == load_differences(folder).column_names
-    study_of(tmp_path, "alone", [({"rule": "a"}, {"wait_mean": [1.0, 2.0]})])
-    write_tables(tmp_path / "alone")
-    assert (tmp_path / "alone" / "results.csv").exists()
-    assert not (tmp_path / "alone" / "differences.csv").exists()
-
-
-def said(folder: Path, width: int) -> str:
+def printed(folder: Path, width: int) -> str:
     out = io.StringIO()
     print_sweep_table(folder, Console(file=out, width=width))
     return out.getvalue()
 
 
 def test_the_terminal_marks_unsure_differences(tmp_path: Path) -> None:
-    text = said(small(tmp_path), 100)
+    text = printed(small(tmp_path), 100)
     means, _, differences = text.partition("Differences from rule queue, paired by seed:\n")
     assert "±" in means and "?" not in means
     rows = [line.split() for line in differences.splitlines()[1:4]]
@@ -166,12 +113,6 @@ def test_the_terminal_marks_unsure_differences(tmp_path: Path) -> None:
     assert rows[1][:2] == ["never", "5"] and rows[1][-1] == "?"
     assert rows[2] == ["pull", "5", "0.000", "="]
     assert "?: the interval contains zero." in differences
-
-
-def test_narrow_terminals_name_the_file(tmp_path: Path) -> None:
-    folder = small(tmp_path)
-    text = "".join(said(folder, 14).split())
-    assert "differences.csv" in text and "?:" not in text
 
 
 # An axis whose values are repetitions, such as days of a log
@@ -212,15 +153,3 @@ def test_intervals_and_differences_are_over_repetitions(tmp_path: Path) -> None:
     path.write_text(json.dumps(json.loads(path.read_text()) | {"repeated_over": "week"}))
     with pytest.raises(InputError, match="`repeated_over`"):
         load_differences(tmp_path / "days")
-
-
-@pytest.mark.parametrize(
-    ("more", "field"),
-    [({"repeated_over": "week"}, "repeated_over"), ({"compare": "day"}, "compare"),
-     ({"axes": {"day": [1, 2]}}, "repeated_over")],
-)  # fmt: skip
-def test_repetitions_are_an_axis_of_their_own(
-    more: dict[str, Any], field: str, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match=f"{field}: found"):
-        sweep_of_days(tmp_path / "days", **more)

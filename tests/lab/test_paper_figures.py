@@ -44,17 +44,8 @@ def test_utility_of_jobs_that_ran_excludes_rejected_jobs() -> None:
     assert found == pytest.approx((0.8 + 0.3) / 2)
 
 
-def test_utilization_while_jobs_arrive_ends_with_the_last_submission() -> None:
-    jobs = table([job(1, 0, 0, 20, processors=4), job(2, 10, 20, 40, processors=1)])
-    levels = Levels(np.array([us(0), us(20), us(40)]), np.array([4, 1, 0]))
-    found = paper_figures(jobs, ONE, [ClusterHistory(0, 4, levels)])
-    assert found["utilization_arriving_percent"] == pytest.approx(100.0)
-    # 4 CPUs for 20 s and one for 20 s, of 4 CPUs for 40 s.
-    assert found["utilization_percent"] == pytest.approx(100 * 100 / 160)
-
-
 def test_utilization_while_jobs_arrive_counts_pools_which_keep_no_history() -> None:
-    """The pool is full from 0 to 30 s; half of the other cluster, which tells it, until 40 s."""
+    """The pool is full from 0 to 30 s; half of the other cluster until 40 s."""
     entries = tuple(ClusterEntry(0, name, (4,)) for name in ("pool", "farm"))
     jobs = table(
         [
@@ -64,8 +55,8 @@ def test_utilization_while_jobs_arrive_counts_pools_which_keep_no_history() -> N
         ]
     )
     history = ClusterHistory(1, 4, Levels(np.array([us(0), us(60)]), np.array([2, 0])))
-    for told in ([], [history]):
-        found = paper_figures(jobs, Directory(("a",), entries), told)
+    for histories in ([], [history]):
+        found = paper_figures(jobs, Directory(("a",), entries), histories)
         expected = 100 * (4 * 30 + 2 * 40) / (8 * 40)
         assert found["utilization_arriving_percent"] == pytest.approx(expected)
 
@@ -128,9 +119,3 @@ def test_jobs_in_system_do_not_grow_under_constant_load() -> None:
     assert paper_figures(growing, ONE, [])["jobs_in_system_growth"] == pytest.approx(
         88.0 / 38.0, rel=0.01
     )
-
-
-def test_the_first_half_of_the_jobs_are_those_that_completed_first() -> None:
-    jobs = table([job(1, 0, 0, 50), job(2, 0, 0, 10), job(3, 0, 0, 20), job(4, 0, 0, 90)])
-    found = paper_figures(jobs, ONE, [])
-    assert found["response_time_of_first_half_mean"] == pytest.approx(15.0)

@@ -1,4 +1,4 @@
-"""Which seeds a sweep has: those of its file, or those that are asked for."""
+"""Seeds and settings of the command line: those of a sweep, or the axes of an experiment."""
 
 from __future__ import annotations
 
@@ -10,32 +10,19 @@ from typer.testing import CliRunner
 import grid
 from grid.cli.app import app
 from grid.cli.options import seeds_of
-from grid.lab.experiment import load_experiment
+from grid.lab.experiment import expand, experiment_of
 from grid.model.errors import InputError
 from tests.lab.small_experiments import write
+
+TWO_VOS = Path(__file__).parents[2] / "scenarios" / "two-vos.yaml"
 
 
 @pytest.mark.parametrize(
     ("text", "seeds"),
-    [
-        ("10", 10),
-        ("0", None),
-        ("7,", None),
-        ("101-103", [101, 102, 103]),
-        ("0-0", [0]),
-        ("3,9-10,5", [3, 9, 10, 5]),
-        ("7,5", [7, 5]),
-        ("3-1", None),
-        ("1-10000", list(range(1, 10_001))),
-        ("1-10001", None),
-        ("", None),
-        ("-1", None),
-        ("1-2-3", None),
-        ("²", None),
-        ("1e3", None),
-        ("9" * 19 + "-" + "9" * 19, None),
-    ],
-)
+    [("10", 10), ("0", None), ("7,", None), ("101-103", [101, 102, 103]), ("0-0", [0]),
+     ("3,9-10,5", [3, 9, 10, 5]), ("3-1", None), ("1-10001", None), ("", None), ("-1", None),
+     ("1-2-3", None), ("²", None), ("1e3", None), ("9" * 19 + "-" + "9" * 19, None)],
+)  # fmt: skip
 def test_seeds_from_the_command_line(text: str, seeds: int | list[int] | None) -> None:
     if seeds is None:
         with pytest.raises(InputError, match=r"--seeds: found .*, expected (the |1 to )"):
@@ -44,52 +31,42 @@ def test_seeds_from_the_command_line(text: str, seeds: int | list[int] | None) -
         assert seeds_of(text) == seeds
 
 
-def test_seeds_of_the_command_replace_those_of_the_file(
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [(["--seeds", "5,5"], "--seeds: "), (["--seeds", "9999999"], "--seeds: "),
+     (["--set", "seeds=3"], "--set: seeds: ")],
+)  # fmt: skip
+def test_wrong_seeds_are_one_line(tmp_path: Path, options: list[str], field: str) -> None:
+    done = CliRunner().invoke(app, ["sweep", str(write(tmp_path)), *options, "--dry-run"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(field)
+
+
+def test_settings_with_several_values_are_axes() -> None:
+    settings = ["protocol.ttl=0,2", "vos.0.selection=binary,partial", "network={latency_s: 1}"]
+    made = experiment_of(TWO_VOS, [*settings, "protocol.forwarding=queue"], 3)
+    assert made.axes == {"protocol.ttl": (0, 2), "vos.0.selection": ("binary", "partial")}
+    assert made.set == {"protocol.forwarding": "queue", "network": {"latency_s": 1}}
+    cases, wrong = expand(made, None)
+    assert (len(cases), wrong) == (12, [])
+    assert {case.scenario.protocol.ttl for case in cases} == {0, 2}
+    assert {case.seed for case in cases} == {1, 2, 3}
+    with pytest.raises(grid.InputError, match=r"protocol\.ttl: found 0,1, and then 1,2"):
+        experiment_of(TWO_VOS, ["protocol.ttl=0,1", "protocol.ttl=1,2"])
+
+
+def test_a_run_with_several_values_is_a_sweep(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    path = write(tmp_path)
-    command = ["sweep", str(path), "--in-process", "-q", "--out", "out"]
-    first = CliRunner().invoke(app, [*command, "--seeds", "2"])
-    assert (first.exit_code, first.stderr) == (0, "")
-    assert set(grid.load_results("out")["seed"].to_pylist()) == {1, 2}
-    second = CliRunner().invoke(app, [*command, "--seeds", "2,101"])
-    assert "6 of 6 runs are in out, 3 of them from before" in second.stdout
-    assert set(grid.load_results("out")["seed"].to_pylist()) == {2, 101}
-    done = grid.sweep(path, "out", seeds=[2, 101], in_process=True)
-    assert (done.runs, done.kept) == (6, 6)
-
-
-@pytest.mark.parametrize(
-    ("options", "mistake"),
-    [
-        (["--seeds", "0"], "--seeds: found '0', expected 1 to 10000 seeds"),
-        (["--seeds", "5,5"], "--seeds: found 5 again, expected each seed once"),
-        (["--seeds", "9999999"], "--seeds: found '9999999', expected 1 to 10000 seeds"),
-        (["--seeds", "x"], "--seeds: found 'x', expected the seeds 1 to N, or those of a list"),
-        (
-            ["--set", "seeds=3"],
-            "--set: seeds: found seeds of all runs, expected them in `seeds` of the experiment, "
-            "or in --seeds",
-        ),
-    ],
-)
-def test_wrong_seeds_are_one_line(tmp_path: Path, options: list[str], mistake: str) -> None:
-    command = ["sweep", str(write(tmp_path)), *options, "--dry-run"]
-    done = CliRunner().invoke(app, command)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert len(done.stderr.splitlines()) == 1
-    assert mistake in done.stderr
-
-
-@pytest.mark.parametrize("seeds", [0, -1, [], [-1], [1.5], True, 10_001])
-def test_wrong_seeds_from_python_are_errors(tmp_path: Path, seeds: object) -> None:
-    with pytest.raises(InputError, match="seeds"):
-        load_experiment(write(tmp_path), seeds=seeds)  # type: ignore[arg-type]
-
-
-def test_a_sweep_has_a_largest_number_of_runs(tmp_path: Path) -> None:
-    wide = "name: wide\nscenario: two-vos\naxes: {protocol.ttl: [%s]}\nseeds: 1\n"
-    path = write(tmp_path, wide % ", ".join(map(str, range(11))))
-    with pytest.raises(InputError, match="found 110000 runs in all, expected at most 100000"):
-        load_experiment(path, seeds=10_000)
+    command = ["run", "two-vos", "--in-process", "--quiet", "--set"]
+    result = CliRunner().invoke(app, [*command, "protocol.ttl=0,1", "--seeds", "2"])
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert result.stdout.splitlines()[-1] == "report: sweeps/two-vos/report.html"
+    table = grid.load_results(Path("sweeps/two-vos"))
+    assert table.column_names[:2] == ["protocol.ttl", "seed"]
+    assert set(table["protocol.ttl"].to_pylist()) == {0, 1}
+    dry = CliRunner().invoke(app, ["sweep", "snapshot-age", "--quick", "--dry-run"])
+    assert dry.stdout.startswith("snapshot-age: 12 runs (2 ttl x 2 snapshot_period x 1 ")
+    assert not Path("sweeps/snapshot-age").exists()

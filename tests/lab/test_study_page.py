@@ -1,4 +1,4 @@
-"""The page of a study says what won, where, and what could not be told apart."""
+"""The page of a study: the best values, where, and those without a significant difference."""
 
 from __future__ import annotations
 
@@ -42,25 +42,6 @@ def experiment(**more: Any) -> dict[str, Any]:
     } | more  # fmt: skip
 
 
-def test_missing_runs_are_named_before_the_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("part.py").write_text("class Fails:\n    def plan(self, view, now):\n        1 / 0\n")
-    best = {"metric": "wait_mean", "better": "less", "best_of": "policy"}
-    asked = experiment(
-        axes={"policy": ["fcfs", "part.py:Fails"]}, study=STUDY | {"answers": [best]}
-    )
-    asked["scenario"]["vos"][0]["clusters"] = [{"cpus": 1, "policy": "${policy}"}]
-    asked["scenario"]["parameters"] = {"policy": "fcfs", "ttl": 1}
-    Path("small.yaml").write_text(yaml.safe_dump(asked))
-    words = ["sweep", "small.yaml", "--in-process", "--page", "SMALL.md"]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 1, done.output
-    answer = Path("SMALL.md").read_text().partition("## Answer")[2]
-    assert "2 of 4 runs" in answer.partition("**")[0]
-
-
 def test_the_best_is_by_seeds_of_all_values(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -84,20 +65,6 @@ def test_the_best_is_by_seeds_of_all_values(
     write_study_page(load_experiment("small.yaml"), sweep, Path("AGAIN.md"))
     answer = Path("AGAIN.md").read_text().partition("## Answer")[2]
     assert "; by the one repetition that all of them have" in answer
-
-
-def test_an_answer_may_be_among_some_values(tmp_path: Path) -> None:
-    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
-    answer = BEST | {"along": "ttl", "among": ["one", "seven"]}
-    given = experiment(seeds=1, study=STUDY | {"answers": [answer]})
-    file.write_text(yaml.safe_dump(given, sort_keys=False))
-    words = ["sweep", str(file), "--in-process", "--out", str(tmp_path / "out"), "--page"]
-    done = CliRunner().invoke(app, [*words, str(page)])
-    assert done.exit_code == 0, done.output
-    answer_text = page.read_text().partition("## Answer")[2].partition("##")[0]
-    assert "among `one`, `seven` (less is better)" in answer_text
-    assert "`seven` at ttl `0`" in answer_text
-    assert "`six`" not in answer_text
 
 
 @pytest.mark.parametrize(
@@ -129,19 +96,3 @@ def test_a_page_replaces_only_markdown(
     assert not Path("sweeps").exists()
     for _ in range(2):
         assert CliRunner().invoke(app, [*words, "PAGE.md"]).exit_code == 0
-
-
-def test_a_quick_page_names_its_settings(tmp_path: Path) -> None:
-    file, page = tmp_path / "small.yaml", tmp_path / "SMALL.md"
-    set_of_all = {"network.latency_s": 0.5, "protocol.snapshot_load_limit": None}
-    quick = {"set": set_of_all, "seeds": 3, "axes": {"ttl": [0]}}
-    file.write_text(yaml.safe_dump(experiment(quick=quick), sort_keys=False))
-    words = ["sweep", str(file), "--quick", "--in-process", "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, [*words, "--page", str(page)])
-    assert done.exit_code == 0, done.output
-    text = page.read_text()
-    assert "With `--quick`: fewer values and seeds" in text
-    # As a scenario has it, so that it can be copied there.
-    limit = "- set: `protocol.snapshot_load_limit: null`\n- cpus: "
-    assert f"- set: `network.latency_s: 0.5`\n{limit}" in text
-    assert "- seeds: 1 to 3;" in text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-import re
+import shutil
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -15,7 +15,7 @@ import grid
 from grid.lab.experiment import load_experiment
 from grid.lab.paper_figures import paper_figures
 from grid.lab.study import read_study
-from grid.lab.sweep import Place, Sweep, Tally, run_sweep
+from grid.lab.sweep import Place, Sweep, run_sweep
 from grid.model.errors import InputError
 from tests.lab.small_experiments import EXPERIMENT, files, write
 
@@ -24,35 +24,47 @@ def sweep(path: Path, folder: Path, *, in_process: bool = True) -> Sweep:
     return run_sweep(load_experiment(path), path, folder, Place(in_process=in_process))
 
 
-def test_a_repeated_sweep_runs_nothing(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    first = sweep(path, tmp_path / "out")
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an experiment and its sweep."""
+    folder = tmp_path_factory.mktemp("once")
+    first = sweep(write(folder), folder / "out")
     assert (first.runs, first.kept, first.failures) == (9, 0, ())
-    left = files(tmp_path / "out")
-    again = sweep(path, tmp_path / "out")
-    assert again.kept == 9
-    assert files(tmp_path / "out") == left
+    return folder
 
 
-def test_another_experiment_needs_force_for_a_folder(tmp_path: Path) -> None:
-    path, folder = write(tmp_path), tmp_path / "out"
+@pytest.fixture
+def swept(once: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """A copy of the experiment, and of the folder of its sweep."""
+    shutil.copytree(once, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "experiment.yaml", tmp_path / "out"
+
+
+def test_a_repeated_sweep_runs_nothing(swept: tuple[Path, Path]) -> None:
+    left = files(swept[1])
+    assert sweep(*swept).kept == 9
+    assert files(swept[1]) == left
+
+
+def test_another_experiment_needs_force_for_a_folder(swept: tuple[Path, Path]) -> None:
+    path, folder = swept
     name = load_experiment(path).name
-    sweep(path, folder)
     left = files(folder)
     path.write_text(EXPERIMENT.replace(f"name: {name}", "name: other"))
-    said = f"{folder}: found the sweep {name}, expected that of other, another folder, or --force"
-    with pytest.raises(InputError, match=re.escape(said)):
+    message = (
+        f"{folder}: found the sweep {name}, expected that of other, another folder, or --force"
+    )
+    with pytest.raises(InputError, match=message):
         sweep(path, folder)
-    with pytest.raises(InputError, match=re.escape(said)):
+    with pytest.raises(InputError, match=message):
         grid.sweep(path, folder, in_process=True)
     assert files(folder) == left
     assert grid.sweep(path, folder, in_process=True, force=True).kept == 9
     assert sweep(path, folder).kept == 9
 
 
-def test_only_new_seeds_and_values_are_run(tmp_path: Path) -> None:
-    folder = tmp_path / "out"
-    sweep(write(tmp_path), folder)
+def test_only_new_seeds_and_values_are_run(swept: tuple[Path, Path], tmp_path: Path) -> None:
+    folder = swept[1]
     more = EXPERIMENT.replace("seeds: 3", "seeds: 4")
     assert sweep(write(tmp_path, more), folder).kept == 9
     wider = more.replace("axes:\n", "axes:\n  protocol.ttl: [3, 2]\n", 1)
@@ -61,9 +73,8 @@ def test_only_new_seeds_and_values_are_run(tmp_path: Path) -> None:
     assert (done.runs, done.kept) == (24, 12)
 
 
-def test_lost_runs_are_repeated_with_equal_results(tmp_path: Path) -> None:
-    path, folder = write(tmp_path), tmp_path / "out"
-    sweep(path, folder)
+def test_lost_runs_are_repeated_with_equal_results(swept: tuple[Path, Path]) -> None:
+    path, folder = swept
     whole = files(folder)
     run = sorted((folder / "runs").iterdir())[4]
     run.unlink()
@@ -73,11 +84,15 @@ def test_lost_runs_are_repeated_with_equal_results(tmp_path: Path) -> None:
     assert files(folder) == whole
 
 
-@pytest.mark.parametrize("kind", ["runs", "clock"])
-@pytest.mark.parametrize("damage", ["{", "another figure", "another run", "gone"])
-def test_damaged_results_are_repeated_and_counted(tmp_path: Path, kind: str, damage: str) -> None:
-    path, folder = write(tmp_path), tmp_path / "out"
-    sweep(path, folder)
+@pytest.mark.parametrize(
+    ("kind", "damage"),
+    [("runs", "{"), ("runs", "another run"), ("runs", "gone"), ("clock", "another figure"),
+     ("clock", "gone")],
+)  # fmt: skip
+def test_damaged_results_are_repeated_and_counted(
+    swept: tuple[Path, Path], kind: str, damage: str
+) -> None:
+    path, folder = swept
     whole = files(folder)
     damaged = sorted((folder / kind).iterdir())[4]
     if damage == "gone":
@@ -107,9 +122,10 @@ def test_damaged_results_are_repeated_and_counted(tmp_path: Path, kind: str, dam
         ("failed.json", "null"),
     ],
 )
-def test_a_file_of_another_shape_is_an_error(tmp_path: Path, name: str, content: str) -> None:
-    folder = tmp_path / "out"
-    sweep(write(tmp_path), folder)
+def test_a_file_of_another_shape_is_an_error(
+    swept: tuple[Path, Path], name: str, content: str
+) -> None:
+    folder = swept[1]
     (folder / name).write_text(content)
     with pytest.raises(InputError, match="expected a file that a sweep wrote"):
         read_study(folder)
@@ -129,8 +145,8 @@ vos: [{name: a, clusters: [{cpus: 2}], workload: {trace: "${trace}", entry_point
     assert [failure.seed for failure in done.failures] == [1, 2]
     line = str(done.failures[0])
     assert "bad.swf" in line and "seed 1" in line and "bad.swf:2" in line
-    told = json.loads((folder / "failed.json").read_text())["failed"]
-    assert {failure["point"]["trace"] for failure in told} == {"bad.swf"}
+    failed = json.loads((folder / "failed.json").read_text())["failed"]
+    assert {failure["point"]["trace"] for failure in failed} == {"bad.swf"}
     results = grid.load_results(folder)
     assert set(results["trace"].to_pylist()) == {"good.swf"}
     (tmp_path / "bad.swf").write_text(good)
@@ -138,18 +154,8 @@ vos: [{name: a, clusters: [{cpus: 2}], workload: {trace: "${trace}", entry_point
     assert not (folder / "failed.json").exists()
 
 
-def test_progress_counts_every_run(tmp_path: Path) -> None:
-    path, folder = write(tmp_path), tmp_path / "out"
-    sweep(path, folder)
-    sorted((folder / "runs").iterdir())[0].unlink()
-    seen: list[Tally] = []
-    run_sweep(load_experiment(path), path, folder, Place(in_process=True), progress=seen.append)
-    assert [(tally.runs, tally.kept, tally.done) for tally in seen] == [(9, 8, 0), (9, 8, 1)]
-
-
-def test_tables_have_the_metrics_of_the_runs(tmp_path: Path) -> None:
-    path, folder = write(tmp_path), tmp_path / "out"
-    sweep(path, folder)
+def test_tables_have_the_metrics_of_the_runs(swept: tuple[Path, Path]) -> None:
+    path, folder = swept
     table = grid.load_results(folder)
     assert table.column_names == ["selection", "seed", "scope", "metric", "value"]
     assert table.equals(grid.load_results(str(folder)))
@@ -173,36 +179,6 @@ def test_tables_have_the_metrics_of_the_runs(tmp_path: Path) -> None:
     assert walls.num_rows == 9 and min(walls["value"].to_pylist()) > 0
 
 
-def test_an_interrupted_sweep_has_its_results_so_far(tmp_path: Path) -> None:
-    path, folder = write(tmp_path), tmp_path / "out"
-    sweep(path, folder)
-    whole = grid.load_results(folder)
-    for name in ("results", "clock"):
-        (folder / f"{name}.parquet").unlink()
-    lost, broken, *_ = sorted(folder.glob("runs/*.json"))
-    lost.unlink()
-    assert grid.load_results(folder).num_rows == whole.num_rows * 8 // 9
-    broken.write_text("{}")
-    with pytest.raises(InputError, match="changed or damaged"):
-        grid.load_results(folder)
-
-
-def test_a_study_compares_by_seed(tmp_path: Path) -> None:
-    path, folder = write(tmp_path), tmp_path / "out"
-    sweep(path, folder)
-    study = read_study(folder)
-    partial, matching = {"selection": "partial"}, {"selection": "matchmaking"}
-    ones = study.values("user_utility", partial)
-    others = study.values("user_utility", matching)
-    assert list(ones) == [1, 2, 3]
-    difference = study.difference("user_utility", partial, matching)
-    assert difference is not None and difference.level == 0.9
-    assert difference.mean == pytest.approx(sum(ones[s] - others[s] for s in ones) / 3)
-    assert study.interval("no such metric", partial) is None
-    with pytest.raises(ValueError, match="no single point"):
-        study.keys({})
-
-
 def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     folder.mkdir()
@@ -222,9 +198,8 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
         grid.load_results(folder)
 
 
-def test_a_folder_of_a_running_sweep_is_refused(tmp_path: Path) -> None:
-    path, folder = write(tmp_path), tmp_path / "out"
-    sweep(path, folder)
+def test_a_folder_of_a_running_sweep_is_refused(swept: tuple[Path, Path]) -> None:
+    path, folder = swept
     with (folder / ".lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(InputError, match="a sweep that is running"):
@@ -257,6 +232,3 @@ def test_an_experiment_may_be_a_mapping_with_a_scenario_in_it(tmp_path: Path) ->
         grid.sweep({**experiment, "axs": {}}, tmp_path / "new", in_process=True)
     with pytest.raises(InputError, match="experiment: found 5, expected the path"):
         grid.sweep(5, tmp_path / "new")  # type: ignore[arg-type]
-
-
-INTERVAL = "metrics: {submitted_from_s: 5, submitted_until_s: 20}\n"

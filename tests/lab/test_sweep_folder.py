@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -52,7 +50,7 @@ def digests(folder: Path) -> dict[tuple[str, int], str]:
     }
 
 
-def said(*words: str) -> tuple[int, str, str]:
+def output_of(*words: str) -> tuple[int, str, str]:
     """Exit code, output and messages of a command in the current folder."""
     answer = CliRunner().invoke(app, list(words))
     assert "Traceback" not in answer.output
@@ -97,49 +95,20 @@ def test_sources_are_copied_with_their_comments(
     assert (copied / "experiment.yaml").read_text() == f"# Which selection?\n{named}"
 
 
-@pytest.mark.parametrize("more", [["--quick"], ["--set", "protocol.ttl=1"]], ids=str)
-def test_options_of_the_command_are_in_the_copied_experiment(
-    more: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = write(tmp_path)
-    assert (
-        said("sweep", str(path), "--in-process", "-q", "--out", str(tmp_path / "o"), *more)[0] == 0
-    )
-    runs_again(tmp_path / "o", tmp_path, monkeypatch)
-
-
 def test_a_sweep_of_a_command_line_runs_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "farm.yaml").write_text(FARM)
     monkeypatch.chdir(tmp_path)
     several = "run", "farm", "--set", "policy=fcfs,sjf", "--seeds", "2"
-    assert said(*several, "--in-process", "-q", "--out", "o")[0] == 0
+    assert output_of(*several, "--in-process", "-q", "--out", "o")[0] == 0
     copied = runs_again(tmp_path / "o", tmp_path, monkeypatch)
     assert (copied / "scenario.yaml").read_text() == FARM
     again = "sweep", "experiment.yaml", "--in-process", "-q", "--out"
-    code, _, wrong = said(*again, "by-command")
+    code, _, wrong = output_of(*again, "by-command")
     assert (code, wrong) == (0, "")
     assert digests(copied / "by-command") == digests(copied / "again")
-    assert "4 of 4 runs are in ., 4 of them from before" in said(*again, ".")[1]
-
-
-@pytest.mark.parametrize("is_inside", [True, False])
-def test_a_sweep_of_mappings_runs_again(
-    is_inside: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import yaml
-
-    (tmp_path / "farm.yaml").write_text(FARM)
-    scenario: Any = yaml.safe_load(FARM) if is_inside else str(tmp_path / "farm.yaml")
-    described: Mapping[str, Any] = {
-        "name": "m", "scenario": scenario, "axes": {"policy": ("fcfs", "sjf")}, "seeds": (3,),
-    }  # fmt: skip
-    done = grid.sweep(described, tmp_path / "out", in_process=True)
-    copied = runs_again(done.folder, tmp_path, monkeypatch)
-    # There is one of each: a scenario within the experiment stands there alone.
-    assert (copied / "scenario.yaml").exists() != is_inside
-    assert said("report", ".", "-q")[0] == 0
+    assert "4 of 4 runs are in ., 4 of them from before" in output_of(*again, ".")[1]
 
 
 @pytest.mark.parametrize(
@@ -172,20 +141,6 @@ def test_plugin_files_are_copied(
     assert str(tmp_path) not in (copied / "scenario.yaml").read_text()
 
 
-def test_a_plugin_is_not_written_through_a_link(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "plugins").mkdir()
-    (tmp_path / "plugins" / "own.py").write_text(OWN.format(name="Own"))
-    scenario = FARM.replace("policy: fcfs", 'policy: "plugins/own.py:Own"')
-    path = write(tmp_path, "name: e\nscenario: scenario.yaml\nseeds: 1\n", scenario)
-    grid.sweep(path, tmp_path / "out", in_process=True)
-    shutil.rmtree(tmp_path / "out" / "plugins")
-    (tmp_path / "out" / "plugins").symlink_to(tmp_path / "mine")
-    with pytest.raises(grid.InputError, match=r"plugins: found a link, expected a folder"):
-        grid.sweep(path, tmp_path / "out", in_process=True)
-    assert not list((tmp_path / "mine").iterdir())
-
-
 def test_a_missing_log_is_named_in_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,7 +150,7 @@ def test_a_missing_log_is_named_in_one_line(
     before = digests(done.folder)
     copied = published(done.folder, tmp_path, monkeypatch)
     sweep = "sweep", "experiment.yaml", "--in-process", "-q", "--out", "again"
-    code, _, wrong = said(*sweep)
+    code, _, wrong = output_of(*sweep)
     (line,) = wrong.splitlines()
     assert (code, line) == (
         2,
@@ -204,9 +159,9 @@ def test_a_missing_log_is_named_in_one_line(
         "vos.0.workload.trace=FILE (the emulator brings none)",
     )
     (tmp_path / "far" / "other.swf").write_text(LOG)
-    assert said(*sweep, "--set", "vos.0.workload.trace=../other.swf")[0] == 0
+    assert output_of(*sweep, "--set", "vos.0.workload.trace=../other.swf")[0] == 0
     assert digests(copied / "again") == before
     shutil.rmtree(copied / "again")
     (copied / "log.swf").write_text(LOG)
-    assert said(*sweep)[0] == 0
+    assert output_of(*sweep)[0] == 0
     assert digests(copied / "again") == before

@@ -487,7 +487,7 @@ def _pair(
     other = second if second is not None else first
     sides = [
         _values(study, check.metric, {**first, **at}, check.averaged),
-        _values(study, check.second_metric or check.metric, {**other, **at}, check.averaged),
+        _values(study, check.metric, {**other, **at}, check.averaged),
     ]
     region, compared = {
         "below": (_up_to(check.margin), lambda a, b: a - b),

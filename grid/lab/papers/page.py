@@ -8,7 +8,6 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from grid.config.shipped import experiments_folder
 from grid.lab.papers.judge import (
@@ -20,7 +19,7 @@ from grid.lab.papers.judge import (
 )
 from grid.lab.papers.paper import NAMES, Figure, load_paper
 from grid.lab.report.charts import grid_chart
-from grid.lab.report.picture import Picture
+from grid.lab.report.picture import Picture, columns_of
 from grid.lab.report.sweep_page import drawn_ends
 from grid.lab.store import write_text
 from grid.lab.study import Study
@@ -212,18 +211,16 @@ def _picture(judgement: Judgement, figure: Figure) -> Picture | None:
         named = axis in {figure.axis, *wheres, *(key for one in figure.series for key in one)}
         if not named:
             wheres[axis] = values[0]
-    columns: dict[str, list[Any]] = {key: [] for key in ("series", "x", "value", "low", "high")}
-    for one in figure.series:
-        for place in places:
-            interval = study.interval(figure.metric, {**one, **wheres, figure.axis: place})
-            if interval is not None:
-                name = " ".join(map(str, one.values()))
-                row = (name, place, interval.mean, *drawn_ends(interval))
-                for column, value in zip(columns.values(), row, strict=True):
-                    column.append(value)
-    name = f"{judgement.paper.name.lower()}-figure"
-    if not columns["x"]:
+    rows = [
+        (" ".join(map(str, one.values())), place, interval.mean, *drawn_ends(interval))
+        for one in figure.series
+        for place in places
+        if (interval := study.interval(figure.metric, {**one, **wheres, figure.axis: place}))
+    ]
+    if not rows:
         return None
+    name = f"{judgement.paper.name.lower()}-figure"
+    columns = columns_of(("series", "x", "value", "low", "high"), rows)
     return grid_chart(name, figure.caption, columns, x=figure.x, y=figure.y)
 
 

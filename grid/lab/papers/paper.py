@@ -49,8 +49,6 @@ class Check(_Section):
         "falls", "rises", "wider_gap", "growth",
     ]  # fmt: skip
     metric: str
-    second_metric: str = ""
-    """That of the second point, if it is another one."""
     first: Values = Field(default_factory=dict)
     second: Values | None = None
     along: Values = Field(default_factory=dict)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +18,7 @@ from grid.lab.report.picture import (
     WIDTH,
     Columns,
     Picture,
+    columns_of,
 )
 from grid.model.arrays import Floats
 
@@ -312,6 +313,20 @@ def steps_of(values: Floats, points: int = STEPS) -> tuple[Floats, Floats]:
     return np.append(found[0], found), np.append(0.0, shares)
 
 
+def step_columns(
+    key: str, groups: Iterable[tuple[str, str, Floats]], points: int = STEPS
+) -> dict[str, list[Any]]:
+    """The columns of `distribution` of groups, each with its value of `key`, series and values."""
+    rows: list[tuple[str, str, float, float]] = []
+    for place, series, values in groups:
+        if len(values):
+            found, shares = steps_of(values, points)
+            rows += [
+                (place, series, *one) for one in zip(found.tolist(), shares.tolist(), strict=True)
+            ]
+    return columns_of((key, "series", "value", "share"), rows)
+
+
 # Heat maps
 
 MAPPED, WRITTEN = 24, 10
@@ -330,15 +345,12 @@ def flow_map(
     VOs beyond MAPPED, those that moved least, are one row and one column.
     """
     names, number = _largest(vos, np.sum(list(moved.values()), axis=0))
-    columns: dict[str, list[Any]] = {key: [] for key in ("place", "origin", "host", "jobs")}
+    rows: list[tuple[str, str, str, float]] = []
     for place, every in moved.items():
         counts = np.zeros((len(names), len(names)))
         np.add.at(counts, (number[:, None], number[None, :]), every)
-        origin, host = np.nonzero(counts)
-        columns["place"] += [place] * len(origin)
-        columns["origin"] += [names[one] for one in origin]
-        columns["host"] += [names[one] for one in host]
-        columns["jobs"] += counts[origin, host].tolist()
+        rows += [(place, names[a], names[b], float(counts[a, b])) for a, b in np.argwhere(counts)]
+    columns = columns_of(("place", "origin", "host", "jobs"), rows)
     domain = {"scale": {"domain": names}}
     has_numbers = len(names) <= WRITTEN
     shade = {"type": "log", "domain": [1, max(2.0, *columns["jobs"])], "clamp": True,

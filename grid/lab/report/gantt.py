@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.lab.report.charts import FEW, series, time_axis, tooltip
-from grid.lab.report.picture import COLOURS, ZOOM, Picture
+from grid.lab.report.picture import COLOURS, ZOOM, Picture, columns_of
 from grid.lab.report.run_data import RunData
 
 BARS, BARS_A_CLUSTER = 60_000, 6000
@@ -176,7 +176,7 @@ def _picture(
 ) -> Picture:
     """The chart of `bars`; `tops` are the rows of each cluster that can be chosen."""
     seconds, unit = run.time_unit
-    columns: dict[str, list[Any]] = {key: [bar[n] for bar in bars] for n, key in enumerate(COLUMNS)}
+    columns = columns_of(COLUMNS, bars)
     columns |= {key: [time / seconds for time in columns[key]] for key in ("from", "to")}
     end: Any = next(iter(tops.values())) if len(tops) == 1 else {"expr": "tops[cluster] || 1"}
     scale = {"reverse": True, "nice": False, "zero": False, "domainMin": 0, "domainMax": end}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from html import escape
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from grid.lab.report.picture import (
     CONFIG,
@@ -27,7 +28,6 @@ from grid.model.errors import InputError, input_error
 from grid.results.run_folder import REPORT, SWEEP_FILE, check_file
 
 _HERE = Path(__file__).parent
-NO_SCRIPT = "This browser runs no scripts; the charts are files in the folder pictures."
 _FIGURE = re.compile(r"–?|-?[\d,]*\.?\d+( .*)?")
 """A cell with a number, maybe with its interval or a remark, or an empty one."""
 
@@ -45,6 +45,16 @@ class Table:
     prose: bool = False
     hints: Mapping[str, str] = field(default_factory=dict)
     keys: int = 1
+
+    @property
+    def are_words(self) -> list[bool]:
+        """Whether each column but the first has words, which are aligned to the left."""
+        return [
+            place > 0
+            and not self.prose
+            and (place < self.keys or not all(_FIGURE.fullmatch(row[place]) for row in self.rows))
+            for place in range(len(self.headers))
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,41 +104,41 @@ class Section:
     title: str
     blocks: Sequence[Block] = ()
 
+    @property
+    def groups(self) -> list[tuple[str, list[Block]]]:
+        """The blocks; neighbouring charts, and neighbouring choices, are in one element."""
+        names = {Picture: "pictures", Choice: "choices"}
+        found = groupby(self.blocks, key=lambda block: names.get(type(block), ""))
+        return [(name, list(blocks)) for name, blocks in found]
+
 
 def html_page(title: str, introduction: Sequence[str], every: Sequence[Section]) -> str:
     """The page. All texts are plain: markup in them is escaped."""
     sections = [section for section in every if section.blocks]
     pictures = [one for section in sections for one in section.blocks if isinstance(one, Picture)]
-    style = f"{colours()}\n{(_HERE / 'page.css').read_text(encoding='utf-8')}"
-    parts = [
-        "<!doctype html>",
-        '<html lang="en"><head><meta charset="utf-8">',
-        '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        '<meta name="color-scheme" content="light dark">',
-        '<link rel="icon" href="data:,">',  # Else browsers request one from a server.
-        f'<title>{escape(title)}</title><style id="style">{style}</style></head><body>',
-        f"<h1>{escape(title)}</h1>",
-        *(f"<p>{escape(text)}</p>" for text in introduction),
-    ]
-    if len(sections) > 3:
-        links = (f'<a href="#part-{n}">{escape(one.title)}</a>' for n, one in enumerate(sections))
-        parts.append(f"<nav>{''.join(links)}</nav>")
-    if pictures:
-        parts.append(f"<noscript><p>{NO_SCRIPT}</p></noscript>")
-    for number, section in enumerate(sections):
-        parts.append(f'<section id="part-{number}"><h2>{escape(section.title)}</h2>')
-        parts += [*_blocks(section.blocks), "</section>"]
-    if pictures:
-        tables = {
-            name: {column: _packed(values) for column, values in columns.items()}
-            for one in pictures
-            for name, columns in one.tables.items()
-        }
-        parts.append(f'<script type="text/javascript">{script()}</script>')
-        parts += [_json(tables, 'id="tables"'), _json(CONFIG, 'id="config"')]
-    own = (_HERE / "page.js").read_text(encoding="utf-8")
-    parts.append(f'<script type="text/javascript">{own}</script></body></html>')
-    return "\n".join([*parts, ""])
+    tables = {
+        name: {column: _packed(values) for column, values in columns.items()}
+        for one in pictures
+        for name, columns in one.tables.items()
+    }
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined
+    )
+    environment.policies["json.dumps_kwargs"] = {
+        "ensure_ascii": False, "separators": (",", ":"), "allow_nan": False,
+    }  # fmt: skip
+    environment.filters["kind"] = lambda block: type(block).__name__
+    environment.filters["breakable"] = _breakable
+    return environment.get_template("page.html").render(
+        title=title, introduction=introduction, sections=sections, tables=tables, config=CONFIG,
+        style=f"{colours()}\n{(_HERE / 'page.css').read_text(encoding='utf-8')}",
+        vega=script() if pictures else "", script=(_HERE / "page.js").read_text(encoding="utf-8"),
+    )  # fmt: skip
+
+
+def _breakable(text: str) -> Markup:
+    """Keys such as plan_seconds.cs2.mean, which may break after each word."""
+    return Markup(re.sub(r"[._](?=\w)", r"\g<0><wbr>", str(escape(text))))
 
 
 def _packed(values: Column) -> Any:
@@ -138,112 +148,6 @@ def _packed(values: Column) -> Any:
         return listed
     places = {text: place for place, text in enumerate(dict.fromkeys(listed))}
     return {"of": list(places), "at": [places[text] for text in listed]}
-
-
-def _json(content: Any, attributes: str = "") -> str:
-    """Data for a script, without characters that could end the element."""
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    text = text.replace("<", "\\u003c")
-    return f'<script type="application/json" {attributes}>{text}</script>'
-
-
-def _blocks(blocks: Sequence[Block]) -> list[str]:
-    """Neighbouring charts, and neighbouring choices, are in one element."""
-    parts: list[str] = []
-    group = ""
-    for block in blocks:
-        needed = {Picture: "pictures", Choice: "choices"}.get(type(block), "")
-        if needed != group:
-            parts += ["</div>"] * bool(group) + [f'<div class="{needed}">'] * bool(needed)
-            group = needed
-        parts.append(_block(block))
-    return [*parts, "</div>"] if group else parts
-
-
-def _block(block: Block) -> str:  # noqa: PLR0911
-    match block:
-        case Picture():
-            return _figure(block)
-        case Table():
-            return _table(block)
-        case Choice():
-            return _choice(block)
-        case Source(title, text):
-            return _details(title, f"<pre>{escape(text)}</pre>")
-        case Folded(title, inner):
-            return _details(title, "".join(map(_block, inner)))
-        case When(signal, value, inner_block):
-            condition = escape(json.dumps({signal: value}))
-            return f'<div data-when="{condition}" hidden>{_block(inner_block)}</div>'
-        case str():
-            return f"<p>{escape(block)}</p>"
-
-
-def _details(title: str, inner: str) -> str:
-    return f"<details><summary>{escape(title)}</summary>{inner}</details>"
-
-
-def _figure(picture: Picture) -> str:
-    caption = escape(picture.caption)
-    wide = ' class="wide"' if picture.is_wide else ""
-    tall = " tall" if picture.is_tall else ""
-    buttons = "".join(
-        f' <button type="button" class="save" data-save="{kind}">{kind.upper()}</button>'
-        for kind in ("svg", "pdf")
-    )
-    return (
-        f'<figure data-chart="{escape(picture.name)}"{wide}>'
-        f'<div class="chart{tall}" role="img" aria-label="{caption}"></div>'
-        f"{_json(picture.specification)}<figcaption>{caption}{buttons}</figcaption></figure>"
-    )
-
-
-def _choice(choice: Choice) -> str:
-    options = "".join(
-        f'<option value="{escape(value)}">{escape(text)}</option>'
-        for value, text in choice.options.items()
-    )
-    return (
-        f"<label><span>{escape(choice.label)}</span><select "
-        f'data-signal="{escape(choice.signal)}" autocomplete="off">{options}</select></label>'
-    )
-
-
-def _table(table: Table) -> str:
-    def is_text(place: int) -> bool:
-        is_key = place < table.keys
-        return is_key or not all(_FIGURE.fullmatch(row[place]) for row in table.rows)
-
-    sides = [
-        ' class="words"' if place and not table.prose and is_text(place) else ""
-        for place in range(len(table.headers))
-    ]
-
-    def hint(text: str) -> str:
-        meaning = table.hints.get(text)
-        return f' title="{escape(meaning)}"' if meaning else ""
-
-    def cells(row: Sequence[str]) -> str:
-        texts = [escape(cell) for cell in row]
-        if table.prose:
-            # Keys such as plan_seconds.cs2.mean may break after each word.
-            texts[0] = re.sub(r"[._](?=\w)", r"\g<0><wbr>", texts[0])
-        pairs = zip([f"{sides[0]}{hint(row[0])}", *sides[1:]], texts, strict=True)
-        return "".join(f"<td{attributes}>{text}</td>" for attributes, text in pairs)
-
-    head = "".join(
-        f'<th scope="col"{side}{hint(text)}>{escape(text)}</th>'
-        for text, side in zip(table.headers, sides, strict=True)
-    )
-    body = "\n".join(f"<tr>{cells(row)}</tr>" for row in table.rows)
-    latex = (
-        "" if table.prose else '<button type="button" class="save" data-save="tex">LaTeX</button>'
-    )
-    return (
-        f'<div class="scroll" tabindex="0"><table class="{"prose" if table.prose else "sorts"}" '
-        f'data-keys="{table.keys}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-        f"{latex}</div>"
-    )
 
 
 # Writing

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -23,22 +23,19 @@ from grid.compiled_code import kept_text
 
 PICTURES = "pictures"
 """The folder of a page's charts as files, next to the page."""
-LIGHT = {
-    "ink": "#1a1a1a", "soft": "#555555", "line": "#dddddd", "paper": "#ffffff", "faint": "#f4f4f4",
-    "waiting": "#b8b8b8",
-    "c0": "#0072b2", "c1": "#d55e00", "c2": "#009e73", "c3": "#cc79a7",
-    "c4": "#d08f00", "c5": "#3f9fd6", "c6": "#000000", "c7": "#808080",
-    "c8": "#00395a", "c9": "#6e3000", "c10": "#00503a", "c11": "#7a3d62",
-    "c12": "#6b4900", "c13": "#1f5f85", "c14": "#7b4fb5", "c15": "#b03060",
+SHADES = {
+    "ink": ("#1a1a1a", "#e8e8e8"), "soft": ("#555555", "#b0b0b0"), "line": ("#dddddd", "#3c3c3c"),
+    "paper": ("#ffffff", "#161616"), "faint": ("#f4f4f4", "#242424"),
+    "waiting": ("#b8b8b8", "#6a6a6a"),
+    "c0": ("#0072b2", "#4ba3e3"), "c1": ("#d55e00", "#f08a3c"), "c2": ("#009e73", "#2fc49a"),
+    "c3": ("#cc79a7", "#e39fc5"), "c4": ("#d08f00", "#f0b83c"), "c5": ("#3f9fd6", "#8fd0f5"),
+    "c6": ("#000000", "#ffffff"), "c7": ("#808080", "#a0a0a0"), "c8": ("#00395a", "#a9d4f5"),
+    "c9": ("#6e3000", "#f8c39a"), "c10": ("#00503a", "#a0e8d0"), "c11": ("#7a3d62", "#f5d3e5"),
+    "c12": ("#6b4900", "#f9e0a5"), "c13": ("#1f5f85", "#c9e9fb"), "c14": ("#7b4fb5", "#b79be0"),
+    "c15": ("#b03060", "#e06c8c"),
 }  # fmt: skip
-DARK = {
-    "ink": "#e8e8e8", "soft": "#b0b0b0", "line": "#3c3c3c", "paper": "#161616", "faint": "#242424",
-    "waiting": "#6a6a6a",
-    "c0": "#4ba3e3", "c1": "#f08a3c", "c2": "#2fc49a", "c3": "#e39fc5",
-    "c4": "#f0b83c", "c5": "#8fd0f5", "c6": "#ffffff", "c7": "#a0a0a0",
-    "c8": "#a9d4f5", "c9": "#f8c39a", "c10": "#a0e8d0", "c11": "#f5d3e5",
-    "c12": "#f9e0a5", "c13": "#c9e9fb", "c14": "#b79be0", "c15": "#e06c8c",
-}  # fmt: skip
+"""Each colour on light and on dark screens."""
+LIGHT, DARK = ({name: pair[n] for name, pair in SHADES.items()} for n in (0, 1))
 COLOURS = tuple(f"var(--c{number})" for number in range(16))
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 2, 1, 2], [10, 2], [3, 3])
 SHAPES = (
@@ -144,6 +141,12 @@ class Picture:
         text = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], json.dumps(specification))
         datasets = {name: _rows(columns) for name, columns in self.tables.items()}
         return {**json.loads(text), "datasets": datasets}
+
+
+def columns_of(keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
+    """A table for charts from its rows."""
+    listed = list(rows)
+    return {key: [row[number] for row in listed] for number, key in enumerate(keys)}
 
 
 def _rows(columns: Columns) -> list[dict[str, Any]]:

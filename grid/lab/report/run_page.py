@@ -16,14 +16,14 @@ from grid.lab.report.charts import (
     flow_map,
     grid_chart,
     series,
-    steps_of,
+    step_columns,
     time_axis,
     tooltip,
     vo_chart,
 )
 from grid.lab.report.gantt import gantt_charts
 from grid.lab.report.page import Block, Choice, Folded, Section, Source, Table, When, save_page
-from grid.lab.report.picture import FIGURE, ZOOM, Columns, Picture, counted, shown
+from grid.lab.report.picture import FIGURE, ZOOM, Columns, Picture, columns_of, counted, shown
 from grid.lab.report.run_data import RunData, read_run
 from grid.model.arrays import Bools, Floats
 from grid.results.definitions import FILES, METRICS, label_of, row_texts
@@ -158,15 +158,9 @@ def _by_vo(run: RunData) -> list[Block]:
         metric for values in vos.values() for metric, one in values.items() if one is not None
     ))  # fmt: skip
     known.sort(key=lambda metric: FIRST.index(metric) if metric in FIRST else len(FIRST))
-    found = [(metric, vo, vos[vo][metric]) for metric in known for vo in run.vos
-             if vos[vo].get(metric) is not None]  # fmt: skip
-    columns: Columns = {
-        "metric": [metric for metric, _, _ in found],
-        "vo": [vo for _, vo, _ in found],
-        "series": [""] * len(found),
-        "value": [float(value) for _, _, value in found],
-        **{end: [None] * len(found) for end in ("low", "high")},
-    }
+    found = [(metric, vo, "", float(vos[vo][metric]), None, None) for metric in known
+             for vo in run.vos if vos[vo].get(metric) is not None]  # fmt: skip
+    columns = columns_of(("metric", "vo", "series", "value", "low", "high"), found)
     titles = {metric: label_of(metric) for metric in known}
     texts = [row_texts([vos[vo].get(metric) for vo in vos], "–") for metric in known]
     if len(vos) <= FEW_VOS:
@@ -335,15 +329,8 @@ def _waits(run: RunData) -> list[Block]:
     among = [f"jobs of {vo}" for vo in run.vos] if 1 < len(run.vos) <= FEW else []
     pictures: list[Picture] = []
     for name, label, values in (("wait", "wait (s)", wait), ("stretch", "stretch", stretch)):
-        columns: dict[str, list[Any]] = {key: [] for key in ("vo", "series", "value", "share")}
-        for vo, title, rows in groups:
-            mine = values[rows & ~np.isnan(values)]
-            if len(mine):
-                found, shares = steps_of(mine, STEPS if len(run.vos) <= FEW else STEPS // 3)
-                columns["vo"] += [vo] * len(found)
-                columns["series"] += [title] * len(found)
-                columns["value"] += found.tolist()
-                columns["share"] += shares.tolist()
+        known = [(vo, title, values[rows & ~np.isnan(values)]) for vo, title, rows in groups]
+        columns = step_columns("vo", known, STEPS if len(run.vos) <= FEW else STEPS // 3)
         if columns["value"]:
             caption = f"Share of the jobs whose {name} is at most x."
             pictures.append(
@@ -384,15 +371,11 @@ def _by_size(
     wait: Floats, size: Floats, classes: Floats, groups: Sequence[tuple[str, str, Bools]]
 ) -> dict[str, list[Any]]:
     """Median wait, and the middle 80 %, of each class of sizes."""
-    columns: dict[str, list[Any]] = {
-        key: [] for key in ("vo", "series", "x", "value", "low", "high")
-    }
+    found: list[tuple[str, str, float, float, float, float]] = []
     known = np.isfinite(wait) & np.isfinite(classes)
     for vo, title, rows in groups:
         for place in np.unique(classes[known & rows]):
             chosen = known & rows & (classes == place)
             low, middle, high = np.quantile(wait[chosen], (0.1, 0.5, 0.9)).tolist()
-            row = (vo, title, float(np.median(size[chosen])), middle, low, high)
-            for column, value in zip(columns.values(), row, strict=True):
-                column.append(value)
-    return columns
+            found.append((vo, title, float(np.median(size[chosen])), middle, low, high))
+    return columns_of(("vo", "series", "x", "value", "low", "high"), found)

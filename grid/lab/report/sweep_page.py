@@ -32,12 +32,12 @@ from grid.lab.report.charts import (
     distribution,
     flow_map,
     grid_chart,
-    steps_of,
+    step_columns,
     tooltip,
     vo_chart,
 )
 from grid.lab.report.page import Block, Choice, Section, Source, Table, When, save_page
-from grid.lab.report.picture import FIGURE, Columns, Picture, counted
+from grid.lab.report.picture import FIGURE, Picture, columns_of, counted
 from grid.lab.report.run_data import UNITS
 from grid.lab.report.run_page import course, hints_of
 from grid.lab.statistics import Interval, mean_interval
@@ -142,8 +142,7 @@ def comparison_chart(
     """The metric along one axis, a series for each compared value, further axes in panels."""
     across, column, rows = _roles(study, along)
     x = across or study.compare or ""
-    names = ("series", "x", "value", "low", "high", "row", "column")
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    rows_of_chart: list[tuple[Any, ...]] = []
     panels: list[tuple[str, str]] = []
     found = [one for point in study.points if (one := study.interval(metric, point)) is not None]
     means = [one.mean for one in found] or [0.0]
@@ -162,17 +161,12 @@ def comparison_chart(
         series = "" if axis is None else named(axis, point[axis])
         place = point[x] if x else study.name
         place = place if isinstance(place, int | float) else str(place)
-        row = (
-            series,
-            place,
-            interval.mean,
-            *drawn_ends(interval, bounds_of(metric, bounds), log=is_log),
-            *panel,
-        )
-        for values, value in zip(columns.values(), row, strict=True):
-            values.append(value)
-    if not columns["x"]:
+        ends = drawn_ends(interval, bounds_of(metric, bounds), log=is_log)
+        rows_of_chart.append((series, place, interval.mean, *ends, *panel))
+    if not rows_of_chart:
         return None
+    names = ("series", "x", "value", "low", "high", "row", "column")
+    columns = columns_of(names, rows_of_chart)
     label = label_of(metric)
     caption = f"{label[0].upper()}{label[1:]}{over_seeds(study)}."
     if any(low is not None for low in columns["low"]):
@@ -300,7 +294,7 @@ def _differences_chart(
         for one in found
         if one.interval.mean
     ]  # fmt: skip
-    columns: Columns = {key: [row[n] for row in rows] for n, key in enumerate(keys)}
+    columns = columns_of(keys, rows)
     kinds = [kind for kind in KINDS if kind in columns["kind"]]
     is_tall = len(study.points) > MANY_ROWS
     x: dict[str, Any] = {"field": "difference", "type": "quantitative", "title": "difference"}
@@ -478,20 +472,12 @@ def by_vo(settings: Settings, metrics: Sequence[str], bounds: OwnBounds) -> list
     if len(vos) < 2 or not known:
         return []
     rows = [
-        (
-            chosen,
-            metric,
-            vo,
-            series,
-            values[vo].mean,
-            *drawn_ends(values[vo], bounds_of(metric, bounds)),
-        )
+        (chosen, metric, vo, series, one.mean, *drawn_ends(one, bounds_of(metric, bounds)))
         for (metric, (chosen, series)), values in found.items()
-        for vo in vos
-        if vo in values
-    ]  # fmt: skip
+        for vo, one in values.items()
+    ]
     keys = (ELSEWHERE, "metric", "vo", "series", "value", "low", "high")
-    columns: Columns = {key: [row[n] for row in rows] for n, key in enumerate(keys)}
+    columns = columns_of(keys, rows)
     titles = {metric: label_of(metric) for metric in known}
     chart = vo_chart(
         vos, columns, titles, legend=settings.legend,
@@ -553,25 +539,17 @@ def distributions(settings: Settings) -> list[Block]:
     study, pictures = settings.study, []
     points = max(60, min(STEPS, 40 * STEPS // len(settings.spots)))
     for name, label in (("wait_s", "wait (s)"), ("slowdown", "slowdown")):
-        columns: dict[str, list[Any]] = {key: [] for key in (ELSEWHERE, "series", "value", "share")}
-        for (chosen, series), where in settings.spots.items():
-            sets = [study.records[key]["quantiles"].get(name) for key in study.keys(where).values()]
-            values = np.array([value for quantiles in sets for value in quantiles or ()])
-            if len(values):
-                found, shares = steps_of(values, points)
-                columns[ELSEWHERE] += [chosen] * len(found)
-                columns["series"] += [series] * len(found)
-                columns["value"] += found.tolist()
-                columns["share"] += shares.tolist()
+        groups = [
+            (*spot, np.array([value for key in study.keys(where).values()
+                              for value in study.records[key]["quantiles"].get(name) or ()]))
+            for spot, where in settings.spots.items()
+        ]  # fmt: skip
+        columns = step_columns(ELSEWHERE, groups, points)
         if columns["value"]:
             caption = f"Share of the jobs of all seeds whose {label} is at most x."
             file = f"cdf-{name.replace('_', '-')}"
-            pictures.append(
-                distribution(
-                    file, caption, label, columns, settings.parameters(),
-                    legend=settings.legend, among=settings.compared,
-                )
-            )  # fmt: skip
+            look = settings.parameters(), settings.legend, settings.compared
+            pictures.append(distribution(file, caption, label, columns, *look))
     return [*(settings.blocks() if pictures else ()), *pictures]
 
 
@@ -600,19 +578,7 @@ def courses(settings: Settings) -> list[Block]:
                 )  # type: ignore[assignment]
                 places += [spot[0] for spot in spots for _ in found[spot]["value"]]
         caption = f"{label[0].upper()}{label[1:]}, first seed."
-        more = {ELSEWHERE: places}
         file = f"course-{name.replace('_', '-')}"
-        pictures.append(
-            course(
-                file,
-                caption,
-                label,
-                unit,
-                lines,
-                settings.parameters(),
-                more,
-                settings.legend,
-                settings.compared,
-            )
-        )
+        look = settings.parameters(), {ELSEWHERE: places}, settings.legend, settings.compared
+        pictures.append(course(file, caption, label, unit, lines, *look))
     return [*(settings.blocks() if pictures else ()), *pictures]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations_with_replacement, islice
-from math import ceil, comb, exp, fsum, log, sqrt
+from math import ceil, comb, fsum, log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,12 +101,12 @@ def round_robin_time(servers: int, load: float) -> float:
     time is 1 / (1 - σ), where σ is the root of σ = A(1 - σ) below 1, with the transform A of the
     times between arrivals (GI/M/1, Kendall 1953).
     """
-    root = 0.0
-    for _ in range(100_000):
-        following = (servers * load / (servers * load + 1.0 - root)) ** servers
-        if abs(following - root) < 1e-15:
-            break
-        root = following
+    from scipy.optimize import fixed_point
+
+    def transform(root: float) -> float:
+        return (servers * load / (servers * load + 1.0 - root)) ** servers
+
+    root = float(fixed_point(transform, 0.0, method="iteration", xtol=1e-15, maxiter=100_000))
     return 1.0 / (1.0 - root)
 
 
@@ -324,36 +324,24 @@ MOST_PERIODS = 200_000
 
 
 def over_a_period(rates: Floats, period: float) -> tuple[Floats, Floats]:
-    """M/M/1 queues of initial length n and arrival rate rates[n] over a period, by uniformization.
+    """M/M/1 queues of initial length n and arrival rate rates[n] over a period.
 
     Returns the distribution of lengths at the end, shape (lengths, lengths), and the time integral
-    of the number of jobs, shape (lengths,). The longest queue has no arrivals. Raises ValueError
-    for a period that is too long for floating point.
+    of the number of jobs, shape (lengths,), from one matrix exponential (Van Loan 1978) for each
+    different rate. The longest queue has no arrivals.
     """
-    from scipy.special import gammainc
+    from scipy.linalg import expm
 
     count = len(rates)
-    speed = float(rates.max()) + 1.0
-    joins = np.repeat(rates[:, None], count, axis=1) / speed
-    joins[:, -1] = 0.0
-    stays = 1.0 - joins - 1.0 / speed
-    stays[:, 0] += 1.0 / speed
-    expected = speed * period
-    steps = ceil(expected + 10.0 * sqrt(expected) + 20.0)
-    state, weight = np.eye(count), exp(-expected)
-    if weight == 0.0:
-        raise ValueError("a shorter period")
-    beyond = gammainc(np.arange(1, steps + 2), expected)
-    after, lasts = np.zeros_like(state), np.zeros_like(state)
-    for step in range(steps + 1):
-        after += weight * state
-        lasts += beyond[step] * state
-        moved = state * stays
-        moved[:, 1:] += (state * joins)[:, :-1]
-        moved[:, :-1] += state[:, 1:] / speed
-        state = moved
-        weight *= expected / (step + 1)
-    return after, lasts @ np.arange(count) / speed
+    after, jobs = np.empty((count, count)), np.empty(count)
+    for rate in np.unique(rates):
+        flow = np.zeros((count + 1, count + 1))
+        flow[:count, :count] = np.diag(np.full(count - 1, rate), 1) + np.eye(count, k=-1)
+        flow -= np.diag(flow.sum(axis=1))
+        flow[:count, count] = np.arange(count)
+        solved, rows = expm(flow * period), rates == rate
+        after[rows], jobs[rows] = solved[:count, :count][rows], solved[:count, count][rows]
+    return after, jobs
 
 
 def periodic_updates(d: int, load: float, period: float, longest: int = 100) -> float:

@@ -41,7 +41,7 @@ def swept(
     write_scenario(folder, scenario)
     file, reports = folder / "experiment.yaml", Reports()
     file.write_text(text)
-    return run_sweep(load_experiment(file), file, folder / "sweep", place, tell=reports), reports
+    return run_sweep(load_experiment(file), file, folder / "sweep", place, publish=reports), reports
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +81,7 @@ def test_results_arrive_one_by_one_with_the_time_left(sweep: tuple[Sweep, Report
 def test_earlier_runs_are_reported_at_once(sweep: tuple[Sweep, Reports]) -> None:
     done, first = sweep
     file, reports = done.folder.parent / "experiment.yaml", Reports()
-    again = run_sweep(load_experiment(file), file, done.folder, HERE, tell=reports)
+    again = run_sweep(load_experiment(file), file, done.folder, HERE, publish=reports)
     assert again.kept == 12 == len(reports.reports[0].cells)
     rows = zip(reports.view.answer()["rows"], first.view.answer()["rows"], strict=True)
     assert all(one[:2] == other[:2] for one, other in rows)
@@ -128,7 +128,7 @@ def test_the_page_shows_the_sweep_until_it_ends(tmp_path: Path) -> None:
     file, addresses = tmp_path / "experiment.yaml", list[str]()
     file.write_text(EXPERIMENT.replace("seeds: 3", "seeds: 1"))
     with live_page(addresses.append) as page:
-        run_sweep(load_experiment(file), file, tmp_path / "sweep", HERE, tell=page.tell)
+        run_sweep(load_experiment(file), file, tmp_path / "sweep", HERE, publish=page.tell)
         while not (answer := json.loads(get(addresses[0], "sweep")[1]))["over"]:
             pass
         assert answer["done"] == 4

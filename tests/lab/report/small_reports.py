@@ -10,21 +10,10 @@ from pathlib import Path
 
 import grid
 from grid.lab.report.page import write_report
+from tests.lab.small_experiments import SCENARIO
 
 NAMES = ("run", "four_vos", "farm", "rich", "sweep", "one_seed", "many", "rich_sweep")
 
-SCENARIO = """\
-parameters: {selection: partial}
-vos:
-  - name: vo
-    count: 3
-    selection: ${selection}
-    clusters:
-      - machines: {generator: partial_utility, count: 3}
-workload:
-  generator: partial_utility
-  settings: {users: 5, jobs_per_user: 6, mean_interarrival_s: 2}
-"""
 FARM = """\
 vos:
   - name: farm

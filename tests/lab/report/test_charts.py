@@ -9,19 +9,15 @@ import numpy as np
 import pytest
 
 from grid.lab.report.charts import (
-    FEW,
     MAPPED,
     axis,
     distribution,
     flow_map,
     grid_chart,
-    names_axis,
     series,
-    settings_axis,
     steps_of,
 )
 from grid.lab.report.picture import DARK, LIGHT, Picture, shown
-from grid.results.definitions import METRICS, bounds_of
 
 
 def chart(names: list[str], x: list[Any], **more: list[str]) -> Picture:
@@ -52,18 +48,6 @@ def test_a_range_over_fifty_has_a_log_axis_and_its_title_says_so(
     assert found["title"].endswith("log scale") == (kind != "linear")
 
 
-def test_ticks_of_a_log_axis_from_zero_are_powers_of_ten() -> None:
-    assert axis("value", "x", [0.0, *[2.0] * 9, 4000.0])["axis"]["values"] == [0, 1, 10, 100, 1000]
-
-
-@pytest.mark.parametrize(
-    ("values", "kind"), [([1, 2, 5], "linear"), ([1, 2, 60], "log"), ([0, 1, 60], "symlog")]
-)
-def test_each_value_of_a_setting_has_a_tick(values: list[float], kind: str) -> None:
-    found = settings_axis("x", "period", values)
-    assert found["axis"]["values"] == values and found["scale"]["type"] == kind
-
-
 def test_steps_are_those_of_the_empirical_distribution() -> None:
     values, shares = steps_of(np.array([3.0, 1.0, 3.0, 2.0]))
     assert values.tolist() == [1, 1, 2, 3] and shares.tolist() == [0, 0.25, 0.5, 1]
@@ -72,12 +56,6 @@ def test_steps_are_those_of_the_empirical_distribution() -> None:
     assert len(found) <= 101 and found[-1] == many.max() and shares[-1] == 1
     for value, share in zip(found[1:], shares[1:], strict=True):
         assert share == pytest.approx((many <= value).mean())
-
-
-@pytest.mark.parametrize("metric", METRICS)
-def test_every_metric_has_bounds(metric: str) -> None:
-    low, high = bounds_of(metric, {})
-    assert low < high
 
 
 def test_numbers_become_lines_and_names_points() -> None:
@@ -99,17 +77,6 @@ def test_settings_beyond_two_are_panels_with_shared_axes_and_one_legend() -> Non
     assert all(text.count(f">{name}<") == 1 for name in ("ttl 0", "ttl 4", "a", "b", "rule"))
 
 
-def test_many_series_have_a_panel_each() -> None:
-    text = chart([f"rule {n}" for n in range(FEW + 1)], [1, 2]).svg.decode()
-    assert all(text.count(f">rule {n}<") == 1 for n in range(FEW + 1))
-
-
-def test_unknown_intervals_are_left_out() -> None:
-    columns = {"series": ["a", "a"], "x": [1, 2], "value": [1.0, 2.0], "low": [None] * 2,
-               "high": [None] * 2}  # fmt: skip
-    assert b">2<" in grid_chart("n", "c", columns, x="x", y="y").svg
-
-
 def test_a_name_keeps_its_colour_if_others_are_missing() -> None:
     (every, some) = series(["a", "b", "c"])["color"], series(["c"], among=["a", "b", "c"])["color"]
     assert every["scale"]["range"][2] == some["scale"]["range"][0]
@@ -127,10 +94,6 @@ def test_no_name_in_a_legend_of_a_file_is_cut() -> None:
     columns = {"series": names, "value": [1.0, 2.0], "share": [1.0, 1.0]}
     svg = distribution("n", "c", "wait (s)", columns).svg.decode()
     assert [name for name in names if f">{name}<" not in svg] == []
-
-
-def test_names_that_are_too_long_are_cut_in_the_middle() -> None:
-    assert "'center'" in names_axis("vo", ["a"])["axis"]["labelExpr"]
 
 
 def test_a_map_of_many_vos_sums_those_that_moved_least() -> None:

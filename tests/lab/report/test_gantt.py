@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import grid
-from grid.lab.report.gantt import BY_JOB, WAITING, cluster_chart, gantt_charts
+from grid.lab.report.gantt import WAITING, cluster_chart, gantt_charts
 from grid.lab.report.run_data import RunData, read_run
 
 NEVER = {"protocol.forwarding": "never"}
@@ -67,27 +67,3 @@ def test_preempted_jobs_have_rows_below_the_cpus(tmp_path: Path, clusters: int) 
     columns = picture.tables["gantt-1" if clusters == 1 else "gantt"]
     assert len(columns["job"]) == 10 * clusters
     assert columns["low"].count(1.0) == clusters and columns["low"].count(0.0) == 9 * clusters
-
-
-def test_cpus_without_jobs_are_rows_too(tmp_path: Path) -> None:
-    machines = [{"cpus": 2}, {"cpus": 6}]
-    # Jobs of five CPUs fit on the second machine alone.
-    jobs = [{"run_s": 10, "cpus": 5}]
-    vos = [
-        {"name": name, "clusters": [{"machines": machines, "policy": "fcfs"}],
-         "workload": {"jobs": jobs}}
-        for name in "ab"
-    ]  # fmt: skip
-    run = run_of(tmp_path, {"vos": vos})
-    assert run.cluster_cpus == [8, 8]
-    _, second = gantt_charts(run)
-    assert (second.tables["gantt-2"]["low"], second.tables["gantt-2"]["high"]) == ([2.0], [7.0])
-    scale = second.specification["layer"][0]["encoding"]["y"]["scale"]
-    assert (scale["domainMin"], scale["domainMax"]) == (0, 8.0)
-
-
-def test_jobs_without_known_cpus_have_a_row_each(tmp_path: Path) -> None:
-    run = run_of(tmp_path, {"vos": [vo("a", [{"run_s": 10}, {"run_s": 10}], policy="lgfs")]})
-    (picture,) = gantt_charts(run)
-    assert BY_JOB in picture.specification["title"]
-    assert picture.tables["gantt-1"]["kind"].count(WAITING) == 2

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from grid.lab.report.charts import flow_map, grid_chart
-from grid.lab.report.page import Section, html_page
 from grid.lab.report.picture import DARK, LIGHT
 from grid.results.definitions import label_of
 from tests.lab.report import chromium, small_reports
@@ -34,13 +31,13 @@ WANTED = {
         "vos",
     },
 }
-HEADS_BESIDE = """(() => {
+MISALIGNED_HEADERS = """(() => {
   const left = (cell) => Math.round(cell.getBoundingClientRect().left);
   return [...document.querySelectorAll("table.prose")].filter((table) =>
     [0, 1].some((place) => left(table.tHead.rows[0].cells[place]) !==
       left(table.tBodies[0].rows[0].cells[place]))).length;
 })()"""
-"""How many tables of sentences have a header that does not stand above its column."""
+"""How many tables of sentences have a header that is not above its column."""
 FIRST_CHART = "document.querySelector('figure[data-chart]').getBoundingClientRect().top"
 FAR = 1350
 """Pixels from the top, a screen and a half, within which the first chart of a page begins."""
@@ -73,7 +70,7 @@ MISPLACED = """(() => {
 
 SPILT = """[...document.querySelectorAll("td:first-child, th:first-child")].filter(
   (cell) => cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.textContent)"""
-"""Names of rows that lie on the cell beside them."""
+"""Names of rows that overlap the next cell."""
 
 
 def show(browser: chromium.Browser, page: Path, width: int, scheme: str = "light") -> None:
@@ -105,7 +102,7 @@ def test_a_report_is_whole_and_readable(
     assert browser.value(MISPLACED) == []
     assert browser.value(FIRST_CHART) <= FAR
     browser.value("document.querySelectorAll('details').forEach(one => { one.open = true; })")
-    assert browser.value(HEADS_BESIDE) == 0
+    assert browser.value(MISALIGNED_HEADERS) == 0
     assert browser.value(SPILT) == []
     sizes = "[...document.querySelectorAll('svg text')].map(t => parseFloat(getComputedStyle(t)"
     assert min(browser.value(sizes + ".fontSize))")) >= SMALLEST_TEXT
@@ -194,49 +191,6 @@ def test_a_chart_is_printed_alone(reports: dict[str, Path], browser: chromium.Br
     browser.ask("Emulation.setEmulatedMedia", media="")
 
 
-def test_folded_parts_are_printed(reports: dict[str, Path], browser: chromium.Browser) -> None:
-    show(browser, reports["run"], 400)
-    folded = "['table.prose td:nth-child(3)', 'pre']"
-    are_seen = f"{folded}.map(one => document.querySelector(one).checkVisibility())"
-    assert browser.value(are_seen) == [False, False]
-    browser.value("dispatchEvent(new Event('beforeprint'))")
-    assert browser.value(are_seen) == [True, True]
-    browser.value("dispatchEvent(new Event('afterprint'))")
-    assert browser.value(are_seen) == [False, False]
-
-
-def test_maps_and_legends_of_long_names_are_whole_on_a_small_screen(
-    tmp_path: Path, browser: chromium.Browser
-) -> None:
-    vos = [f"Virtual organization {number}" for number in range(40)]
-    names = ["never", "when_nothing_free", "best_expected_finish"]
-    columns = {"series": names, "x": [1, 2, 2], "value": [1.0, 2.0, 9.0]}
-    ends = {"low": [None] * 3, "high": [None] * 3}
-    lines = grid_chart("lines", "caption", columns | ends, x="x", y="y")
-    flows = flow_map(vos, {"": np.random.default_rng(1).integers(0, 500, (40, 40)).astype(float)})
-    page = tmp_path / "map.html"
-    page.write_text(html_page("a", [], [Section("c", [flows, lines])]))
-    for width in (360, 400):
-        show(browser, page, width)
-        assert browser.value(MISPLACED) == []
-        sizes = "[...document.querySelectorAll('svg text')].map(t => getComputedStyle(t).fontSize)"
-        assert min(float(size[:-2]) for size in browser.value(sizes)) >= SMALLEST_TEXT
-        shown = browser.value("[...document.querySelectorAll('svg text')].map(t => t.textContent)")
-        assert set(names) <= set(shown)
-        assert browser.value("document.documentElement.scrollWidth") <= width
-
-
-def test_the_check_finds_overlapping_texts(tmp_path: Path, browser: chromium.Browser) -> None:
-    page = tmp_path / "bad.html"
-    page.write_text(
-        "<body data-drawn=1><figure data-chart=one><div class=chart style='width:200px'><svg "
-        "width=400><text y=20>first</text><text y=22>second</text><text x=300 y=20>far</text>"
-        "</svg></div></figure>"
-    )
-    show(browser, page, 400)
-    assert browser.value(MISPLACED) == ["one: far is cut", "one: first on second"]
-
-
 def test_the_checks_find_errors_of_a_page(tmp_path: Path, browser: chromium.Browser) -> None:
     """What the test above looks for is seen when it is there."""
     page = tmp_path / "bad.html"
@@ -249,3 +203,14 @@ def test_the_checks_find_errors_of_a_page(tmp_path: Path, browser: chromium.Brow
     assert any(url.endswith("none.png") for url in browser.requests)
     assert browser.value("document.images[0].naturalWidth") == 0
     assert browser.value("document.documentElement.scrollWidth") > 400
+
+
+def test_the_check_finds_overlapping_texts(tmp_path: Path, browser: chromium.Browser) -> None:
+    page = tmp_path / "bad.html"
+    page.write_text(
+        "<body data-drawn=1><figure data-chart=one><div class=chart style='width:200px'><svg "
+        "width=400><text y=20>first</text><text y=22>second</text><text x=300 y=20>far</text>"
+        "</svg></div></figure>"
+    )
+    show(browser, page, 400)
+    assert browser.value(MISPLACED) == ["one: far is cut", "one: first on second"]

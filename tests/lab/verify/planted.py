@@ -1,4 +1,4 @@
-"""Errors that a verification must find, as parts that plug in."""
+"""Errors that a verification must find, as plugins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grid.workload.stochastic import StochasticJobs, stochastic_jobs
 def slower_servers(
     names: Sequence[str], vos: Sequence[Any], rng: np.random.Generator, settings: StochasticJobs
 ) -> dict[str, JobTable]:
-    """Every job takes one percent longer than what its load was reckoned with."""
+    """Every job takes one percent longer than its load accounts for."""
     tables = stochastic_jobs(names, vos, rng, settings)
     return {name: _longer(table) for name, table in tables.items()}
 
@@ -37,7 +37,7 @@ class OnePeriodOlder(PowerOfD):
 
     def __init__(self) -> None:
         super().__init__(d=2, ties="random", by_utility=False)
-        self._told_us = -1.0
+        self._observed_at_us = -1.0
         self._before: Any = None
         self._last: Any = None
 
@@ -51,8 +51,8 @@ class OnePeriodOlder(PowerOfD):
     ) -> Choice:
         others = table.columns.vo != own_vo
         observed_at_us = float(table.observed_at_us[others].max(initial=-1.0))
-        if observed_at_us > self._told_us:
-            self._before, self._told_us = self._last, observed_at_us
+        if observed_at_us > self._observed_at_us:
+            self._before, self._observed_at_us = self._last, observed_at_us
             self._last = table.assigned_cpus
         if self._before is not None and not own_only:
             table = replace(table, assigned_cpus=self._before)
@@ -68,9 +68,9 @@ class NearGossip(Gossip):
         )
 
     def every_period(self, view: View, rng: np.random.Generator) -> Iterable[GossipMessage]:
-        (letter,) = super().every_period(view, rng)
+        (message,) = super().every_period(view, rng)
         near = (view.vo + 1 + int(rng.integers(4))) % (len(view.peers) + 1)
-        return [letter._replace(to=near)]
+        return [message._replace(to=near)]
 
 
 class LastComeFirstServed:

@@ -9,35 +9,15 @@ import numpy as np
 import pytest
 
 from grid.lab.verify import theory as sharing
-from grid.lab.verify.theory import erlang_b, listed, power_of_d, up_to
+from grid.lab.verify.theory import erlang_b, listed, up_to
 
 State = tuple[int, ...]
 Moves = Iterator[tuple[float, State]]
 
 
-@pytest.mark.parametrize("vos", [1, 2, 3])
-def test_vos_without_sharing_are_single_servers(vos: int) -> None:
-    assert sharing.until_idle(vos, 0.6, 0) == pytest.approx(1 / 0.4, rel=1e-4)
-    assert sharing.retries(vos, 10, 8.0, 0) == pytest.approx(erlang_b(10, 8.0))
-
-
-def test_a_single_vo_is_a_single_server() -> None:
-    assert sharing.until_idle(1, 0.6, 3) == pytest.approx(1 / 0.4, rel=1e-4)
-    assert sharing.steal(1, 0.6) == pytest.approx(1 / 0.4, rel=1e-4)
-    assert sharing.retries(1, 10, 8.0, 3) == pytest.approx(erlang_b(10, 8.0))
-
-
 def test_vos_that_retry_without_limit_are_one_pool() -> None:
     assert sharing.retries(2, 10, 8.0, 1) == pytest.approx(erlang_b(20, 16.0))
     assert sharing.retries(4, 3, 2.5, 500) == pytest.approx(erlang_b(12, 10.0))
-
-
-def test_sharing_is_between_one_pool_and_none() -> None:
-    pool, alone = 1 / (1 - 0.7**2), 1 / 0.3
-    queues = sharing.until_idle(2, 0.7, 1)
-    found = [sharing.steal(2, 0.7), power_of_d(2, 2, 0.7), queues]
-    assert pool < min(found)
-    assert max(found) < alone
 
 
 def test_each_state_of_a_chain_is_listed_once() -> None:

@@ -13,11 +13,6 @@ def test_erlang_c_and_b_at_ten_servers() -> None:
     assert theory.erlang_b(10, 8.0) == pytest.approx(0.121661, abs=1e-6)
 
 
-def test_one_server_is_the_same_by_erlang_and_by_pollaczek_and_khinchine() -> None:
-    assert theory.mmc_wait(1, 0.7) == pytest.approx(theory.mg1_wait(0.7, 1.0))
-    assert theory.mg1_wait(0.7, 0.0) == pytest.approx(theory.mg1_wait(0.7, 1.0) / 2)
-
-
 def test_kaufman_and_roberts_with_one_size_is_erlang_b() -> None:
     assert theory.kaufman_roberts(10, (8.0,), (1,))[0] == pytest.approx(theory.erlang_b(10, 8.0))
     # Jobs of two processors on seven: three servers, for the seventh processor is of no use.
@@ -76,10 +71,6 @@ def test_a_chain_is_solved_the_same_by_its_steps(monkeypatch: pytest.MonkeyPatch
 
 
 # Periodic status updates
-
-
-def test_one_choice_needs_no_information() -> None:
-    assert theory.periodic_updates(1, 0.5, 1.0, longest=40) == pytest.approx(2.0, rel=1e-6)
 
 
 def test_current_information_is_join_the_shorter_and_stale_is_worse_than_none() -> None:

@@ -78,22 +78,6 @@ def test_steady_states_agree(name: str) -> None:
     assert all(one.error > 0 for one in found)
 
 
-@pytest.mark.parametrize(
-    ("name", "settings"),
-    [
-        ("steal", ("vos=1", "load=0.5")),
-        ("steal", ("vos=3", "load=0.5")),
-        ("until-idle", ("vos=3", "load=0.5", "hops=2")),
-        ("retries", ("vos=3", "servers=4", "hops=2")),
-        pytest.param("old-information", ("servers=2", "gap_s=1000", "d=1"), marks=THOROUGH),
-        ("power-of-d", ("machines=2", "d=3", "load=0.5")),
-    ],
-)
-def test_other_numbers_of_vos_agree(name: str, settings: tuple[str, ...]) -> None:
-    found = figures(name, *settings, effort=SMALL[name][0])
-    assert {one.verdict(full=False) for one in found} == {"agrees"}
-
-
 def test_servers_that_are_one_percent_slower_are_found() -> None:
     planted = f"vos.0.workload.generator={PLANTED}:slower_servers"
     (found,) = figures("mmc", planted, effort=Effort(20, 100_000))
@@ -171,26 +155,6 @@ def test_wrong_gossip_is_found(planted: str) -> None:
     assert found.verdict(full=False) == "differs"
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    ("name", "slower"),
-    [
-        ("shorter-of-two", "machines=[{cpus: 1, mips: 900}, {cpus: 1, mips: 900}]"),
-        ("until-idle", "mips=900"),
-    ],
-)
-def test_slower_machines_are_found_with_control_variates(name: str, slower: str) -> None:
-    case, effort = CASES[name], Effort(20, 800)
-    (found,) = verify(case, [f"vos.0.clusters.0.{slower}"], effort)
-    assert found.found > found.expected
-    assert found.verdict(full=False) == "differs"
-
-
-def test_controls_far_from_theory_are_found() -> None:
-    figure = Figure("mmc", "", 1.0, 1.0, 0.1, 20, False, jobs_off=5.0)
-    assert figure.verdict(full=False) == "differs"
-
-
 @pytest.mark.parametrize(
     ("name", "setting", "mistake"),
     [
@@ -230,15 +194,6 @@ def test_scenarios_without_theory_are_refused(name: str, setting: str, mistake: 
     assert not done.stdout
 
 
-def test_a_seed_is_that_of_the_first_run() -> None:
-    case, file = CASES["mmc"], scenario_of("mmc")
-    orders = orders_of(case, file, ("seed=7",), case.quick, first_seed=7)
-    seeds = [grid.load_scenario(file, settings).seed for _, _, settings in orders]
-    assert seeds == list(range(7, 7 + case.quick.runs))
-    (one,) = verify(case, ("seed=7", "jobs=2000"), case.quick._replace(runs=14))
-    assert one.error > 0.0
-
-
 def test_a_wrong_latency_is_found() -> None:
     slower = "network.links=[{between: [north, south], latency_s: 3.000001}]"
     differing = {one.name for one in figures("two-vos", slower) if one.verdict(True) == "differs"}
@@ -262,23 +217,3 @@ def test_the_command_prints_rows_and_writes_the_page(tmp_path: Path) -> None:
     assert done.stdout.endswith("5 of 5 figures are as expected.\n")
     assert "| one-server | starts that differ | 0 | 0 |" in page.read_text()
     assert "Not run" not in page.read_text()
-
-
-def test_the_command_fails_if_a_value_differs() -> None:
-    planted = f"vos.0.clusters.0.policy={PLANTED}:LastComeFirstServed"
-    words = ["verify", "--quick", "--case", "one-server", "--set", planted, "--cpus", "1"]
-    done = CliRunner().invoke(app, [*words, "--set", "jobs=500"])
-    assert done.exit_code == 1
-    assert "0 of 2 figures are as expected." in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "mistake"),
-    [
-        (["--case", "mmd"], "--case: found 'mmd', expected the name of a case, such as mmc"),
-        (["--set", "load=2"], "--set: found 'load=2', expected exactly one --case with it"),
-    ],
-)
-def test_wrong_options_are_one_line(words: list[str], mistake: str) -> None:
-    done = CliRunner().invoke(app, ["verify", *words])
-    assert (done.exit_code, done.stderr) == (2, mistake + "\n")
