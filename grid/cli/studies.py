@@ -258,7 +258,7 @@ def reproduce(
     Exits with 1 if a run failed, or, with --compare, if a verdict contradicts the shipped index.
     """
     from grid.lab.papers.page import PAGES, differing_verdicts
-    from grid.lab.papers.reproduce import How, wanted_claims
+    from grid.lab.papers.reproduce import RunOptions, wanted_claims
     from grid.lab.papers.reproduce import reproduce as run_and_judge
     from grid.lab.sweep import Place, sweep_progress
     from grid.runtime.progress import display_on
@@ -275,8 +275,8 @@ def reproduce(
     left = partial(runs_left, folder)
     with endings(left, folder), display_on(sys.stderr, quiet=quiet) as display:
         progress = sweep_progress(display, in_process=in_process)
-        how = How(place, quick, progress, as_is, which, trace)
-        done = run_and_judge(list(ids or []), folder, how, typer.echo, pages)
+        options = RunOptions(place, quick, progress, as_is, which, trace)
+        done = run_and_judge(list(ids or []), folder, options, typer.echo, pages)
     for one in done.judgements:
         _print_judgement(one)
     typer.echo(f"pages and all cells: {folder}/README.md")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from grid.lab.papers.paper import NAMES, Paper, load_paper
 from grid.lab.report.page import NOT_FITTING, not_fitting
 from grid.lab.study import Study, read_study
 from grid.lab.sweep import Place, Progress, Wanted, run_sweeps
-from grid.model.errors import ErrorLine, InputError
+from grid.model.errors import ErrorLine, InputError, input_error
 from grid.model.time import SECOND_US
 from grid.results.run_folder import SWEEP_FILE, check_place
 from grid.workload.jobs import jobs_from_log
@@ -35,8 +35,8 @@ FAILURES_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True)
-class How:
-    """How experiments are run."""
+class RunOptions:
+    """RunOptions experiments are run."""
 
     place: Place = field(default_factory=Place)
     quick: bool = False
@@ -63,11 +63,11 @@ class Reproduction:
                 if found.verdict is Verdict.NOT_RUN]  # fmt: skip
 
 
-Wish = tuple[Paper, tuple[str, ...]]
+Request = tuple[Paper, tuple[str, ...]]
 """A paper with the claims that are asked for."""
 
 
-def wanted_claims(names: Sequence[str]) -> list[Wish]:
+def wanted_claims(names: Sequence[str]) -> list[Request]:
     """The papers with the claims that `names` (of papers or claims) select; all if empty.
 
     Raises InputError for an unknown name.
@@ -91,55 +91,95 @@ def wanted_claims(names: Sequence[str]) -> list[Wish]:
 
 
 def reproduce(
-    names: Sequence[str], out: Path, how: How, say: Callable[[str], None], pages: Path | None = None
+    names: Sequence[str],
+    out: Path,
+    options: RunOptions,
+    report: Callable[[str], None],
+    pages: Path | None = None,
 ) -> Reproduction:
     """Run what the claims need and judge them; runs that are in `out` are not repeated.
 
-    `say` receives a line for each experiment, then one for each claim. A paper whose claims
+    `report` receives a line for each experiment, then one for each claim. A paper whose claims
     are all judged gets its page in `pages`. Raises InputError.
     """
-    chosen = wanted_claims(names)
+    requests = wanted_claims(names)
     for folder in filter(None, (out, pages)):
         check_place(folder)
     out.mkdir(parents=True, exist_ok=True)
     done = Reproduction()
-    wanted = _wanted(chosen, out, how, done, say)
-    for one in () if how.as_is else wanted:
-        say(f"will run {one.folder.name}: {one.experiment.runs:,} runs")
-    with _one_ray(how):
-        studies = _studies(wanted, how, done, say)
-    for paper, claims in chosen:
+    studies = _studies(requests, out, options, done, report)
+    for paper, claims in requests:
         try:
             judgement = judge(paper, claims, studies)
         except NOT_FITTING as error:
             # Only files that were there before can be at fault.
-            if not how.as_is:
+            if not options.as_is:
                 raise
             raise not_fitting(out, error) from error
         done.judgements.append(judgement)
         for claim, found in judgement.claims.items():
             measured = paper.claims[claim].kind == "measurement"
-            say(f"{claim}: {'measurement' if measured else found}. {paper.claims[claim].text}.")
+            report(f"{claim}: {'measurement' if measured else found}. {paper.claims[claim].text}.")
         write_page(out, judgement)
         if pages is not None and len(claims) == len(paper.claims):
             write_page(pages, judgement)
-    if pages is not None:
-        write_index(pages, done.judgements)
-    write_index(out, done.judgements)
+    for folder in filter(None, (out, pages)):
+        write_index(folder, done.judgements)
     return done
 
 
-def _experiment(name: str, how: How) -> dict[str, Any] | Path:
+def _studies(
+    requests: Sequence[Request],
+    out: Path,
+    options: RunOptions,
+    done: Reproduction,
+    report: Callable[[str], None],
+) -> dict[str, Study]:
+    """The studies of all experiments, run if need be; `done` gets what could not be run."""
+    names = [name for one, claims in requests
+             for name in one.experiments(claims, readings=not options.quick)]  # fmt: skip
+    found: dict[str, Study] = {}
+    wanted: list[Wanted] = []
+    for name in dict.fromkeys(names):
+        if options.as_is and (out / name / SWEEP_FILE).is_file():
+            found[name] = read_study(out / name)
+            continue
+        try:
+            if options.as_is:
+                raise input_error("", "no runs", "those of a reproduction", name)
+            given = _experiment(name, options.trace)
+            experiment = load_experiment(given, quick=options.quick, seeds=options.seeds)
+        except InputError as error:
+            done.not_run.append(f"{name}: {error.errors[0]}")
+            report(f"not run: {done.not_run[-1]}")
+            continue
+        report(f"will run {name}: {experiment.runs:,} runs")
+        wanted.append(Wanted(experiment, EXPERIMENTS / f"{name}.yaml", out / name, partly=True))
+    with _one_ray(options.place) if wanted else nullcontext():
+        swept = run_sweeps(wanted, options.place, options.progress)
+    for one, sweep in zip(wanted, swept, strict=True):
+        name = one.folder.name
+        if isinstance(sweep, InputError):
+            done.not_run.append(f"{name}: {sweep.errors[0]}")
+            continue
+        for failure in sweep.failures[:FAILURES_SHOWN]:
+            report(f"failed: {name}: {failure}")
+        found[name] = read_study(one.folder)
+        reasons = dict.fromkeys(why for _, why in found[name].absent)
+        done.not_run += [f"{name}: {why}" for why in reasons]
+    return found
+
+
+def _experiment(name: str, trace: Path | None) -> dict[str, Any] | Path:
     """The experiment as its file has it, or with the log's windows. Raises InputError."""
     file = EXPERIMENTS / f"{name}.yaml"
     if name != WINDOWS:
         return file
-    log = how.trace
-    if log is None and os.environ.get(TRACES):
-        log = Path(os.environ[TRACES]) / LOG
+    folder = os.environ.get(TRACES)
+    log = Path(folder) / LOG if trace is None and folder else trace
     if log is None or not log.is_file():
         expected = f"a log: --trace LOG, or {LOG} in the folder of {TRACES}"
-        raise InputError([ErrorLine(name, None, "trace", "none", expected)])
+        raise input_error("trace", "none", expected, name)
     tree: dict[str, Any] = yaml.safe_load(file.read_text(encoding="utf-8"))
     tree["scenario"] = str((file.parent / tree["scenario"]).resolve())
     tree["set"]["trace"] = str(log.resolve())
@@ -151,59 +191,16 @@ def _experiment(name: str, how: How) -> dict[str, Any] | Path:
     return tree
 
 
-def _wanted(
-    chosen: Sequence[Wish], out: Path, how: How, done: Reproduction, say: Callable[[str], None]
-) -> list[Wanted]:
-    names = [name for one, claims in chosen
-             for name in one.experiments(claims, readings=not how.quick)]  # fmt: skip
-    wanted = []
-    for name in dict.fromkeys(names):
-        file = EXPERIMENTS / f"{name}.yaml"
-        if how.as_is and (out / name / SWEEP_FILE).is_file():
-            wanted.append(Wanted(load_experiment(file), file, out / name, partly=True))
-            continue
-        try:
-            experiment = load_experiment(_experiment(name, how), quick=how.quick, seeds=how.seeds)
-        except InputError as error:
-            done.not_run.append(f"{name}: {error.errors[0]}")
-            say(f"not run: {done.not_run[-1]}")
-            continue
-        wanted.append(Wanted(experiment, file, out / name, partly=True))
-    return wanted
-
-
 @contextmanager
-def _one_ray(how: How) -> Iterator[None]:
+def _one_ray(place: Place) -> Iterator[None]:
     """One Ray for all experiments: it takes seconds to start."""
-    if how.place.in_process or how.as_is:
+    if place.in_process:
         yield
         return
     from grid.runtime.cluster import ray_cluster
 
-    with ray_cluster(how.place.address, how.place.cpus):
+    with ray_cluster(place.address, place.cpus):
         yield
-
-
-def _studies(
-    wanted: Sequence[Wanted], how: How, done: Reproduction, say: Callable[[str], None]
-) -> dict[str, Study]:
-    found: dict[str, Study] = {}
-    if how.as_is:
-        there = [one for one in wanted if (one.folder / SWEEP_FILE).is_file()]
-        done.not_run += [f"{one.folder.name}: there are no runs" for one in wanted
-                         if one not in there]  # fmt: skip
-        return {one.folder.name: read_study(one.folder) for one in there}
-    for one, swept in zip(wanted, run_sweeps(wanted, how.place, how.progress), strict=True):
-        name = one.folder.name
-        if isinstance(swept, InputError):
-            done.not_run.append(f"{name}: {swept.errors[0]}")
-            continue
-        for failure in swept.failures[:FAILURES_SHOWN]:
-            say(f"failed: {name}: {failure}")
-        found[name] = read_study(one.folder)
-        reasons = [why for _, why in found[name].absent]
-        done.not_run += [f"{name}: {why}" for why in dict.fromkeys(reasons)]
-    return found
 
 
 # Windows of a log with the size of GM's workload, chosen by their totals alone
@@ -240,19 +237,14 @@ def windows_of(log: Path, count: int = MOST_WINDOWS) -> list[Window]:
     found: list[Window] = []
     taken: list[int] = []
     for start in np.argsort(np.abs(tasks - TASKS), kind="stable").tolist():
+        if not separate[start] or any(abs(start - other) < JOBS for other in taken):
+            continue
+        taken.append(start)
+        last_s = float(submit_us[start + JOBS - 1]) / SECOND_US
+        found.append(Window(float(submit_us[start]) / SECOND_US, last_s + 1.0, int(tasks[start])))
         if len(found) == count:
-            break
-        if separate[start] and all(abs(start - other) >= JOBS for other in taken):
-            taken.append(start)
-            last_us = int(submit_us[start + JOBS - 1])
-            found.append(
-                Window(
-                    int(submit_us[start]) / SECOND_US,
-                    last_us / SECOND_US + 1.0,
-                    int(tasks[start]),
-                )
-            )
+            return found
     if not found:
         expected = f"{JOBS} consecutive jobs of at most {WIDEST} processors"
-        raise InputError([ErrorLine(str(log), None, "", f"{len(jobs)} jobs", expected)])
+        raise input_error("", f"{len(jobs)} jobs", expected, str(log))
     return found

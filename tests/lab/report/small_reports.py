@@ -12,7 +12,7 @@ import grid
 from grid.lab.report.page import write_report
 from tests.lab.small_experiments import SCENARIO
 
-NAMES = ("run", "four_vos", "farm", "rich", "sweep", "one_seed", "many", "rich_sweep")
+NAMES = ("run", "farm", "rich", "sweep", "rich_sweep")
 
 FARM = """\
 vos:
@@ -32,14 +32,6 @@ axes:
   selection: [partial, binary]
   protocol.ttl: [1, 3]
 seeds: 3
-"""
-MANY = """\
-name: many
-scenario: scenario.yaml
-axes:
-  protocol.snapshot_period_s: [1, 2, 3, 5, 8, 13, 21, 34]
-seeds: 1
-metrics: [hops_mean, user_utility]
 """
 RICH = """\
 parameters: {rule: reserve, ttl: 2, seconds: 20}
@@ -120,10 +112,7 @@ def write(folder: Path) -> None:
     """Run all of them in `folder`, each in a folder of its name with its report."""
     (folder / "scenario.yaml").write_text(SCENARIO)
     (folder / "experiment.yaml").write_text(EXPERIMENT)
-    (folder / "many.yaml").write_text(MANY)
-    (folder / "one.yaml").write_text(EXPERIMENT.replace("seeds: 3", "seeds: 1"))
     grid.run(folder / "scenario.yaml", out=folder / "run")
-    grid.run(folder / "scenario.yaml", set=["vos.0.count=4"], out=folder / "four_vos")
     (folder / "farm.yaml").write_text(FARM)
     grid.run(folder / "farm.yaml", out=folder / "farm")
     (folder / "rich.yaml").write_text(RICH)
@@ -132,7 +121,5 @@ def write(folder: Path) -> None:
     (folder / "rich_sweep.yaml").write_text(RICH_EXPERIMENT + metrics)
     grid.sweep(folder / "rich_sweep.yaml", folder / "rich_sweep", in_process=True)
     grid.sweep(folder / "experiment.yaml", folder / "sweep", in_process=True)
-    grid.sweep(folder / "one.yaml", folder / "one_seed", in_process=True)
-    grid.sweep(folder / "many.yaml", folder / "many", in_process=True)
     for name in NAMES:
         write_report(folder / name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
 import pytest
@@ -12,15 +13,11 @@ from tests.lab.report import chromium, small_reports
 
 pytestmark = pytest.mark.skipif(chromium.PROGRAM is None, reason="no Chromium on this machine")
 
-WIDTHS = (400, 1280, 1920)
 WANTED = {
     "run": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "cdf-stretch", "flows"},
-    "four_vos": {"vos", "gantt-1", "utilization", "queued", "cdf-wait", "flows"},
-    "many": {"compare-hops-mean", "compare-user-utility", "vos", "flows"},
     "farm": {"gantt-1", "utilization", "queued", "license-use", "cdf-wait", "cdf-stretch"},
     "rich": {"vos", "gantt", "utilization", "lost-cpus", "power-w", "cdf-wait", "flows"},
     "rich_sweep": {"compare-energy-j", "cdf-wait-s", "differences", "flows", "vos"},
-    "one_seed": {"cdf-wait-s", "differences", "flows"},
     "sweep": {
         "cdf-wait-s",
         "cdf-slowdown",
@@ -83,8 +80,10 @@ def show(browser: chromium.Browser, page: Path, width: int, scheme: str = "light
     browser.ask("Runtime.evaluate", expression=drawn, awaitPromise=True, timeout=60_000)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", small_reports.NAMES)
+@pytest.mark.parametrize(
+    ("name", "width"),
+    [*itertools.product(small_reports.NAMES, (400, 1280)), ("run", 1920), ("sweep", 1920)],
+)
 def test_a_report_is_whole_and_readable(
     reports: dict[str, Path], browser: chromium.Browser, name: str, width: int
 ) -> None:

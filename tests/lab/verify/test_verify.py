@@ -40,7 +40,10 @@ SMALL = {
     "gossip-of-pairs": (Effort(8, 40), "others=11"),
 }
 
-LONG = ("rigid-capacity", "shorter-of-two", "until-idle", "steal", "old-information")
+LONG = (
+    "rigid-capacity", "shorter-of-two", "until-idle", "steal", "old-information", "retries",
+    "loss-by-size", "gossip-of-pairs",
+)  # fmt: skip
 THOROUGH = pytest.mark.thorough
 EACH = [pytest.param(name, marks=THOROUGH) if name in LONG else name for name in SMALL]
 
@@ -139,6 +142,7 @@ def test_wrong_ties_and_snapshots_are_found(period_s: int, planted: str) -> None
     assert "differs" in {one.verdict(full=False) for one in wrong}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "planted",
     [
