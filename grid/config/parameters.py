@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -200,35 +201,64 @@ def _nothing(source: str) -> Node:
 
 
 def _put(root: Node, path: Path, new: Node) -> list[ErrorLine]:
-    """Set `path` to `new`; missing mappings are made."""
-    parent = root
+    """Set `path` to `new`; missing mappings are made.
+
+    A step into a list is an index, the name of one of its entries, or `*` for all of them.
+    """
+    parents = [root]
     for depth, step in enumerate(path[:-1], start=1):
-        inner = child(parent, step)
-        if inner is None or inner.value is None:
-            inner = Node({}, new.source, None)
-            if not _set_child(parent, step, inner):
-                return [_no_place(parent, path[:depth], new)]
-        parent = inner
-    if _set_child(parent, path[-1], new):
-        return []
-    return [_no_place(parent, path, new)]
+        found: list[Node] = []
+        for parent in parents:
+            inners = [parent.value[key] for key in _keys(parent, step) if _has(parent, key)]
+            if not inners or any(inner.value is None for inner in inners):
+                inners = [Node({}, new.source, None)]
+                if not _set(parent, step, inners[0]):
+                    return [_no_place(parent, path[:depth], new)]
+            found += inners
+        parents = found
+    for parent in parents:
+        if not _set(parent, path[-1], new):
+            return [_no_place(parent, path, new)]
+    return []
 
 
-def _set_child(parent: Node, step: str | int, new: Node) -> bool:
+def _keys(parent: Node, step: str | int) -> list[Any]:
+    """The keys or indices of a mapping or list that a step of a path names."""
     if isinstance(parent.value, dict):
-        parent.value[str(step)] = new
-        return True
-    if isinstance(parent.value, list) and isinstance(step, int) and step < len(parent.value):
-        parent.value[step] = new
-        return True
-    return False
+        return [str(step)]
+    if not isinstance(parent.value, list):
+        return []
+    if isinstance(step, int):
+        return [step] if step < len(parent.value) else []
+    names = [child(entry, "name") for entry in parent.value]
+    return [
+        index
+        for index, name in enumerate(names)
+        if step == "*" or (name is not None and name.value == step)
+    ]
+
+
+def _has(parent: Node, key: Any) -> bool:
+    return not isinstance(parent.value, dict) or key in parent.value
+
+
+def _set(parent: Node, step: str | int, new: Node) -> bool:
+    keys = _keys(parent, step)
+    for key in keys:
+        # Each place has a node of its own, since parameters are filled in in place.
+        parent.value[key] = new if len(keys) == 1 else deepcopy(new)
+    return bool(keys)
 
 
 def _no_place(parent: Node, path: Path, new: Node) -> ErrorLine:
     expected = "a list or mapping to set this in"
     if isinstance(parent.value, list):
+        names = [child(entry, "name") for entry in parent.value]
+        known = [str(name.value) for name in names if name is not None]
         expected = f"an index below {len(parent.value)}"
-        return new.error(path, expected, f"index {path[-1]}")
+        expected += f", `*`, or {', '.join(known)}" if known else " or `*`"
+        found = f"index {path[-1]}" if isinstance(path[-1], int) else f"the name {path[-1]}"
+        return new.error(path, expected, found)
     return new.error(path, expected, parent.found())
 
 

@@ -48,7 +48,7 @@ Objects = Mapping[str, Mapping[str, Any]]
 """Plugins given as objects, by kind and name."""
 
 Label = Annotated[str, Field(min_length=1, max_length=200)]
-Key = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,127}$")]
+Key = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.*-]{0,127}$")]
 Plain = str | int | float | bool | None
 Settings = dict[Key, Any]
 """Values by the name of a parameter or the path of a key, as `grid run --set` takes them."""

@@ -147,6 +147,19 @@ def test_set_makes_the_mappings_on_the_way(file: Path) -> None:
     assert load(file, text + "\nprotocol:", "protocol.ttl=7").protocol.ttl == 7
 
 
+def test_entries_of_lists_are_set_by_name_and_all_at_once(file: Path) -> None:
+    text = "vos: [{name: a, clusters: [{cpus: 1}, {name: b, cpus: 2}], workload: {jobs: []}},"
+    text += " {name: xl, clusters: [{cpus: 3}]}]"
+    overrides = ("vos.xl.selection=binary", "vos.a.clusters.b.cpus=7", "vos.*.clusters.*.mips=5")
+    vos = load(file, text, *overrides).vos
+    assert vos is not None and [vo.selection for vo in vos] == ["partial", "binary"]
+    clusters = [cluster for vo in vos for cluster in vo.clusters]
+    assert [(cluster.cpus, cluster.mips) for cluster in clusters] == [(1, 5), (7, 5), (3, 5)]
+    with pytest.raises(InputError) as wrong:
+        load(file, text, "vos.c.selection=binary")
+    assert "a, xl" in wrong.value.errors[0].expected
+
+
 def test_the_name_of_a_parameter_wins_over_a_key(file: Path) -> None:
     text = edited("{lat: 0.1,", "{lat: 0.1, seed: 1,").replace("ttl: 3", "ttl: ${seed}")
     scenario = load(file, text, "seed=5")
