@@ -209,12 +209,13 @@ def _put(root: Node, path: Path, new: Node) -> list[ErrorLine]:
     for depth, step in enumerate(path[:-1], start=1):
         found: list[Node] = []
         for parent in parents:
-            inners = [parent.value[key] for key in _keys(parent, step) if _has(parent, key)]
-            if not inners or any(inner.value is None for inner in inners):
-                inners = [Node({}, new.source, None)]
-                if not _set(parent, step, inners[0]):
+            inners = [child(parent, key) for key in _keys(parent, step)]
+            known = [inner for inner in inners if inner is not None and inner.value is not None]
+            if not known or len(known) < len(inners):
+                known = [Node({}, new.source, None)]
+                if not _set(parent, step, known[0]):
                     return [_no_place(parent, path[:depth], new)]
-            found += inners
+            found += known
         parents = found
     for parent in parents:
         if not _set(parent, path[-1], new):
@@ -222,7 +223,7 @@ def _put(root: Node, path: Path, new: Node) -> list[ErrorLine]:
     return []
 
 
-def _keys(parent: Node, step: str | int) -> list[Any]:
+def _keys(parent: Node, step: str | int) -> list[str | int]:
     """The keys or indices of a mapping or list that a step of a path names."""
     if isinstance(parent.value, dict):
         return [str(step)]
@@ -238,15 +239,12 @@ def _keys(parent: Node, step: str | int) -> list[Any]:
     ]
 
 
-def _has(parent: Node, key: Any) -> bool:
-    return not isinstance(parent.value, dict) or key in parent.value
-
-
 def _set(parent: Node, step: str | int, new: Node) -> bool:
     keys = _keys(parent, step)
+    entries: Any = parent.value
     for key in keys:
         # Each place has a node of its own, since parameters are filled in in place.
-        parent.value[key] = new if len(keys) == 1 else deepcopy(new)
+        entries[key] = new if len(keys) == 1 else deepcopy(new)
     return bool(keys)
 
 
