@@ -129,15 +129,19 @@ def plugins_page() -> str:
             lines += heuristics_text()
         elif not names:
             lines.append("There are no built-in ones.\n")
-        lines += [plugin_text(Plugins().find(kind, name)) for name in names]
+        seen: dict[tuple[tuple[str, str, str], ...], str] = {}
+        lines += [plugin_text(Plugins().find(kind, name), seen) for name in names]
     return "\n".join(lines)
 
 
-def plugin_text(part: Plugin) -> str:
-    """A plugin: its description and its settings."""
+def plugin_text(part: Plugin, seen: dict[tuple[tuple[str, str, str], ...], str]) -> str:
+    """A plugin: its description and its settings, unless an earlier one has the same."""
     lines = [f"### {part.name}\n", markdown(inspect.getdoc(part.target) or ""), ""]
-    settings = list(settings_of(part))
-    if settings:
+    settings = tuple(settings_of(part))
+    if settings in seen:
+        lines.append(f"Settings: those of `{seen[settings]}`.\n")
+    elif settings:
+        seen[settings] = part.name
         lines.append("Settings:\n")
         lines += [f"`{name}`\n: {facts}.  \n  {sentence}\n" for name, facts, sentence in settings]
     return "\n".join(lines)

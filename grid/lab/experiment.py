@@ -132,7 +132,8 @@ class QuickSection(Section):
     """Changes under `--quick`: fewer seeds, other settings, fewer values of an axis."""
 
     seeds: Repetitions | SeedList | None = Field(
-        default=None, description="How many seeds, from 1, or which. Default: as without --quick."
+        default=None,
+        description="Number of seeds, or a list of seeds. Default: as without --quick.",
     )
     set: Settings = Field(
         default_factory=dict, description="Settings for all runs, added to those of `set`."
@@ -149,7 +150,7 @@ class AnswerSection(Section):
     """A question that the page of a study answers: which value of an axis is best, and where."""
 
     metric: Label = Field(description="The metric that decides.")
-    better: Literal["less", "more"] = Field(description="Which direction is better.")
+    better: Literal["less", "more"] = Field(description="The better direction.")
     best_of: Key = Field(description="The axis whose values are compared.")
     along: Key | None = Field(
         default=None, description="The axis along which the best value may change. Default: none."
@@ -164,14 +165,14 @@ class AnswerSection(Section):
 
 
 class StudySection(Section):
-    """What makes an experiment a study: its page is written by `grid sweep --page`."""
+    """A study, whose page is written by `grid sweep --page`."""
 
     title: Label = Field(description="The page's title.")
-    question: Prose = Field(description="What is asked, and who asked it.")
+    question: Prose = Field(description="The question, and its source.")
     set_up: Prose = Field(description="The grid, its jobs, and what varies.")
     limitations: Prose = Field(description="Limitations of the answer.")
     answers: Annotated[tuple[AnswerSection, ...], Field(min_length=1)] = Field(
-        description="What is derived from the results."
+        description="Answers that are derived from the results."
     )
 
     def axes(self) -> tuple[str, ...]:
@@ -209,11 +210,12 @@ class ExperimentSection(Section):
     )
     conditions: dict[Key, Cells] = Field(
         default_factory=dict,
-        description="Where an axis has an effect, such as `period: {ttl: [1, 4]}`. Elsewhere its "
-        "first value is run once, and is the result for all its values.",
+        description="Conditions for an axis to have an effect, such as `period: {ttl: [1, 4]}`. "
+        "Otherwise its first value is run once, and is the result for all its values.",
     )
     seeds: Repetitions | SeedList = Field(
-        default=10, description="How many seeds, from 1, or which: a run of each setting for each."
+        default=10,
+        description="Number of seeds, from 1, or a list of them. Each combination runs with each.",
     )
     level: Annotated[float, Field(ge=0.5, le=0.999, strict=True)] = Field(
         default=0.95, description="Level of the confidence intervals."
@@ -239,7 +241,7 @@ class ExperimentSection(Section):
         "and the usual ones, as far as settings differ in them; at most eight.",
     )
     quick: QuickSection | None = Field(
-        default=None, description="What `--quick` has instead. Default: nothing else."
+        default=None, description="Changes under `--quick`. Default: none."
     )
     study: StudySection | None = Field(
         default=None, description="Question and answers of a study, for its page."

@@ -1,4 +1,4 @@
-"""Flexible backfilling: EASY with the queue in the order of a priority, remade at every event.
+"""Flexible backfilling: EASY in the order of a priority that is recomputed at every event.
 
 The priority is that of EG, section 3.1, or from the heuristics of Convergent Scheduling, as in the
 comparisons of C07 and CS2.
@@ -60,27 +60,33 @@ class FlexibleSettings(PluginModel):
     """The settings of `flexible`; the factors are those of EG 3.1."""
 
     reservation: Literal["remade", "kept"] = Field(
-        default="remade", description="remade at each event, or kept until its job starts"
+        default="remade",
+        description="whether the reservation is remade at each event or kept until its job starts",
     )
     priority: Literal["eg", "cs2007", "cs2"] = Field(
-        default="eg", description="that of EG 3.1, or from the heuristics of cs_i_p or cs2"
+        default="eg",
+        description="priority of EG 3.1, or the sum of the heuristics of cs_i_p or cs2",
     )
-    age_factor: Factor = Field(default=0.01, description="with eg: of a job's age in seconds")
+    age_factor: Factor = Field(
+        default=0.01, description="with eg: weight of the age of a job, in seconds"
+    )
     k: Annotated[float, Strict(), Field(ge=1 / MOST, le=MOST)] = Field(
-        default=2.0, description="with eg: how many run times before its deadline a job presses"
+        default=2.0,
+        description="with eg: run times before its deadline at which a job becomes urgent",
     )
-    maximum: Factor = Field(default=20.0, description="with eg: of a job that presses most")
-    minimum: Factor = Field(default=0.1, description="with eg: of a job that does not press")
-    boost_value: Factor = Field(default=2.0, description="with eg: of the shortest job")
+    maximum: Factor = Field(default=20.0, description="with eg: weight of a most urgent job")
+    minimum: Factor = Field(default=0.1, description="with eg: weight of a job that is not urgent")
+    boost_value: Factor = Field(default=2.0, description="with eg: weight of the shortest job")
     weights: dict[str, Weight] = Field(
-        default_factory=dict, description="with cs2007 and cs2: of heuristics, by name"
+        default_factory=dict, description="with cs2007 and cs2: weights of heuristics, by name"
     )
     row: Literal["mean", "largest"] = Field(
-        default="mean", description="with cs2007 and cs2: how a job's row becomes one number"
+        default="mean",
+        description="with cs2007 and cs2: how the priorities of a job on all machines are combined",
     )
     f1: Literal["words", "words_max", "formula"] = Field(
         default="words",
-        description="with cs2007: how f1 is read, as for cs_i_p",
+        description="with cs2007: reading of f1, as for cs_i_p",
     )
 
     @model_validator(mode="after")
@@ -96,7 +102,7 @@ class FlexibleSettings(PluginModel):
 
 
 def flexible(settings: FlexibleSettings, plugins: Plugins) -> KernelPolicy | FlexibleBackfilling:
-    """EASY in the order of a priority, remade at every event.
+    """EASY in the order of a priority that is recomputed at every event.
 
     The reservation is remade, too, so that it may go to another job (C07's BF-rm); or it is kept
     until the job starts (BF-unrm). A kept one stays on its machine, and moves forward there if jobs

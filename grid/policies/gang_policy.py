@@ -42,13 +42,21 @@ class GangPolicy:
         *,
         migration: Annotated[
             Literal["none", "local", "full"],
-            Field(description="of gangs: within the cluster, or also between those of the VO"),
+            Field(
+                description=(
+                    "migration of gangs: within the cluster (local), or also between the clusters "
+                    "of the VO (full)"
+                )
+            ),
         ] = "none",
         migrates: Annotated[
             Literal["heads", "queued", "idle_heads"],
             Field(
-                description="local migration considers the first of a queue, or all; with "
-                "idle_heads external migration too considers only queues of idle processors"
+                description=(
+                    "gangs that local migration considers: the first of each queue, or all "
+                    "queued ones; with idle_heads both kinds of migration consider only queues "
+                    "of idle processors"
+                )
             ),
         ] = "heads",
         local_migration_s: Annotated[
@@ -62,32 +70,43 @@ class GangPolicy:
             Field(
                 ge=0,
                 le=10**9,
-                description="how many migrating gangs may pass the first of a queue; after "
-                "that, none that came later",
+                description="number of migrating gangs that may overtake the first gang of a queue",
             ),
         ] = 64,
         release: Annotated[
             Literal["task", "gang"],
-            Field(description="a processor is free when its task ends, or when its gang ends"),
+            Field(
+                description="when a processor is released: at the end of its task or of the gang"
+            ),
         ] = "task",
         priority_jobs: Annotated[
-            bool, Field(description="a job of one task interrupts gangs and never waits for them")
+            bool,
+            Field(
+                description=(
+                    "whether jobs of one task have priority: they interrupt gangs and never wait "
+                    "for them"
+                )
+            ),
         ] = True,
         priority_limit: Annotated[
-            int, Field(ge=1, le=10**9, description="how many priority jobs may start in any second")
+            int,
+            Field(ge=1, le=10**9, description="limit of priority jobs that start within a second"),
         ] = 64,
         interrupted: Annotated[
             Literal["goes_on", "begins_again"],
             Field(
-                description="a gang that a priority job interrupts keeps its processors and "
-                "continues there, or releases them and restarts"
+                description=(
+                    "whether a gang that a priority job interrupts keeps its processors and "
+                    "continues there, or releases them and restarts"
+                )
             ),
         ] = "goes_on",
         ask_every_s: Annotated[
-            Wait, Field(description="when other clusters are asked again after all refused")
+            Wait,
+            Field(description="time until other clusters are asked again after all have refused"),
         ] = 60.0,
         answer_within_s: Annotated[
-            Wait, Field(description="an answer that takes longer counts as lost")
+            Wait, Field(description="time after which an answer counts as lost")
         ] = 60.0,
     ) -> None:
         self.local_migration = migration != "none"

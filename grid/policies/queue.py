@@ -81,7 +81,7 @@ def fcfs() -> KernelPolicy:
 
 
 def sjf() -> KernelPolicy:
-    """Shortest estimate first: FCFS in the order of the work that the estimates leave."""
+    """Shortest job first: FCFS in the order of remaining estimated work."""
     return KernelPolicy(CompiledForm(f"{KERNELS}:sjf", pool="sjf"))
 
 
@@ -103,18 +103,22 @@ def edf(
     preemptive: Annotated[
         Literal[True, False, "on_arrival"],
         Field(
-            description="it preempts jobs with later deadlines for more urgent ones; on_arrival: "
-            "for new ones only"
+            description=(
+                "whether jobs with later deadlines are preempted for more urgent ones; "
+                "on_arrival: only for newly arrived jobs"
+            )
         ),
     ] = False,
     without_deadline: Annotated[
-        Literal["last", "first"], Field(description="where jobs without a deadline are in order")
+        Literal["last", "first"],
+        Field(description="position of jobs without a deadline in the order"),
     ] = "last",
     order: Annotated[
-        Literal["earliest_first", "latest_first"], Field(description="of the deadlines")
+        Literal["earliest_first", "latest_first"],
+        Field(description="direction of the order by deadline"),
     ] = "earliest_first",
 ) -> KernelPolicy:
-    """Earliest deadline first, preemptive if so set.
+    """Earliest deadline first, optionally preemptive.
 
     C07, section 6: jobs by deadline, each to the best machine, if one is free. A job that finds
     none waits and delays no other. C07's "decreasing order w.r.t. their deadline" is read as the
@@ -135,7 +139,7 @@ def conservative() -> KernelPolicy:
 def selective(
     *,
     slowdown_limit: Annotated[
-        float, Field(ge=0, description="jobs whose expected slowdown is above it get a reservation")
+        float, Field(ge=0, description="expected slowdown above which a job gets a reservation")
     ] = 2.0,
 ) -> KernelPolicy:
     """Selective backfilling: a reservation for jobs that have waited long.

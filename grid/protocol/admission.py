@@ -15,7 +15,7 @@ from grid.model.messages import CallId, RequestReservation
 from grid.model.time import Time
 
 Names = Annotated[
-    tuple[str, ...] | None, Field(description="VOs whose jobs are admitted; none: of all")
+    tuple[str, ...] | None, Field(description="VOs whose jobs are admitted; none: all VOs")
 ]
 Limit = Annotated[int, Field(ge=0, le=10_000_000)]
 
@@ -52,16 +52,21 @@ def limited(
     *,
     from_vos: Names = None,
     jobs: Annotated[
-        Limit | None, Field(description="jobs of one other VO at once, running and waiting")
+        Limit | None, Field(description="quota of running and waiting jobs of another VO")
     ] = None,
     cpus: Annotated[
-        Limit | None, Field(description="CPUs that they hold and wait for, of one other VO")
+        Limit | None, Field(description="quota of CPUs that jobs of another VO hold or wait for")
     ] = None,
     cpus_of: Annotated[
-        dict[str, Limit], Field(description="the same for single VOs, by name")
+        dict[str, Limit], Field(description="quota of CPUs by the name of the VO")
     ] = {},  # noqa: B006
     load: Annotated[
-        float | None, Field(gt=0, le=1000, description="assigned CPUs over CPUs, with the job")
+        float | None,
+        Field(
+            gt=0,
+            le=1000,
+            description="limit of the load (assigned CPUs over CPUs), the job included",
+        ),
     ] = None,
 ) -> bool:
     """Jobs of listed VOs are admitted, up to a quota for each VO, and up to a load.

@@ -43,48 +43,60 @@ _Positive = Annotated[float, Field(ge=1e-3, le=1e9)]
 class ConvergentMachines(GeneratorSettings):
     """Settings of a farm; the defaults are both papers'."""
 
-    cpus: Range[_Count] = Field(default=(1, 8), description="least and most of a machine")
-    mips: Range[_Count] = Field(default=(200, 600), description="least and most of a machine")
+    cpus: Range[_Count] = Field(
+        default=(1, 8), description="minimum and maximum of CPUs of a machine"
+    )
+    mips: Range[_Count] = Field(
+        default=(200, 600), description="minimum and maximum of the speed of a machine"
+    )
     licenses: Annotated[int, Field(ge=0, le=62, strict=True)] = Field(
-        default=20, description="how many different ones"
+        default=20, description="number of different licenses"
     )
     license_suitability: _Probability = Field(
-        default=0.9, description="share of the machines that can run a license"
+        default=0.9, description="share of machines that support a license"
     )
     license_ratio: Range[_Probability] = Field(
         default=(0.55, 0.65),
-        description="least and most copies, for each machine that can run it",
+        description="minimum and maximum of copies over machines that support the license",
     )
 
 
 class ConvergentJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are CS2's where the papers differ."""
 
-    jobs: _Count = Field(default=1500, description="how many")
+    jobs: _Count = Field(default=1500, description="number of jobs")
     mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
-        default=4.0, description="between two submissions"
+        default=4.0, description="mean time between two submissions"
     )
     estimate_s: Range[_Positive] = Field(
-        default=(500.0, 3000.0), description="least and most, on the reference machine"
+        default=(500.0, 3000.0),
+        description="minimum and maximum of estimates on the reference machine",
     )
     deadline_percent: Range[_Amount] = Field(
-        default=(25.0, 150.0), description="least and most of what `deadline` says"
+        default=(25.0, 150.0),
+        description="minimum and maximum of the value that `deadline` defines",
     )
     deadline: Literal["beyond_estimate", "of_estimate", "seconds"] = Field(
         default="beyond_estimate",
-        description="what `deadline_percent` means: percent of the estimate, counted from its end; "
-        "percent of it, counted from the submission; or seconds after its end",
+        description=(
+            "meaning of `deadline_percent`: percent of the estimate after its end, percent of "
+            "the estimate after the submission, or seconds after the end of the estimate"
+        ),
     )
-    without_deadline: _Probability = Field(default=0.3, description="share of the jobs")
-    cpus: Range[_Count] = Field(default=(1, 8), description="least and most of a job")
+    without_deadline: _Probability = Field(
+        default=0.3, description="share of jobs without a deadline"
+    )
+    cpus: Range[_Count] = Field(default=(1, 8), description="minimum and maximum of CPUs of a job")
     reference_mips: Range[_Count] = Field(
-        default=(200, 600), description="least and most, that estimates are given for"
+        default=(200, 600), description="minimum and maximum of the speed to which estimates refer"
     )
     license_needs: _Probability = Field(
-        default=0.2, description="share of the licenses that a job asks for"
+        default=0.2, description="share of the licenses that a job requests"
     )
-    checkpointable: _Probability = Field(default=0.02, description="share of the jobs")
-    input_mb: Range[_Amount] = Field(default=(100.0, 800.0), description="least and most of a job")
+    checkpointable: _Probability = Field(default=0.02, description="share of checkpointable jobs")
+    input_mb: Range[_Amount] = Field(
+        default=(100.0, 800.0), description="minimum and maximum of the input of a job"
+    )
 
 
 def convergent_machines(

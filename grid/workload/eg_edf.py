@@ -39,30 +39,39 @@ _Percent = Annotated[float, Field(ge=0, le=1e6)]
 class EgEdfMachines(GeneratorSettings):
     """Settings of the machines; the defaults are the paper's."""
 
-    cpus: Range[_Count] = Field(default=(1, 16), description="least and most of a machine")
-    mips: Range[_Mips] = Field(default=(200.0, 600.0), description="least and most of a machine")
+    cpus: Range[_Count] = Field(
+        default=(1, 16), description="minimum and maximum of CPUs of a machine"
+    )
+    mips: Range[_Mips] = Field(
+        default=(200.0, 600.0), description="minimum and maximum of the speed of a machine"
+    )
 
 
 class EgEdfJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are the paper's if it gives a value."""
 
-    jobs: _Count = Field(default=3000, description="how many")
+    jobs: _Count = Field(default=3000, description="number of jobs")
     mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
-        default=5.0, description="between two submissions"
+        default=5.0, description="mean time between two submissions"
     )
     run_s: Range[_Positive] = Field(
-        default=(500.0, 3000.0), description="least and most, on the reference machine"
+        default=(500.0, 3000.0),
+        description="minimum and maximum of estimates on the reference machine",
     )
-    cpus: Range[_Count] = Field(default=(1, 8), description="least and most of a job")
+    cpus: Range[_Count] = Field(default=(1, 8), description="minimum and maximum of CPUs of a job")
     with_deadline: Annotated[float, Field(ge=0, le=1)] = Field(
-        default=0.7, description="share of the jobs"
+        default=0.7, description="share of jobs with a deadline"
     )
     deadline_percent: Range[_Percent] = Field(
-        default=(25.0, 150.0), description="least and most, of the run time, beyond its end"
+        default=(25.0, 150.0),
+        description=(
+            "minimum and maximum of the time between the earliest end and the deadline, in "
+            "percent of the run time"
+        ),
     )
-    reference_mips: _Mips = Field(default=300.0, description="that run times are given for")
+    reference_mips: _Mips = Field(default=300.0, description="speed to which run times refer")
     estimate_per_run: Range[_Positive] = Field(
-        default=(1.0, 1.0), description="least and most, as a multiple of the run time"
+        default=(1.0, 1.0), description="minimum and maximum of the estimate over the run time"
     )
 
 

@@ -54,18 +54,16 @@ class GangMachines(GeneratorSettings):
 class GangJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are the paper's if it gives a value."""
 
-    jobs: _Count = Field(default=1500, description="how many, gangs and priority jobs")
-    tasks: _Count = Field(default=24152, description="how many in all")
+    jobs: _Count = Field(default=1500, description="number of gangs and priority jobs")
+    tasks: _Count = Field(default=24152, description="total number of tasks")
     largest: Annotated[int, Field(ge=2, le=1_000_000, strict=True)] = Field(
         default=64, description="tasks of the largest gang"
     )
     priority_share: Annotated[float, Field(ge=0, lt=1)] = Field(
         default=0.1, description="share of priority jobs"
     )
-    mean_run_s: _Positive = Field(default=3600.0, description="of a task, at 2000 MHz")
-    load: _Positive = Field(
-        default=0.75, description="share of all processors that the work keeps busy"
-    )
+    mean_run_s: _Positive = Field(default=3600.0, description="mean run time of a task at 2000 MHz")
+    load: _Positive = Field(default=0.75, description="offered load of all processors")
 
     @property
     def priority_jobs(self) -> int:

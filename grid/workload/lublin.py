@@ -70,27 +70,34 @@ KINDS = {
 class LublinJobs(GeneratorSettings):
     """Settings of the jobs of each VO."""
 
-    jobs: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] = Field(description="of each VO")
+    jobs: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] = Field(
+        description="number of jobs of each VO"
+    )
     kinds: Literal["all", "batch", "interactive", "both"] = Field(
-        default="all", description="all as one kind; or batch jobs, interactive ones, or both mixed"
+        default="all",
+        description="kinds of jobs: one kind for all, batch, interactive, or a mix of both",
     )
     cpus: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | None = Field(
         default=None,
-        description="the most that a job may ask for; default: all CPUs of the VO's largest "
-        "cluster. Where it has several machines, give what one of them has: a job runs on one",
+        description=(
+            "maximum that a job requests; default: all CPUs of the VO's largest cluster. Since "
+            "a job runs on one machine, set it to the CPUs of a machine if clusters have "
+            "several"
+        ),
     )
     load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
         default=None,
-        description="share of its own VO's CPU time that jobs ask for; default: rates of the model",
+        description="offered load of the VO; default: the arrival rates of the model",
     )
     start_hour: Annotated[float, Field(ge=0, le=24)] = Field(
-        default=0.0, description="time of the day at which the run begins, of the first VO"
+        default=0.0, description="time of day of the first VO when the run begins"
     )
     hours_between_vos: Annotated[float, Field(ge=-24, le=24)] = Field(
-        default=0.0, description="difference of the time of day to the VO before: time zones"
+        default=0.0, description="difference of time zones between consecutive VOs"
     )
     estimate_factor: Annotated[float, Field(ge=1, le=1000)] = Field(
-        default=1.0, description="maximum of estimate / run time, uniform from 1"
+        default=1.0,
+        description="maximum of the uniform distribution of estimate / run time, which begins at 1",
     )
 
 

@@ -60,21 +60,28 @@ _Options = Annotated[
 class PartialUtilityJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are the paper's if it gives a value."""
 
-    users: _Count = Field(default=70, description="of all VOs")
-    jobs_per_user: _Count = Field(default=20, description="how many")
+    users: _Count = Field(default=70, description="number of users of all VOs")
+    jobs_per_user: _Count = Field(default=20, description="number of jobs of each user")
     mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
-        default=2.0, description="between two jobs of a user"
+        default=2.0, description="mean time between two jobs of a user"
     )
-    shortest_run_s: _Seconds = Field(default=2.5, description="of a job, at 1000 MIPS")
-    longest_run_s: _Seconds = Field(default=12.5, description="of a job, at 1000 MIPS")
+    shortest_run_s: _Seconds = Field(
+        default=2.5, description="minimum run time of a job at 1000 MIPS"
+    )
+    longest_run_s: _Seconds = Field(
+        default=12.5, description="minimum run time of a job at 1000 MIPS"
+    )
     execution_times_s: _Options[_Seconds] = Field(
-        default=(5.0, 10.0, 15.0, 20.0), description="that a job may ask for"
+        default=(5.0, 10.0, 15.0, 20.0), description="execution times that a job can request"
     )
     speeds_mips: _Options[_Mips] = Field(
-        default=(500.0, 1000.0, 1500.0, 2000.0), description="that a job may ask for"
+        default=(500.0, 1000.0, 1500.0, 2000.0),
+        description="execution times that a job can request",
     )
     one_option: bool = Field(
-        default=False, strict=True, description="for each requirement, drawn at random"
+        default=False,
+        strict=True,
+        description="whether each requirement has one option, drawn at random",
     )
 
     @model_validator(mode="after")
@@ -87,12 +94,16 @@ class PartialUtilityJobs(GeneratorSettings):
 class PartialUtilityMachines(GeneratorSettings):
     """Settings of the resources: the values to draw from."""
 
-    cores: _Options[_Count] = Field(default=(1, 2, 4, 8), description="of a machine, to draw from")
+    cores: _Options[_Count] = Field(
+        default=(1, 2, 4, 8), description="numbers of cores of a machine, from which one is drawn"
+    )
     speeds_mips: _Options[_Mips] = Field(
-        default=(500.0, 1000.0, 1500.0, 2000.0), description="of a machine, to draw from"
+        default=(500.0, 1000.0, 1500.0, 2000.0),
+        description="numbers of cores of a machine, from which one is drawn",
     )
     ram_mb: _Options[_Mb] | None = Field(
-        default=None, description="of a machine, to draw from; none: machines have no memory"
+        default=None,
+        description="sizes of memory of a machine, from which one is drawn; none: no memory",
     )
 
 

@@ -28,15 +28,22 @@ _Hour = Annotated[float, Field(ge=0, le=24)]
 class SessionJobs(GeneratorSettings):
     """Settings of the users of each VO."""
 
-    jobs: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] = Field(description="of each VO")
-    users: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(description="of each VO")
+    jobs: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] = Field(
+        description="number of jobs of each VO"
+    )
+    users: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
+        description="number of jobs of each VO"
+    )
     jobs_a_session: Annotated[float, Field(ge=1, le=1e6)] = Field(
-        default=5.0, description="on average; their number is geometric, at least 1"
+        default=5.0,
+        description="mean number of jobs in a session (geometric distribution, at least 1)",
     )
     between_sessions: Times = Field(
         default=Exponential(distribution="exponential", mean_s=86_400.0),
-        description="distribution of the time between the starts of two sessions of a user, "
-        "at the mean rate of the day",
+        description=(
+            "distribution of the time between the starts of two sessions of a user, at the mean"
+            " rate of a day"
+        ),
     )
     think: Times = Field(
         default=Lognormal(distribution="lognormal", mean_s=300.0, cv=1.5),
@@ -47,16 +54,17 @@ class SessionJobs(GeneratorSettings):
         default=(Size(cpus=1, share=1.0),),
         description="processors of a job; shares are relative to each other",
     )
-    day_from_hour: _Hour = Field(default=8.0, description="when the working day begins")
-    day_to_hour: _Hour = Field(default=18.0, description="when it ends")
+    day_from_hour: _Hour = Field(default=8.0, description="hour at which the working day begins")
+    day_to_hour: _Hour = Field(default=18.0, description="hour at which the working day ends")
     night_rate: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=1.0, description="rate of sessions outside the working day / in it; 1: always alike"
+        default=1.0,
+        description="rate of sessions outside the working day over the rate within it; 1: constant",
     )
     start_hour: _Hour = Field(
-        default=0.0, description="time of the day at which the run begins, of the first VO"
+        default=0.0, description="time of day of the first VO when the run begins"
     )
     hours_between_vos: Annotated[float, Field(ge=-24, le=24)] = Field(
-        default=0.0, description="so much later it is in each VO than in the one before: time zones"
+        default=0.0, description="difference of time zones between consecutive VOs"
     )
 
     @model_validator(mode="after")

@@ -101,9 +101,11 @@ class Bursts(_Distribution):
     """Rate 1 / `mean_s` in the long run; in a burst `rate_ratio` times the rate between bursts."""
 
     distribution: Literal["bursts"]
-    rate_ratio: Annotated[float, Field(ge=1, le=1e6, description="in bursts / between them")]
-    burst_share: Annotated[float, Field(gt=0, lt=1, description="of time")]
-    burst_s: Annotated[float, Field(ge=1e-3, le=1e9, description="length of a burst, on average")]
+    rate_ratio: Annotated[
+        float, Field(ge=1, le=1e6, description="rate in bursts over the rate between them")
+    ]
+    burst_share: Annotated[float, Field(gt=0, lt=1, description="share of time in bursts")]
+    burst_s: Annotated[float, Field(ge=1e-3, le=1e9, description="mean length of a burst")]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
         """`count` times in seconds, of which the first is from the start.
@@ -138,18 +140,22 @@ Arrivals = Annotated[
 class Size(GeneratorSettings):
     """Jobs of one width."""
 
-    cpus: Annotated[int, Field(ge=1, le=1_000_000, strict=True, description="of each job")]
-    share: Annotated[float, Field(gt=0, le=1e6, description="relative to the other sizes'")]
+    cpus: Annotated[int, Field(ge=1, le=1_000_000, strict=True, description="CPUs of each job")]
+    share: Annotated[
+        float, Field(gt=0, le=1e6, description="share of this size, relative to the others")
+    ]
 
 
 class StochasticJobs(GeneratorSettings):
     """Settings of the jobs of each VO."""
 
-    jobs: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] = Field(description="of each VO")
+    jobs: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] = Field(
+        description="number of jobs of each VO"
+    )
     arrivals: Arrivals = Field(description="distribution of the times between a VO's submissions")
     load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
         default=None,
-        description="share of its own VO's CPU time that jobs ask for; sets the mean of `arrivals`",
+        description="offered load of the VO; sets the mean of `arrivals`",
     )
     work: Times = Field(description="distribution of the run times, at 1000 MIPS")
     sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(

@@ -337,15 +337,18 @@ def batsim(
         Field(
             min_length=1,
             max_length=1000,
-            description="that starts the scheduler; {endpoint} is replaced by its endpoint",
+            description="command that starts the scheduler; {endpoint} is replaced by its endpoint",
         ),
     ] = None,
     endpoint: Annotated[
         str | None,
-        Field(max_length=200, description="where it listens, such as tcp://localhost:28000"),
+        Field(
+            max_length=200,
+            description="endpoint at which the scheduler listens, such as tcp://localhost:28000",
+        ),
     ] = None,
     patience_s: Annotated[
-        float, Field(gt=0, le=86400, description="how long an answer may take, on the real clock")
+        float, Field(gt=0, le=86400, description="timeout of an answer, on the real clock")
     ] = 60.0,
 ) -> Batsim:
     """An external scheduler that speaks Batsim's protocol, version 4."""

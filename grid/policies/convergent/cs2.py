@@ -82,14 +82,14 @@ def _limits(matrix: JobMachineMatrix) -> tuple[Ints, Ints, Ints, Ints]:
 class Cs2Settings(PluginModel):
     """The settings of CS 2.0."""
 
-    weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
+    weights: Weights = Field(default_factory=dict, description="weights of heuristics, by name")
     matching: Literal["selection", "sorting", "quicksort"] = Field(
         default="selection",
         description="sorting sorts all pairs, for the same plan; quicksort the eligible ones",
     )
     overhead: Literal["ran", "running"] = Field(
         default="ran",
-        description="whether Eq. 8 is for all jobs that ran on a machine, or for running ones",
+        description="whether Eq. 8 applies to all jobs that ran on a machine, or to running ones",
     )
 
 
@@ -97,7 +97,7 @@ class TimeDrivenSettings(Cs2Settings):
     """With a period."""
 
     period_s: Annotated[float, Strict(), Field(ge=1e-6, le=1e9)] = Field(
-        default=10.0, description="how often it plans, in seconds"
+        default=10.0, description="time between two plans"
     )
 
 

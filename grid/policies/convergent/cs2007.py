@@ -112,7 +112,7 @@ Positive = Annotated[float, Strict(), Field(ge=1e-9, le=1e12)]
 class Cs2007Settings(PluginModel):
     """The settings of Convergent Scheduling of 2007."""
 
-    weights: Weights = Field(default_factory=dict, description="of heuristics, by name")
+    weights: Weights = Field(default_factory=dict, description="weights of heuristics, by name")
     deadline_minimum: Annotated[float, Strict(), Field(ge=0, le=MOST)] = Field(
         default=DEADLINE_MINIMUM, description="MIN of f1"
     )
@@ -123,20 +123,22 @@ class Cs2007Settings(PluginModel):
         "or MAX (words_max) if it is late on all; or MIN (formula)",
     )
     bandwidths_mbps: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
-        default=(BANDWIDTH_MBPS,), description="of links between machines, megabits a second"
+        default=(BANDWIDTH_MBPS,), description="bandwidths of links between machines"
     )
     knapsack: Literal["greedy", "exact"] = Field(
-        default="greedy", description="which jobs get licenses: the paper's way, or the best"
+        default="greedy",
+        description="assignment of licenses: that of the paper (greedy), or an optimal one",
     )
     knapsack_nodes: Annotated[int, Strict(), Field(ge=1, le=10**9)] = Field(
-        default=500_000, description="budget of the exact knapsack, for each cluster of a plan"
+        default=500_000,
+        description="budget of nodes of the exact knapsack, for each cluster of a plan",
     )
     matching: Literal["mis", "mfs", "mfs_paths", "imfs"] | None = Field(
-        default=None, description="instead of the one in the policy's name"
+        default=None, description="matching algorithm; default: that in the name of the policy"
     )
     paths: Literal["all", "one"] = Field(
         default="all",
-        description="of imfs at each plan: all with a gain, or only the best one",
+        description="augmenting paths of imfs at each plan: all with a gain, or only the best one",
     )
 
 

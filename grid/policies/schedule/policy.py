@@ -35,7 +35,12 @@ MOVES_AT_ONCE = 512
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Repair = Annotated[
     Literal["moves", "times"],
-    Field(description="if run times differ: move jobs, or only time their machine again"),
+    Field(
+        description=(
+            "what follows if run times differ from estimates: jobs move, or only the times on their"
+            " machine are recomputed"
+        )
+    ),
 ]
 Gaps = Annotated[
     Literal["before_last_start", "before_last_end"],
@@ -140,7 +145,9 @@ def eg_edf(*, repair: Repair = "moves", gaps: Gaps = "before_last_start") -> Sch
 
 def tabu(
     *,
-    iterations: Annotated[Count, Field(description="of the search, for each job that comes")] = 100,
+    iterations: Annotated[
+        Count, Field(description="number of iterations of the search for each arriving job")
+    ] = 100,
     tabu_list: Annotated[
         Count, Field(description="length of the list of jobs that are not moved again")
     ] = 100,

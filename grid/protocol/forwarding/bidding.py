@@ -59,8 +59,10 @@ def reserve(
     *,
     lease_s: Lease = 60.0,
     wait_s: Wait = 30.0,
-    tries: Annotated[int, Field(ge=1, le=1000, description="VOs that are asked at most")] = 3,
-    at_once: Annotated[int, Field(ge=1, le=1000, description="how many of them together")] = 1,
+    tries: Annotated[int, Field(ge=1, le=1000, description="maximum of VOs that are asked")] = 3,
+    at_once: Annotated[
+        int, Field(ge=1, le=1000, description="number of VOs that are asked at the same time")
+    ] = 1,
 ) -> Answer:
     """A job that finds nothing free here reserves CPUs in another VO before it goes there.
 
@@ -86,14 +88,24 @@ def auction(
     *,
     wait_s: Wait = 10.0,
     bidders: Annotated[
-        int | None, Field(ge=1, le=20_000, description="VOs drawn at random to call; none: all")
+        int | None,
+        Field(
+            ge=1,
+            le=20_000,
+            description="number of VOs, drawn at random, that are called; none: all",
+        ),
     ] = None,
     lease_s: Annotated[
-        float, Field(ge=0, le=1e9, description="how long bidders reserve free CPUs; 0: not at all")
+        float,
+        Field(
+            ge=0,
+            le=1e9,
+            description="time for which bidders reserve free CPUs; 0: no reservation",
+        ),
     ] = 0.0,
     when: Annotated[
         Literal["busy", "always"],
-        Field(description="call if nothing is free here, or for every job"),
+        Field(description="when VOs are called: if no local resource is free, or for every job"),
     ] = "busy",
 ) -> Answer:
     """A job that finds nothing free here is offered to other VOs, and goes to the best bid.
@@ -127,17 +139,25 @@ def redundant(
     question: Question,
     *,
     copies: Annotated[
-        int, Field(ge=2, le=1000, description="VOs in whose queues it is, its own included")
+        int,
+        Field(ge=2, le=1000, description="number of VOs in which the job queues, its own included"),
     ] = 3,
     wave: Annotated[
-        int | None, Field(ge=1, le=1000, description="how many copies at once; none: all")
+        int | None,
+        Field(
+            ge=1,
+            le=1000,
+            description="number of copies that are sent at the same time; none: all",
+        ),
     ] = None,
     wave_s: Annotated[
-        float, Field(ge=1e-6, le=1e9, description="time from one wave to the next")
+        float, Field(ge=1e-6, le=1e9, description="time between two waves of copies")
     ] = 600.0,
     others: Annotated[
         Literal["best", "random"],
-        Field(description="which other VOs: the best known, or random ones"),
+        Field(
+            description="choice of the other VOs: the best by their known states, or random ones"
+        ),
     ] = "best",
     lease_s: Lease = 60.0,
 ) -> Answer:

@@ -98,7 +98,12 @@ def above_load(
     question: Question,
     *,
     load: Annotated[
-        float, Field(gt=0, le=1000, description="assigned CPUs over CPUs, with the job")
+        float,
+        Field(
+            gt=0,
+            le=1000,
+            description="limit of the load (assigned CPUs over CPUs), the job included",
+        ),
     ] = 1.0,
 ) -> Destination:
     """A job leaves if it would lift the load above a limit, for the least loaded VO below it.
@@ -122,13 +127,13 @@ def above_load(
 def until_idle(
     question: Question,
     *,
-    hops: Annotated[int, Field(ge=0, le=1000, description="most moves, within the TTL")] = 3,
+    hops: Annotated[int, Field(ge=0, le=1000, description="maximum of hops, within the TTL")] = 3,
     next_vo: Annotated[
         Literal["random", "least_loaded"],
-        Field(description="the next VO: any eligible one, or the least loaded one known"),
+        Field(description="the next VO: any eligible one, or the least loaded by its known state"),
     ] = "random",
     then: Annotated[
-        Literal["queue", "reject"], Field(description="what it does after its last move")
+        Literal["queue", "reject"], Field(description="what happens to a job after its last hop")
     ] = "queue",
 ) -> Destination:
     """A job that finds nothing free moves on to another VO until it does, or may not any more.
@@ -156,11 +161,12 @@ def best_expected_finish(
     question: Question,
     *,
     margin_s: Annotated[
-        float, Field(ge=0, le=1e9, description="a job leaves if it ends sooner by this")
+        float,
+        Field(ge=0, le=1e9, description="time by which a job must end earlier to be forwarded"),
     ] = 0.0,
     queued_run_s: Annotated[
         float | None,
-        Field(gt=0, le=1e9, description="run time of queued jobs; none: that of this job"),
+        Field(gt=0, le=1e9, description="assumed run time of queued jobs; none: that of this job"),
     ] = None,
 ) -> Destination:
     """A job goes where it is expected to end first, including the transfer.

@@ -67,14 +67,18 @@ class Pull:
         *,
         from_vo: Annotated[
             Literal["random", "most_loaded"],
-            Field(description="which VO it asks: a random one, or the most loaded one known"),
+            Field(
+                description="VO that is asked: a random one, or the most loaded by its known state"
+            ),
         ] = "random",
         tries: Annotated[
-            int, Field(ge=1, le=1000, description="how many VOs it asks, one after the other")
+            int, Field(ge=1, le=1000, description="number of VOs that are asked, one after another")
         ] = 1,
         every_s: Annotated[
             float | None,
-            Field(ge=1e-3, le=1e9, description="period of asking; none: when a job ends here"),
+            Field(
+                ge=1e-3, le=1e9, description="period of requests; none: whenever a local job ends"
+            ),
         ] = 300.0,
     ) -> None:
         self._by_load = from_vo == "most_loaded"

@@ -132,7 +132,7 @@ def by_age(
     vo: int,
     *,
     horizon_s: Annotated[
-        float, Field(gt=0, le=1e9, description="age at which a status counts 1/e")
+        float, Field(gt=0, le=1e9, description="age at which the weight of a status is 1/e")
     ] = 60.0,
 ) -> Floats:
     """Old status is shrunk toward the mean: m + (observed - m) exp(-age / horizon).

@@ -15,7 +15,7 @@ from grid.protocol.information import GossipMessage, Overlay, PeerLists, View, a
 Period = Annotated[float, Field(ge=1e-6, le=1e9, description="seconds between two rounds")]
 Edge = tuple[int, int]
 TRIES = 1000
-Reach = Annotated[int, Field(ge=1, le=10_000, description="neighbours on each side")]
+Reach = Annotated[int, Field(ge=1, le=10_000, description="number of neighbours on each side")]
 
 
 class NoInformation(Overlay):
@@ -98,7 +98,9 @@ class RandomRegular(Graph):
     def __init__(
         self,
         *,
-        degree: Annotated[int, Field(ge=1, le=10_000, description="neighbours of each VO")] = 4,
+        degree: Annotated[
+            int, Field(ge=1, le=10_000, description="number of neighbours of each VO")
+        ] = 4,
     ) -> None:
         self._degree = degree
 
@@ -121,7 +123,9 @@ class Tree(Graph):
     def __init__(
         self,
         *,
-        children: Annotated[int, Field(ge=1, le=10_000, description="of each VO, at most")] = 2,
+        children: Annotated[
+            int, Field(ge=1, le=10_000, description="maximum of children of each VO")
+        ] = 2,
     ) -> None:
         self._children = children
 
@@ -165,13 +169,15 @@ class Gossip(Overlay):
         *,
         mode: Annotated[
             Literal["push", "pull", "push_pull"],
-            Field(description="send entries, ask for entries, or both"),
+            Field(description="whether a VO sends entries (push), requests them (pull), or both"),
         ] = "push",
-        fan_out: Annotated[int, Field(ge=1, le=10_000, description="receivers in each round")] = 1,
+        fan_out: Annotated[
+            int, Field(ge=1, le=10_000, description="number of receivers in each round")
+        ] = 1,
         period_s: Period = 10.0,
         view_size: Annotated[
             int | None,
-            Field(ge=1, le=1_000_000, description="entries that are kept; none: all"),
+            Field(ge=1, le=1_000_000, description="number of entries that a VO keeps; none: all"),
         ] = None,
         times: Annotated[
             Literal["periodic", "shuffled", "poisson"],
@@ -221,7 +227,9 @@ class IndexTree(Overlay):
     def __init__(
         self,
         *,
-        children: Annotated[int, Field(ge=1, le=10_000, description="of each index, at most")] = 8,
+        children: Annotated[
+            int, Field(ge=1, le=10_000, description="maximum of children of each index service")
+        ] = 8,
         period_s: Period = 10.0,
     ) -> None:
         self._children = children
@@ -265,12 +273,14 @@ class Probes(Overlay):
     def __init__(
         self,
         *,
-        count: Annotated[int, Field(ge=1, le=10_000, description="VOs probed for each job")] = 2,
+        count: Annotated[
+            int, Field(ge=1, le=10_000, description="number of VOs that are probed for each job")
+        ] = 2,
         timeout_s: Annotated[
             float,
-            Field(ge=1e-6, le=1e9, description="seconds to wait for replies"),
+            Field(ge=1e-6, le=1e9, description="timeout of replies"),
         ] = 1.0,
-        keep: Annotated[bool, Field(description="later jobs use the replies, too")] = False,
+        keep: Annotated[bool, Field(description="whether later jobs use the replies, too")] = False,
     ) -> None:
         self._count = count
         self.timeout_us = from_seconds(timeout_s)

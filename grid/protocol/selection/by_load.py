@@ -19,10 +19,10 @@ from grid.protocol.selection.by_utility import ByUtility
 
 TiesOfLoads = Annotated[
     Literal["own_vo", "first", "random"],
-    Field(description="which of equally loaded resources is chosen"),
+    Field(description="how ties between equally loaded resources are broken"),
 ]
 WeighUtility = Annotated[
-    bool, Field(description="weigh the utility of a resource (PU Eq. 1), not only its load")
+    bool, Field(description="whether probabilities are proportional to the utility (PU Eq. 1)")
 ]
 
 
@@ -195,7 +195,9 @@ class PowerOfD(OneOfEligible):
     def __init__(
         self,
         *,
-        d: Annotated[int, Field(ge=1, le=1_000_000, description="resources that are drawn")] = 2,
+        d: Annotated[
+            int, Field(ge=1, le=1_000_000, description="number of resources that are drawn")
+        ] = 2,
         ties: TiesOfLoads = "own_vo",
         by_utility: WeighUtility = False,
     ) -> None:

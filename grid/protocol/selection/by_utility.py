@@ -17,11 +17,11 @@ from grid.protocol.selection import MODES, PARTIAL, Choice, Rng, best_rows
 NO_ROWS: Ints = np.empty(0, np.int64)
 Ties = Annotated[
     Literal["own_vo", "first", "less_loaded", "random"],
-    Field(description="which of equal resources is chosen"),
+    Field(description="how ties between equal resources are broken"),
 ]
 Measured = Annotated[
     Literal["all_options", "as_chosen"],
-    Field(description="recorded utility: Eq. 1, or that by which the selection chose"),
+    Field(description="recorded utility: that of Eq. 1, or the one that the selection compared"),
 ]
 
 
