@@ -11,8 +11,9 @@ from hypothesis import given
 
 from grid.model.job import JobState
 from grid.model.job_results import JobResults, JobRow
+from grid.model.records import ClusterFigure
 from grid.model.time import NEVER
-from grid.results.metrics import metrics
+from grid.results.metrics import combine, metrics
 from tests.results.results_tables import TWO_VOS, flat, job, table, tables
 
 FAILED, REJECTED = JobState.FAILED, JobState.REJECTED
@@ -212,3 +213,20 @@ def test_the_arrays_agree_with_one_job_at_a_time(results: JobResults) -> None:
         for name, expected in slow_figures(rows, vo).items():
             close = expected if expected is None else pytest.approx(expected, rel=1e-12, abs=1e-12)
             assert found[name] == close, name
+
+
+FIGURES = [
+    ClusterFigure(0, "moves", 2),
+    ClusterFigure(2, "moves", 3),
+    ClusterFigure(0, "usage.part", 1.0),
+    ClusterFigure(0, "usage.whole", 4.0),
+    ClusterFigure(1, "usage.part", 3.0),
+    ClusterFigure(1, "usage.whole", 4.0),
+    ClusterFigure(2, "idle.part", 0.0),
+    ClusterFigure(2, "idle.whole", 0.0),
+]
+
+
+def test_counts_add_up_and_a_share_is_a_ratio_of_sums() -> None:
+    assert combine(FIGURES) == {"moves": 5, "usage": 50.0, "idle": None}
+    assert combine(one for one in FIGURES if one.cluster == 0) == {"moves": 2, "usage": 25.0}

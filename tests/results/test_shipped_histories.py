@@ -10,30 +10,46 @@ from typing import Any
 
 import pytest
 
-from grid.config.load import load_scenario
+import grid
 from grid.model.records import DECISION, MESSAGE, ClusterFacts, Event
 from grid.results.history import ClusterLog, why_waiting
-from grid.runtime.run import execute, save
 from tests.results.slow_history import looked_at, of_moment, of_reason, of_story
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 JOBS = 40
+FULL = {"migration": "full"}
+
+
+GANGS: dict[str, Any] = {
+    "vos": [
+        {
+            "name": "a",
+            "clusters": [
+                {"name": name, "cpus": 8, "policy": {"name": "afcfs", "settings": FULL}}
+                for name in ("one", "two")
+            ],
+            "workload": {
+                "jobs": [
+                    {"submit_s": n, "run_s": 20 + n % 7, "cpus": 1 + n % 5} for n in range(100)
+                ]
+            },
+        }
+    ]
+}
 
 
 @pytest.mark.parametrize(
-    ("name", "settings", "waits"),
+    ("scenario", "settings", "waits"),
     [
-        ("two-vos", {}, 3),
-        ("gang-migration", {}, 30),
-        ("convergent-2", {"jobs": 400}, 15),
+        (SCENARIOS / "two-vos.yaml", {}, 3),
+        (GANGS, {}, 30),
+        (SCENARIOS / "convergent-2.yaml", {"jobs": 300}, 15),
     ],
 )
 def test_histories_and_reasons_agree_with_the_events(
-    name: str, settings: dict[str, Any], waits: int, tmp_path: Path
+    scenario: Any, settings: dict[str, Any], waits: int, tmp_path: Path
 ) -> None:
-    file = SCENARIOS / f"{name}.yaml"
-    run = execute(load_scenario(file, settings), str(file), in_process=True, events=True)
-    save(run, tmp_path / "run")
+    grid.run(scenario, set=settings, out=tmp_path / "run", events=True)
     found = looked_at(tmp_path / "run", JOBS)
     assert found.errors == []
     assert found.waits >= waits

@@ -8,14 +8,12 @@ from typing import Any
 import pyarrow.parquet
 import pytest
 
-from grid.config.load import load_scenario
+import grid
 from grid.integrations.export.perfetto import BEGIN, SEQUENCE, write_perfetto
-from grid.runtime.run import execute, save
 from tests.integrations.export.runs import metrics, run_folder
 from tests.integrations.export.test_traces import exported, longest_queues
 from tests.integrations.export.trace_processor import trace_processor
-
-SCENARIOS = Path(__file__).parents[3] / "scenarios"
+from tests.lab.report import chromium
 
 JOBS_BY_VO = """
 select category, count(*) as jobs from slice join track on track.id = track_id
@@ -49,16 +47,31 @@ OF_A_KERNEL = b"\x0a\x0f\x08" + 9 * b"\xff" + b"\x01\x58\x01\x5a\x00"
 WITHOUT_END = "select count(*) as slices from slice where dur < 0"
 
 
-@pytest.mark.parametrize("name", [3, "gang-migration"])
-def test_queries_agree_with_the_tables(name: int | str, tmp_path: Path) -> None:
+GANGS: dict[str, Any] = {
+    "vos": [
+        {
+            "name": "a",
+            "clusters": [{"machines": [{"count": 4, "cpus": 1}], "policy": "afcfs"}],
+            "workload": {
+                "jobs": [{"submit_s": n, "run_s": 5 + n, "cpus": 1 + n % 4} for n in range(20)]
+            },
+        }
+    ]
+}
+
+
+@pytest.mark.parametrize("name", [3, "gangs"])
+def test_queries_agree_with_the_tables(
+    browser: chromium.Browser, name: int | str, tmp_path: Path
+) -> None:
     if isinstance(name, int):
         folder = run_folder(name)
     else:
-        file, folder = SCENARIOS / f"{name}.yaml", tmp_path / "run"
-        save(execute(load_scenario(file), str(file), in_process=True, events=True), folder)
+        folder = tmp_path / "run"
+        grid.run(GANGS, out=folder, events=True)
     vos = metrics(folder)["vos"]
     jobs = pyarrow.parquet.read_table(folder / "jobs.parquet").to_pylist()
-    with trace_processor(exported(write_perfetto, folder)) as processor:
+    with trace_processor(browser, exported(write_perfetto, folder)) as processor:
         query = processor.query
         assert query(COMPLAINTS) == []
         assert query(WITHOUT_END) == [(0,)]
@@ -88,21 +101,24 @@ def pairs(rows: Any) -> dict[Any, Any]:
     return dict(rows)
 
 
-def test_an_invalid_trace_is_detected() -> None:
+def test_an_invalid_trace_is_detected(browser: chromium.Browser) -> None:
     """By the queries above: slices without an end, complaints, and a refusal."""
     whole = exported(write_perfetto, run_folder(3))
     pb = pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2")
     begin = pb.Trace()
     packet = begin.packet.add(timestamp=5, trusted_packet_sequence_id=SEQUENCE)
     packet.track_event.type, packet.track_event.track_uuid, packet.track_event.name = BEGIN, 1, "a"
-    with trace_processor(whole + begin.SerializeToString()) as processor:
+    with trace_processor(browser, whole + begin.SerializeToString()) as processor:
         assert processor.query(WITHOUT_END) == [(1,)]
-    with trace_processor(whole + OF_A_KERNEL) as processor:
+    with trace_processor(browser, whole + OF_A_KERNEL) as processor:
         assert processor.query(COMPLAINTS) != []
     with (
         pytest.raises(ValueError, match="corrupt"),
-        trace_processor(whole + b"\x0a\x03\x5a\x0b\xff"),
+        trace_processor(browser, whole + b"\x0a\x03\x5a\x0b\xff"),
     ):
         pass
-    with trace_processor(whole) as processor, pytest.raises(ValueError, match="no such column"):
+    with (
+        trace_processor(browser, whole) as processor,
+        pytest.raises(ValueError, match="no such column"),
+    ):
         processor.query("select colour from slice")

