@@ -23,9 +23,9 @@ def batsim_server(
     endpoint: Endpoint = "tcp://127.0.0.1:28000",
     overrides: Settings = None,
 ) -> None:
-    """Serve a policy as a scheduler for Batsim, by version 4 of its protocol.
+    """Serve a policy as a scheduler for Batsim, using version 4 of its protocol.
 
-    The server ends with the simulation. A job gets the lowest free resources.
+    The server stops after one simulation. A job gets the free resources with the lowest numbers.
     """
     with endings():
         import yaml  # type: ignore[import-untyped]
@@ -43,6 +43,6 @@ def batsim_server(
             try:
                 settings[key] = yaml.safe_load(text)
             except yaml.YAMLError:
-                raise input_error("--set", repr(one), "a value as YAML writes it") from None
+                raise input_error("--set", repr(one), "a value in YAML") from None
         with naming_options("endpoint"):
             serve(Server(make_policy(policy, settings), policy), endpoint)

@@ -47,16 +47,16 @@ class ExitCode(IntEnum):
     DONE = 0, "Success, or a live run that `--time-limit` ended."
     FAILED = (
         1,
-        "Failure: of a run or a plugin, of a check, a full disk, no start of Ray. The last lines "
-        "give the reason.",
+        "Failure: a run, plugin or check failed, the disk is full, or Ray did not start. The last "
+        "lines state the reason.",
     )
     WRONG_INPUT = (
         2,
-        "Wrong input: a file, a key, an option, or a job or Ray cluster that does not exist. At "
-        "most five lines give file, line, key, what was found and what was expected. Nothing was "
-        "run.",
+        "Invalid input: a file, key or option, or a job or Ray cluster that does not exist. Up to "
+        "five lines state file, line, key, what was found and what was expected. Nothing was run.",
     )
-    INTERRUPTED = 130, "Ctrl-C or SIGTERM. The last line says what is kept and how to continue."
+    INTERRUPTED = 130, "Ctrl-C or SIGTERM. The last line states which results are kept and how to "
+    "continue."
 
 
 class _Interrupts:
@@ -131,7 +131,7 @@ def endings(
         details = [error.details] if traceback and isinstance(error, PluginFailed) else []
         failed([str(error), *filter(None, details)])
     except MemoryError:
-        failed([str(OutOfMemory("no run was going on"))])
+        failed([str(OutOfMemory("no run was in progress"))])
     except OSError as error:
         if isinstance(error, BrokenPipeError) and _is_closed():
             # Such as `| head`: end silently.
@@ -153,7 +153,7 @@ def runs_left(folder: Path) -> str:
     """What an interrupted sweep leaves in its folder."""
     if any(folder.rglob("runs/*.json")):
         return f"Finished runs are in {folder}; the same command continues."
-    return "No run was finished; the same command starts again."
+    return "No run was finished; the same command starts from the beginning."
 
 
 @contextmanager
@@ -201,7 +201,7 @@ def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
     lines = []
     many = len(alike) > MAX_LINES
     for first, *others in list(alike.values())[: MAX_LINES - many]:
-        lines.append(f"{first}{' (and at other places)' if others else ''}")
+        lines.append(f"{first}{'  (and elsewhere)' if others else ''}")
         if traceback and first.details:
             lines.append(first.details)
     if many:

@@ -26,18 +26,18 @@ def report(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="The page; default: report.html in the folder.", show_default=False),
+        typer.Option(help="The HTML file; default: report.html in the folder.", show_default=False),
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write a self-contained HTML page about a run or a sweep, and its pictures."""
+    """Write a self-contained HTML report of a run or a sweep, and its figures."""
     from grid.lab.findings import missing_runs
     from grid.lab.report.page import write_report
     from grid.results.run_folder import SWEEP_FILE
     from grid.runtime.progress import display_on
 
     with endings(folder=folder), display_on(sys.stderr, quiet=quiet) as display:
-        display.stage("drawing the report")
+        display.stage("writing the report")
         page = write_report(folder, out)
         missing = missing_runs(folder) if (folder / SWEEP_FILE).is_file() else ""
     typer.echo(f"report in {page}")
@@ -61,7 +61,7 @@ def watch(
 ) -> None:
     """Replay a finished run on a page in the browser.
 
-    Prints the address of the page and serves it, to this machine only, until Ctrl-C.
+    Prints the address of the page and serves it on this machine only, until Ctrl-C.
     """
     from grid.results.run_folder import SWEEP_FILE
     from grid.runtime.progress import display_on
@@ -79,7 +79,7 @@ def watch(
                 page = Page(view, port or 0)
             except OSError as error:
                 failed([f"--port {port}: {error.strerror}"])
-        typer.echo(f"watch it at {page.address}\nCtrl-C ends this.")
+        typer.echo(f"watch it at {page.address}\nPress Ctrl-C to stop.")
         sys.stdout.flush()
         try:
             page.serve()
@@ -101,7 +101,8 @@ def export(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The file, of batsim the folder. Default: trace.pftrace, trace.json, trace.paje, "
+            help="The file, or for batsim the folder. Default: trace.pftrace, trace.json, "
+            "trace.paje, "
             "phases.parquet, schedule.swf or batsim in the folder of the run.",
             show_default=False,
         ),
@@ -110,7 +111,7 @@ def export(
 ) -> None:
     """Write a run in the format of another tool.
 
-    Traces include the age of information if the run has its events: grid run SCENARIO --events
+    Traces include the age of information if events were recorded: grid run SCENARIO --events
     """
     from grid.runtime.progress import display_on
 
@@ -130,21 +131,23 @@ def job(
     folder: RunFolder,
     name: Annotated[
         str,
-        typer.Argument(metavar="JOB", help="Number of the job; VO:NUMBER with several VOs."),
+        typer.Argument(
+            metavar="JOB", help="Number of the job, or VO:NUMBER if there are several VOs."
+        ),
     ],
     at: Annotated[
         float | None,
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="Only say what the job waits for at that time.",
+            help="Only show what the job waits for at that time.",
             show_default=False,
         ),
     ] = None,
 ) -> None:
-    """Print the history of a job, and why it waited.
+    """Print the history of a job, and the reasons for its wait.
 
-    The run must have its events: grid run SCENARIO --events
+    Events must have been recorded: grid run SCENARIO --events
     """
     from grid.lab.store import refuse_sweep
     from grid.results.events import EventFile

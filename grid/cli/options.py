@@ -87,7 +87,7 @@ Overrides = Annotated[
     typer.Option(
         "--set",
         metavar="KEY=VALUE[,VALUE...]",
-        help="Set a parameter, or any key by its path. Several values are an axis of a sweep. "
+        help="Set a parameter, or any key by its path. Several values form an axis of a sweep. "
         "Quote text with a comma: --set 'name=\"a,b\"'.",
     ),
 ]
@@ -109,7 +109,8 @@ Cpus = Annotated[
     typer.Option(
         min=1,
         metavar="N",
-        help="Runs at once; default: the CPUs of this machine, or of the Ray cluster.",
+        help="Maximum number of concurrent runs; default: the CPUs of this machine, or of the Ray "
+        "cluster.",
         show_default=False,
         rich_help_panel=ON_RAY,
     ),
@@ -119,11 +120,13 @@ InProcess = Annotated[
     typer.Option("--in-process", help="Run in one process, without Ray.", rich_help_panel=ON_RAY),
 ]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Few repetitions, as the experiment's file defines.")
+    bool, typer.Option("--quick", help="Run few seeds, as defined in the experiment's file.")
 ]
 ShowTraceback = Annotated[
     bool,
-    typer.Option("--traceback", help="Show where a plugin failed.", rich_help_panel=OUTPUT),
+    typer.Option(
+        "--traceback", help="Print the traceback if a plugin fails.", rich_help_panel=OUTPUT
+    ),
 ]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print no progress.", rich_help_panel=OUTPUT)
@@ -131,7 +134,7 @@ Quiet = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print the results as JSON.", rich_help_panel=OUTPUT)
 ]
-NO_EVENTS = "--events is for a single run: grid run SCENARIO --set KEY=VALUE --seed N --events"
+NO_EVENTS = "--events requires a single run: grid run SCENARIO --set KEY=VALUE --seed N --events"
 SEEDS = "the seeds 1 to N, or those of a list with ranges, such as 101-110,200"
 Seeds = Annotated[
     str | None,

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
     from grid.results.definitions import Metric
 
 POLICY_GROUPS = {
-    "grid.policies.convergent": "Convergent Scheduling: a matrix of jobs and machines",
+    "grid.policies.convergent": "Convergent Scheduling: priorities in a matrix of jobs and "
+    "machines",
     "grid.policies.schedule": "schedules: all jobs are planned ahead",
-    "grid.policies.gang_policy": "gangs: all tasks of a job at once",
+    "grid.policies.gang_policy": "gangs: all tasks of a job start together",
     "grid.policies.batsim": "external: another process decides",
-    "grid.policies": "queues: jobs start in an order, with or without backfilling",
+    "grid.policies": "queues: jobs start in order, with or without backfilling",
 }
 """Titles of built-in policies by the prefix of their module; the first that matches counts."""
 PLUGINS = "plugins"
@@ -33,7 +34,9 @@ def plugins(
     kind: Annotated[
         str | None,
         typer.Argument(
-            metavar="[KIND]", help="Such as policies; default: all.", show_default=False
+            metavar="[KIND]",
+            help="A kind of plugins, such as policies; default: all.",
+            show_default=False,
         ),
     ] = None,
     name: Annotated[
@@ -88,7 +91,7 @@ def metrics(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Define the metrics of runs and sweeps: meaning, unit, range, source."""
+    """Print the definitions of metrics: meaning, unit, range, source."""
     from grid.results.definitions import METRICS
 
     unknown = [name for name in names or () if name not in METRICS]

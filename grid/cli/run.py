@@ -50,9 +50,9 @@ def run(
     placement: Annotated[
         str | None,
         typer.Option(
-            help="What shares a Ray actor: whole VOs (`vo`: as many actors as CPUs, live one for "
-            "each VO), the entities of a `cluster`, or each `entity` alone; or a number of actors. "
-            "Default: vo, with --live entity.",
+            help="The unit of placement on Ray actors: whole VOs (`vo`: as many actors as CPUs; "
+            "in live runs one per VO), a `cluster`, or an `entity`. A number sets the number of "
+            "actors. Default: vo, in live runs entity.",
             show_default=False,
             metavar="KIND|N",
             rich_help_panel=ON_RAY,
@@ -110,8 +110,8 @@ def run(
     out: Annotated[
         Path | None,
         typer.Option(
-            help="The folder for the results. Default: runs/NAME, of a live run runs/NAME-live, of "
-            "a sweep sweeps/NAME.",
+            help="The folder for the results. Default: runs/NAME; runs/NAME-live for a live run, "
+            "sweeps/NAME for a sweep.",
             show_default=False,
             rich_help_panel=OUTPUT,
         ),
@@ -135,7 +135,7 @@ def run(
         typer.Option(
             "--verbose",
             "-v",
-            help="Print times of the run and of plans, and what was compiled.",
+            help="Print timings of the run and of plans, and whether kernels were compiled.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -151,7 +151,7 @@ def run(
         bool,
         typer.Option(
             "--compile-first",
-            help="Compile all kernels before the run, for measurements.",
+            help="Compile all kernels before the run, so that timings exclude compilation.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
@@ -160,24 +160,24 @@ def run(
 ) -> None:
     """Run a scenario, print a table of metrics, and write the results to a folder.
 
-    SCENARIO is a file, or the name of a shipped scenario; a file of that name comes first. With
-    several values of a setting, or with --seeds, all combinations are run as a sweep: grid run
+    SCENARIO is a file or the name of a shipped scenario; a file with that name takes precedence.
+    With several values of a setting, or with --seeds, all combinations are run as a sweep: grid run
     partial-utility --set ttl=0,1,2 --seeds 5
     """
     if profile and (live or in_process):
-        wrong(["--profile is for runs on Ray in virtual time. Omit --live and --in-process."])
+        wrong(["--profile requires a run on Ray in virtual time. Omit --live and --in-process."])
     if live and in_process:
-        wrong(["A live run needs Ray actors. Omit --live or --in-process."])
+        wrong(["A live run requires Ray actors. Omit --live or --in-process."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     alone = [option for option, value in of_live.items() if value is not None and not live]
     if alone:
-        wrong([f"{alone[0]} is for live runs. Add --live, or omit it."])
+        wrong([f"{alone[0]} requires a live run. Add --live, or omit it."])
     settings = list(overrides or [])
     from grid.lab.experiment import has_several
 
     is_sweep = seeds is not None or any(map(has_several, settings))
     if seed is not None and not is_sweep and any(one.startswith("seed=") for one in settings):
-        wrong(["--seed and --set seed= set the same. Omit one of them."])
+        wrong(["--seed and --set seed= set the same key. Omit one of them."])
     printed = {"traceback": traceback, "quiet": quiet, "watch": watch, "as_json": as_json}
     fixed = settings + ([] if seed is None else [f"seed={seed}"])
     if is_sweep:
@@ -189,7 +189,7 @@ def run(
         of_one["--seed"] = None if seeds is None else seed
         given = [option for option, value in of_one.items() if value not in (None, False)]
         if given:
-            wrong([f"{given[0]} is for a single run. Omit it."])
+            wrong([f"{given[0]} requires a single run. Omit it."])
         _run_sweep(scenario, fixed, seeds, out, address, in_process, printed | {"force": force})
         return
     pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
@@ -271,7 +271,7 @@ def _run_one(
         with naming_folder(place):
             save(finished, place)
     if place != folder:
-        typer.echo(f"{folder} keeps the run whose jobs have all ended", err=True)
+        typer.echo(f"{folder} still contains the earlier, complete run", err=True)
     return finished, place
 
 
@@ -351,14 +351,14 @@ def _cost_lines(manifest: dict[str, Any]) -> Iterator[str]:
         f"ran {cpu['run']:.2f} s of CPU, {manifest['wall_seconds']:.2f} s"
     )
     if not manifest["compiled_before"]:
-        yield "not all kernels had been compiled before the run (--compile-first)"
+        yield "timings include the compilation of kernels (--compile-first avoids this)"
     for policy, plans in manifest["plan_seconds"].items():
         yield (
             f"{plans['count']:,} plans of {policy}: mean {1000 * plans['mean']:.3f} ms, "
             f"maximum {1000 * plans['max']:.3f} ms, total {plans['total']:.2f} s"
         )
     for policy in manifest["plans_not_measured"]:
-        yield f"plans of {policy} in compiled code: not timed"
+        yield f"plans of {policy}: compiled, not timed"
     for place, calls in manifest["schedulers"].items():
         mean_ms = 1000 * calls["total"] / max(1, calls["messages"])
         yield (

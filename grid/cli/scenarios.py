@@ -51,7 +51,8 @@ def init(
         typer.Argument(
             metavar="NAME",
             autocompletion=shipped_names,
-            help="A name that `grid scenarios` lists; experiments/NAME if there are two.",
+            help="A name that `grid scenarios` lists; experiments/NAME if a scenario has the same "
+            "name.",
             show_default=False,
         ),
     ],
@@ -67,14 +68,14 @@ def init(
     chosen = _shipped(name)
     folder = folder or Path(chosen.name)
     if folder.exists() and not folder.is_dir():
-        wrong([f"{folder}: found a file, expected a folder, or nothing there"])
+        wrong([f"{folder}: found a file, expected a folder, or a path that does not exist"])
     with endings(folder=folder):
         from grid.config.shipped import copies
 
         texts = copies(chosen)
         there = [folder / name for name in texts if (folder / name).exists()]
         if there:
-            wrong([f"{path}: found a file, expected none of that name" for path in there])
+            wrong([f"{path}: found a file, expected that it does not exist" for path in there])
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

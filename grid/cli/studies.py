@@ -43,7 +43,7 @@ def chaos(
     seeds: Annotated[int, typer.Option(min=1, metavar="N", help="The number of seeds.")] = 1000,
     first: Annotated[int, typer.Option(min=0, metavar="SEED", help="The first seed.")] = 0,
     decisions: Annotated[
-        bool, typer.Option("--decisions", help="Draw protocol settings for each seed, too.")
+        bool, typer.Option("--decisions", help="Also draw random protocol settings for each seed.")
     ] = False,
     overrides: Setting = None,
     in_process: InProcess = False,
@@ -66,7 +66,7 @@ def chaos(
         display.stage("running")
 
         def progress(tried: int, failing: int) -> None:
-            display.show(f"{tried:,} of {seeds:,} seeds, {failing} broke a rule", tried, seeds)
+            display.show(f"{tried:,} of {seeds:,} seeds, {failing} with violations", tried, seeds)
 
         # A single seed is not worth the start of Ray.
         alone = seeds == 1 and address is None and cpus is None
@@ -87,7 +87,7 @@ def chaos(
     _print_findings(failing, shlex.join([*replay, "--seeds", "1", "--first"]), traceback)
     if seeds == 1:
         _print_details(subject, first, failing)
-    broken = f"{len(failing)} of them broke a rule" if failing else "no rule was broken"
+    broken = f"violations for {len(failing)} of them" if failing else "no violations"
     typer.echo(f"{seeds} seeds in {passed_s:.0f} s, {broken}")
     if failing:
         raise typer.Exit(ExitCode.FAILED)
@@ -119,18 +119,27 @@ def _print_details(subject: Subject, seed: int, failing: list[Trial]) -> None:
 
 def verify(
     cases: Annotated[
-        list[str] | None, typer.Option("--case", metavar="NAME", help="Only this case.")
+        list[str] | None, typer.Option("--case", metavar="NAME", help="Run only this case.")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Three minutes instead of thirty, with wider errors.")
+        bool, typer.Option("--quick", help="Three minutes instead of thirty, with wider intervals.")
     ] = False,
     overrides: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="As for `grid run`; needs one --case."),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Set a parameter, or any key by its path; requires a single --case.",
+        ),
     ] = None,
     cpus: Annotated[
         int | None,
-        typer.Option(min=1, max=1024, metavar="N", help="Runs at once; default: one for each CPU."),
+        typer.Option(
+            min=1,
+            max=1024,
+            metavar="N",
+            help="Maximum number of concurrent runs; default: one per CPU.",
+        ),
     ] = None,
     page: Annotated[
         Path | None,
@@ -226,7 +235,7 @@ def reproduce(
         ),
     ] = None,
     as_is: Annotated[
-        bool, typer.Option("--as-is", help="Judge existing runs, and run nothing.")
+        bool, typer.Option("--as-is", help="Judge existing runs without running anything.")
     ] = False,
     compare: Annotated[
         bool,
@@ -253,9 +262,10 @@ def reproduce(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Run the papers' experiments, judge the authors' sentences, and print the tables.
+    """Run the papers' experiments, judge the authors' claims, and print the tables.
 
-    Exits with 1 if a run failed, or, with --compare, if a verdict contradicts the shipped index.
+    The exit code is 1 if a run failed, or with --compare if a verdict contradicts the shipped
+    index.
     """
     from grid.lab.papers.page import PAGES, differing_verdicts
     from grid.lab.papers.reproduce import RunOptions, wanted_claims

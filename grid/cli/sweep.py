@@ -90,9 +90,10 @@ def sweep(
     quiet: Quiet = False,
     events: Annotated[bool, typer.Option("--events", hidden=True)] = False,
 ) -> None:
-    """Run a scenario with many settings and seeds; runs that exist are kept.
+    """Run a scenario with many settings and seeds; existing runs are kept.
 
-    EXPERIMENT is a file, or the name of a shipped experiment; a file of that name comes first.
+    EXPERIMENT is a file or the name of a shipped experiment; a file with that name takes
+    precedence.
     """
     from grid.config.shipped import find
     from grid.lab.experiment import load_experiment
@@ -174,9 +175,9 @@ def _print(task: Task, done: Sweep, report: Path | None) -> None:
     if report is not None:
         print_sweep_table(task.folder)
     finished = f"{done.runs - len(done.failures)} of {done.runs} runs are in {done.folder}"
-    typer.echo(f"{finished}, {done.kept} of them from before")
+    typer.echo(f"{finished}, {done.kept} of them reused")
     if done.damaged:
-        typer.echo(f"changed or damaged results: {done.damaged}; their runs were repeated")
+        typer.echo(f"changed or damaged results: {done.damaged}; these runs were repeated")
     if done.kept < done.runs:
         ready = f"workers were ready after {done.start_seconds:.1f} s, "
         typer.echo(f"{'' if task.place.in_process else ready}runs took {done.run_seconds:.1f} s")
@@ -185,7 +186,7 @@ def _print(task: Task, done: Sweep, report: Path | None) -> None:
         if task.page is not None:
             typer.echo(f"page: {task.page}")
     elif (task.folder / REPORT).exists():
-        typer.echo(f"{task.folder / REPORT} is of earlier results, which were removed")
+        typer.echo(f"{task.folder / REPORT} is outdated: its results were replaced")
 
 
 def _print_json(done: Sweep, report: Path | None) -> None:
@@ -211,7 +212,7 @@ def _print_failures(done: Sweep, traceback: bool) -> None:
         if traceback and details:
             typer.echo(details, err=True)
     if len(done.failures) > FAILURES_SHOWN:
-        count = f"{len(done.failures)} failed in all"
+        count = f"{len(done.failures)} failed in total"
         typer.echo(f"{count}; see {done.folder}/failed.json", err=True)
 
 

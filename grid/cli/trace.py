@@ -17,17 +17,23 @@ if TYPE_CHECKING:
 
 Target = Annotated[
     Path | None,
-    typer.Option(help="Write it to .swf, .gwf (or with .gz) or .parquet.", show_default=False),
+    typer.Option(
+        help="Write the log to this file: .swf, .gwf (also with .gz) or .parquet.",
+        show_default=False,
+    ),
 ]
 Processors = Annotated[
     int | None,
-    typer.Option(min=1, help="CPUs of the machine; default: the header's.", show_default=False),
+    typer.Option(min=1, help="CPUs of the machine; default: from the header.", show_default=False),
 ]
 
 
 def trace(
     log: Annotated[
-        Path, typer.Argument(help="A log: .gwf, .parquet, else SWF.", show_default=False)
+        Path,
+        typer.Argument(
+            help="A log: .gwf, .parquet, output of sacct, else SWF.", show_default=False
+        ),
     ],
     to: Target = None,
     cpus: Processors = None,
@@ -43,14 +49,16 @@ def trace(
     ] = None,
     status: Annotated[list[int] | None, typer.Option(help="Only jobs of these statuses.")] = None,
     min_cpus: Annotated[
-        int | None, typer.Option(min=1, help="Only jobs of at least this number of CPUs.")
+        int | None, typer.Option(min=1, help="Only jobs with at least this number of CPUs.")
     ] = None,
     max_cpus: Annotated[
-        int | None, typer.Option(min=1, help="Only jobs of at most this number of CPUs.")
+        int | None, typer.Option(min=1, help="Only jobs with at most this number of CPUs.")
     ] = None,
     shift_s: Annotated[
         float | None,
-        typer.Option(help="Shift submissions; below 0, to earlier times.", show_default=False),
+        typer.Option(
+            help="Shift submission times; a negative value makes them earlier.", show_default=False
+        ),
     ] = None,
     interarrival_factor: Annotated[
         float | None, typer.Option(help="Multiply times between submissions.", show_default=False)
@@ -58,7 +66,7 @@ def trace(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Describe a log; convert it, or a part of it."""
+    """Summarize a log, or convert all or part of it."""
     from grid.runtime.progress import display_on
     from grid.workload.logs import read_log, write_log
     from grid.workload.trace import describe, filter_log

@@ -63,14 +63,14 @@ def only_on_ray(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             found = f"{shorten(value)} for a run in one process"
-            raise input_error(name, found, "a run on Ray, or nothing here")
+            raise input_error(name, found, "a run on Ray, or no value")
 
 
 def expected_name(name: str, known: Iterable[str], what: str) -> str:
     """What is expected instead of an unknown `name`: `what`, and the nearest of `known`."""
     names = list(known)
     if not names:
-        return f"{what}, and there is none"
+        return f"{what}, but there is none"
     likely = get_close_matches(name, names, 1)
     if likely:
         return f"{what}, such as {likely[0]}"
@@ -131,8 +131,8 @@ class PluginFailed(RunFailed):
 def not_saved(whose: str, error: Exception) -> PluginFailed:
     """The error if a state cannot be saved because of an attribute of a plugin."""
     return PluginFailed(
-        f"the state of {whose} cannot be saved: {error}; a plugin may keep numbers, texts, arrays, "
-        "lists and objects of its own classes, and no locks, open files or lambdas"
+        f"the state of {whose} cannot be saved: {error}; a plugin may store numbers, strings, "
+        f"arrays, lists and objects of its own classes, but no locks, open files or lambdas"
     )
 
 

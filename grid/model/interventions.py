@@ -48,9 +48,9 @@ class Wish(NamedTuple):
             TAKE_MACHINE_DOWN: f"machine {self.machine} of {self.vo}/{self.cluster} was taken down",
             TAKE_VO_DOWN: f"{self.vo} was taken down",
             CUT_OFF: f"{self.vo} and {self.other} were cut off from each other",
-            HEAL: "all that was taken down or cut off was healed",
+            HEAL: "all injected faults were healed",
             PAUSE: "the clock was stopped",
-            GO_ON: "the clock went on",
+            GO_ON: "the clock was resumed",
         }[self.what]
 
     def as_asked(self) -> str:
@@ -60,9 +60,9 @@ class Wish(NamedTuple):
             TAKE_MACHINE_DOWN: f"take machine {self.machine} of {self.vo}/{self.cluster} down",
             TAKE_VO_DOWN: f"take {self.vo} down",
             CUT_OFF: f"cut {self.vo} and {self.other} off from each other",
-            HEAL: "heal all that was taken down or cut off",
+            HEAL: "heal all injected faults",
             PAUSE: "stop the clock",
-            GO_ON: "let the clock go on",
+            GO_ON: "resume the clock",
         }[self.what]
 
 
@@ -109,7 +109,7 @@ class Refusal(NamedTuple):
         return {**_row(self), "refused": self.why}
 
     def in_words(self) -> str:
-        return f"refused to {self.wish.as_asked()}: {self.why}"
+        return f"did not {self.wish.as_asked()}: {self.why}"
 
 
 class InterventionLog(NamedTuple):
@@ -165,7 +165,7 @@ def why_idle(done: Sequence[Intervention], wish: Wish) -> str:
     """Why the request would have no effect after `done`; empty if it would have one."""
     clock = [one.wish.what for one in done if one.wish.what in (PAUSE, GO_ON)]
     if wish.what == (PAUSE if clock[-1:] == [PAUSE] else GO_ON):
-        return "the clock stands still already" if wish.what == PAUSE else "the clock goes already"
+        return f"the clock is already {'stopped' if wish.what == PAUSE else 'running'}"
     turned = wish._replace(vo=wish.other, other=wish.vo)
     same = (wish, turned) if wish.what == CUT_OFF else (wish,)
     if any(one.wish in same for one in lasting(done)):

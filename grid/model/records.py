@@ -118,7 +118,7 @@ class JobsLeft(NamedTuple):
 
 
 class Violation(NamedTuple):
-    """An entity broke a rule of the protocol: a bug of the emulator, never of its user."""
+    """An entity violated the protocol: a bug in the emulator, not in its input."""
 
     entity: str
     time_us: Time

@@ -55,7 +55,7 @@ _NO_SCENARIO = "# The grid of this run was made in Python, not from a scenario.\
 
 
 class RunInvalid(RunFailed):
-    """A run broke a rule that every run must keep: a bug of the emulator, never of its user."""
+    """A run violated an invariant: a bug in the emulator, not in its input."""
 
 
 class JobsNeverStarted(RunFailed):

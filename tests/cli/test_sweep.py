@@ -64,7 +64,7 @@ def test_a_sweep_and_its_report_name_their_files(tmp_path: Path) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     result = invoke("sweep", path, "--out", folder, "--in-process")
     assert result.exit_code == 0
-    assert f"9 of 9 runs are in {folder}, 0 of them from before" in result.stdout.splitlines()
+    assert f"9 of 9 runs are in {folder}, 0 of them reused" in result.stdout.splitlines()
     assert result.stdout.splitlines()[-1] == f"report: {folder / 'report.html'}"
     written = invoke("report", folder)
     assert written.stdout.strip() == f"report in {folder / 'report.html'}"

@@ -108,7 +108,7 @@ def test_a_sweep_of_a_command_line_runs_again(
     code, _, wrong = output_of(*again, "by-command")
     assert (code, wrong) == (0, "")
     assert digests(copied / "by-command") == digests(copied / "again")
-    assert "4 of 4 runs are in ., 4 of them from before" in output_of(*again, ".")[1]
+    assert "4 of 4 runs are in ., 4 of them reused" in output_of(*again, ".")[1]
 
 
 @pytest.mark.parametrize(
