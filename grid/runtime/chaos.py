@@ -48,7 +48,7 @@ class Trial(NamedTuple):
 
 
 Progress = Callable[[int, int], None]
-"""Called with the number of seeds tried, and of those that broke a rule."""
+"""Called with the number of seeds tried, and of those with violations."""
 
 
 def subject_of(scenario: Scenario, file: str, decisions: bool = False) -> Subject:
@@ -109,7 +109,7 @@ def run_chaos(
     cpus: int | None = None,
     progress: Progress | None = None,
 ) -> list[Trial]:
-    """Try all seeds; the trials that broke a rule, by seed. Raises InputError."""
+    """Try all seeds; the trials with violations, by seed. Raises InputError."""
     if in_process:
         only_on_ray(address=address, cpus=cpus)
         trials = ([attempt(subject, seed)] for seed in seeds)

@@ -61,7 +61,7 @@ def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int)
     [
         (["watch", "nowhere"], "manifest.json: found no such file"),
         (["watch", "run", "--port", "70000"], "--port"),
-        (["run", "two-vos", "--in-process", "--live", "--watch"], "needs Ray actors"),
+        (["run", "two-vos", "--in-process", "--live", "--watch"], "requires Ray actors"),
         (["run", "two-vos", "--seeds", "2", "--events"], "--events"),
         (["sweep", "snapshot-age", "--events"], "--events"),
     ],

@@ -74,8 +74,8 @@ def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
     assert killed == ["gone", "there"]
     assert watcher.looks[-1].done == watch.done
     assert watcher.looks[-1].undone == (
-        "the clock goes already", "the clock stands still already",
-        "the actor of gone was not killed: it is being started again", "the clock goes already",
+        "the clock is already running", "the clock is already stopped",
+        "the actor of gone was not killed: it is being started again", "the clock is already running",
     )  # fmt: skip
     # All of them are written down, with the reasons.
     idle = [one.why for one in watch.refused]

@@ -99,7 +99,7 @@ def check_recorded(folder: Path) -> None:
     assert noticed == sorted(noticed)
     told = [words for _, words in Replay(folder).about()["done"]]
     assert len(told) == 10
-    assert "refused to take south down: south was taken down already" in told
+    assert "did not take south down: south was taken down already" in told
 
 
 @pytest.mark.ray
