@@ -159,7 +159,7 @@ def _run(task: Task) -> tuple[Sweep, Path | None]:
             task.folder,
             task.place,
             progress=sweep_progress(display, in_process=task.place.in_process),
-            publish=page.tell if page is not None else None,
+            publish=page.publish if page is not None else None,
             force=task.force,
         )
         if len(done.failures) == done.runs:

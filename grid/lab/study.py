@@ -336,7 +336,10 @@ def paired_differences(
         for metric in metrics
     }
     for baseline in study.axes[axis][:BASELINES]:
-        of_baseline = next(point for point in study.points if point[axis] == baseline)
+        of_baseline = next((point for point in study.points if point[axis] == baseline), None)
+        if of_baseline is None:
+            # All its runs failed.
+            continue
         fixed = {name: of_baseline[name] for name in study.partners(axis)}
         for point in study.points:
             if point[axis] == baseline:

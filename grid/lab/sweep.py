@@ -26,7 +26,7 @@ from grid.lab.experiment import (
 from grid.lab.record import Answer, Record, Step, Work, attempt, code_version
 from grid.lab.store import FAILED_FILE, Store, other_sweep, write_json, write_sources
 from grid.model.errors import InputError, input_error, only_on_ray
-from grid.results.look import Cell, SweepBeginning, SweepNews
+from grid.results.look import Cell, SweepBeginning, SweepProgress
 from grid.results.run_folder import SWEEP_FILE
 from grid.runtime.progress import Display
 
@@ -100,7 +100,7 @@ class Tally:
 
 
 Progress = Callable[[Tally], None]
-Publish = Callable[[SweepBeginning | SweepNews], None]
+Publish = Callable[[SweepBeginning | SweepProgress], None]
 """Receives updates for the live page. Must return at once."""
 
 
@@ -491,7 +491,7 @@ class _Updates:
 
     def _update(self, tally: Tally, failures: tuple[str, ...], *, is_over: bool = False) -> None:
         counts = tally.runs, tally.kept, tally.done, tally.failed, tally.running
-        self._publish(SweepNews(*counts, tuple(self._cells), failures, is_over))
+        self._publish(SweepProgress(*counts, tuple(self._cells), failures, is_over))
         self._cells = []
 
 

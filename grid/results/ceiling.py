@@ -48,15 +48,14 @@ class Timings(NamedTuple):
 def joined(parts: Sequence[Timings]) -> Timings:
     """The timings of one process from several periods."""
     shift = np.cumsum([0, *(len(part.busy) for part in parts)])
-    moved = [
-        (part.costs.window + shift[n], part.costs.vo, part.costs.seconds)
-        for n, part in enumerate(parts)
-    ]
-    costs = VoCosts(*(np.concatenate(column) for column in zip(*moved, strict=True)))
-    busy, messages, posts, waiting, overlaps = (
-        np.concatenate(column) for column in list(zip(*parts, strict=True))[:5]
-    )
-    return Timings(busy, messages, posts, waiting, overlaps, costs)
+    costs = [part.costs._replace(window=part.costs.window + n)
+             for part, n in zip(parts, shift.tolist(), strict=False)]  # fmt: skip
+    columns = list(zip(*parts, strict=True))[:5]
+    return Timings(*map(np.concatenate, columns), _joined_costs(costs))
+
+
+def _joined_costs(costs: Sequence[VoCosts]) -> VoCosts:
+    return VoCosts(*map(np.concatenate, zip(*costs, strict=True)))
 
 
 class Measured(NamedTuple):
@@ -73,20 +72,15 @@ class Measured(NamedTuple):
     posts_s: float
     step_s: float
 
-    @property
-    def rounds(self) -> int:
-        return len(self.overlaps)
-
 
 def measured(timings: Sequence[Timings]) -> Measured:
     """From the timings of each process."""
-    columns = zip(*(one.costs for one in timings), strict=True)
     # The process that waits least in a round waits only for the delivery of messages.
     least = np.min([one.waiting for one in timings], axis=0)
     return Measured(
         len(timings),
         timings[0].overlaps,
-        VoCosts(*(np.concatenate(column) for column in columns)),
+        _joined_costs([one.costs for one in timings]),
         float(sum(one.messages.sum() for one in timings)),
         float(np.mean([one.posts.sum() for one in timings])),
         float(np.median(least)) / max(1, len(steps(len(timings)))) if len(least) else 0.0,
@@ -98,25 +92,14 @@ def together(work: Floats, overlaps: Bools) -> float:
 
     In a round that overlaps, a process starts before the others have reported the last one.
     """
-    reported = [0.0] * work.shape[1]
-    for seconds, overlap in zip(work.tolist(), overlaps.tolist(), strict=True):
-        last = max(reported)
-        if overlap:
-            reported = [max(last, own + more) for own, more in zip(reported, seconds, strict=True)]
-        else:
-            reported = [last + more for more in seconds]
-    return max(reported)
+    reported = np.zeros(work.shape[1])
+    for seconds, overlap in zip(work, overlaps.tolist(), strict=True):
+        last = reported.max()
+        reported = np.maximum(last, reported + seconds) if overlap else last + seconds
+    return float(reported.max())
 
 
-def work_of(costs: VoCosts, process_of: Ints, rounds: int) -> Floats:
-    """Seconds of events by round and process; `process_of[v]` is the process of VO v."""
-    count = int(process_of.max()) + 1
-    cell = costs.window * count + process_of[costs.vo]
-    sums: Floats = np.bincount(cell, costs.seconds, minlength=rounds * count).astype(np.float64)
-    return sums.reshape(-1, count)
-
-
-class Parts(NamedTuple):
+class Prediction(NamedTuple):
     """Components of the predicted seconds of a run."""
 
     events: float
@@ -129,23 +112,28 @@ class Parts(NamedTuple):
         return sum(self)
 
 
-def predicted(run: Measured, process_of: Ints) -> Parts:
-    """The predicted run time with another placement."""
-    count = int(process_of.max()) + 1
+def predicted(run: Measured, process_of: Ints) -> Prediction:
+    """The predicted run time if VO v is in process `process_of[v]`."""
+    count, costs, rounds = int(process_of.max()) + 1, run.costs, len(run.overlaps)
     if count == 1:
-        return Parts(float(run.costs.seconds.sum()), 0.0, 0.0, 0.0)
-    events = together(work_of(run.costs, process_of, run.rounds), run.overlaps)
+        return Prediction(float(costs.seconds.sum()), 0.0, 0.0, 0.0)
+    cell = costs.window * count + process_of[costs.vo]
+    work = np.bincount(cell, costs.seconds, minlength=rounds * count).astype(np.float64)
     # Share of messages that leave a process if receivers are uniformly distributed.
     leaves = (1 - 1 / count) / (1 - 1 / run.processes)
-    reports = run.rounds * len(steps(count)) * run.step_s
-    return Parts(events, run.messages_s * leaves / count, run.posts_s * leaves, reports)
+    return Prediction(
+        together(work.reshape(-1, count), run.overlaps),
+        run.messages_s * leaves / count,
+        run.posts_s * leaves,
+        rounds * len(steps(count)) * run.step_s,
+    )
 
 
-def reason(run: Measured, parts: Parts, names: Sequence[str]) -> str:
+def reason(run: Measured, parts: Prediction, names: Sequence[str]) -> str:
     """What limits the speed-up of a run with a core for each VO, and what would improve it."""
     by_vo = np.bincount(run.costs.vo, run.costs.seconds, minlength=len(names))
     alone, total, busiest = float(by_vo.sum()), parts.total, int(by_vo.argmax())
-    gain = alone / total
+    gain, rounds = alone / total, max(1, len(run.overlaps))
     if gain >= PART * len(names):
         return f"speed-up of up to {gain:.1f}, with a core for each of its {len(names)} VOs"
     limit = f"the speed-up limit is {gain:.1f}"
@@ -155,17 +143,16 @@ def reason(run: Measured, parts: Parts, names: Sequence[str]) -> str:
             "distribute its work and machines over more VOs, or place each cluster separately "
             "(--placement cluster)"
         )
-    window = f"a window has {1e6 * alone / max(1, run.rounds):.0f} us of work on average"
-    windows = f"({run.rounds:,} windows)"
+    window = f"a window has {1e6 * alone / rounds:.0f} us of work on average ({rounds:,} windows)"
     if parts.events < (1 - PART) * total:
-        overhead_us = 1e6 * (total - parts.events) / run.rounds
         return (
-            f"{limit}: {window} {windows}, and synchronization takes {overhead_us:.0f} us; longer "
-            "latencies between VOs make fewer and longer windows"
+            f"{limit}: {window}, and synchronization takes "
+            f"{1e6 * (total - parts.events) / rounds:.0f} us; longer latencies between VOs make "
+            "fewer and longer windows"
         )
     return (
-        f"{limit}: {window} {windows}, most of it in a few VOs while the others wait; longer "
-        "latencies between VOs make longer windows, in which more VOs have work"
+        f"{limit}: {window}, most of it in a few VOs while the others wait; longer latencies "
+        "between VOs make longer windows, in which more VOs have work"
     )
 
 
@@ -177,16 +164,18 @@ def ceiling(
 
     `placements` has the process of each VO by number of cores, 1 included; `names` are the VOs'.
     """
-    rows = [np.array([one.busy, one.messages + one.posts, one.waiting]) for one in timings]
-    work = np.array([seconds[:2].sum(axis=0) for seconds in rows])
-    keys = ("busy", "overhead", "waiting")
     found: dict[str, Any] = {
         "actors": {
-            str(number): dict(zip(keys, seconds.sum(axis=1).round(6).tolist(), strict=True))
-            for number, seconds in enumerate(rows)
-        },
-        "critical_path": round(together(work.T, timings[0].overlaps), 6),
+            str(number): {
+                "busy": round(float(one.busy.sum()), 6),
+                "overhead": round(float((one.messages + one.posts).sum()), 6),
+                "waiting": round(float(one.waiting.sum()), 6),
+            }
+            for number, one in enumerate(timings)
+        }
     }
+    work = np.stack([one.busy + one.messages + one.posts for one in timings], axis=1)
+    found["critical_path"] = round(together(work, timings[0].overlaps), 6)
     if len(timings) == 1 or not any(len(one.costs.seconds) for one in timings):
         return found
     run = measured(timings)

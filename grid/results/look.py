@@ -89,7 +89,7 @@ class Cell(NamedTuple):
     figures: Mapping[str, float]
 
 
-class SweepNews(NamedTuple):
+class SweepProgress(NamedTuple):
     """Progress of a sweep since the last update.
 
     Of its `runs`, `kept` existed before; `failed` are not among `done`, and `failures` has a line

@@ -12,11 +12,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from grid.model.errors import ErrorLine, InputError
-from grid.results.interventions import INTERVENTIONS_FILE, write_interventions
+from grid.model.errors import ErrorLine, InputError, input_error, shorten
+from grid.model.interventions import (
+    NO_INTERVENTIONS,
+    Intervention,
+    InterventionLog,
+    Refusal,
+    is_text,
+    wish_of,
+)
+from grid.model.time import from_seconds
 
 if TYPE_CHECKING:
-    from grid.model.interventions import InterventionLog
     from grid.model.job_results import JobResults
     from grid.model.records import ClusterHistory
     from grid.results.events import EventSpool
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
     from grid.results.metrics import Metrics
 
 EVENTS_FILE = "events.parquet"
+INTERVENTIONS_FILE = "interventions.json"
 OPTIONAL_FILES = (EVENTS_FILE, INTERVENTIONS_FILE)
 RUN_FILES = (
     "jobs.csv",
@@ -49,6 +57,7 @@ WRITTEN_BY = "Written by `grid "
 _KEPT_OF_A_SWEEP = (".csv", ".json", ".parquet", ".yaml")
 _PARTIAL = ".partial"
 _LARGEST_MANIFEST = 1 << 24
+MOST_SECONDS = 1e12
 
 
 # Checks before a run
@@ -198,6 +207,40 @@ def earlier_run(folder: Path) -> dict[str, Any] | None:
     digest = manifest.get("digest") if isinstance(manifest, dict) else None
     is_run = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)
     return manifest if is_run and isinstance(manifest.get("jobs"), dict) else None
+
+
+def write_interventions(path: Path, interventions: InterventionLog) -> None:
+    """Write a row for each, one a line; `definitions.yaml` has its keys."""
+    lines = [json.dumps(one.row(), ensure_ascii=False) for one in interventions.in_order()]
+    rows = ",\n".join(lines)
+    path.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
+
+
+def read_interventions(folder: Path) -> InterventionLog:
+    """The interventions in the run in `folder`, done and refused. Raises InputError."""
+    path = folder / INTERVENTIONS_FILE
+    if not path.is_file():
+        return NO_INTERVENTIONS
+    done: list[Intervention] = []
+    refused: list[Refusal] = []
+    try:
+        if path.stat().st_size > _LARGEST_MANIFEST:
+            raise ValueError("a file that is too large")
+        for row in json.loads(path.read_text(encoding="utf-8")):
+            time_us, real_s = from_seconds(row["time_s"]), float(row["real_s"])
+            if not (time_us >= 0 and 0 <= real_s <= MOST_SECONDS):
+                raise ValueError("times that no run has")
+            if "refused" not in row:
+                done.append(Intervention(len(done) + 1, time_us, real_s, wish_of(row)))
+            elif is_text(row["refused"]):
+                wish = wish_of(row)
+                refused.append(Refusal(len(done), time_us, real_s, wish, row["refused"]))
+            else:
+                raise ValueError("no reason why one was refused")
+    except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
+        found = shorten(str(error))
+        raise input_error("interventions", found, "what a live run wrote", str(path)) from None
+    return InterventionLog(tuple(done), tuple(refused))
 
 
 def folder_for(folder: Path, live: Mapping[str, Any] | None) -> Path:

@@ -34,8 +34,12 @@ from grid.results.checkers import check
 from grid.results.definitions import FILES
 from grid.results.events import EventFile, EventSpool
 from grid.results.history import ClusterLog, job_history
-from grid.results.interventions import INTERVENTIONS_FILE, read_interventions, write_interventions
-from grid.results.run_folder import EVENTS_FILE
+from grid.results.run_folder import (
+    EVENTS_FILE,
+    INTERVENTIONS_FILE,
+    read_interventions,
+    write_interventions,
+)
 from grid.runtime import host as host_module
 from grid.runtime.clock import Clock, epoch_in
 from grid.runtime.host import Host

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 
 from grid.model.errors import RunFailed
 from grid.model.interventions import Asked
-from grid.results.look import Beginning, Look, SweepBeginning, SweepNews
+from grid.results.look import Beginning, Look, SweepBeginning, SweepProgress
 
 LOOK_SECONDS = 0.25
 """Least real time between two looks."""
@@ -36,11 +36,11 @@ class LivePage:
     def __init__(self, connection: Connection, show_address: Callable[[str], None]) -> None:
         self._connection = connection
         self._show_address = show_address
-        self._outbox: queue.Queue[Look | SweepNews | None] = queue.Queue()
+        self._outbox: queue.Queue[Look | SweepProgress | None] = queue.Queue()
         self._next = self._asked = 0.0
         self._sender = threading.Thread(target=self._send, daemon=True)
 
-    def tell(self, report: SweepBeginning | SweepNews) -> None:
+    def publish(self, report: SweepBeginning | SweepProgress) -> None:
         """Show a sweep, first its beginning. Raises RunFailed if its page cannot be served."""
         if isinstance(report, SweepBeginning):
             self.begin(report)

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from grid.results.definitions import label_of
-from grid.results.look import SweepBeginning, SweepNews
+from grid.results.look import SweepBeginning, SweepProgress
 
 COMMON = (
     "jobs_completed", "response_time_mean", "wait_mean", "bounded_slowdown_mean", "utilization",
@@ -24,13 +24,13 @@ class SweepView:
 
     def __init__(self, beginning: SweepBeginning) -> None:
         self._beginning = beginning
-        self._last = SweepNews(0, 0, 0, 0, 0)
+        self._last = SweepProgress(0, 0, 0, 0, 0)
         self._cells: list[list[dict[str, float]]] = [[] for _ in beginning.points]
         self._failures: list[str] = []
         self._started = self._first_run = self._updated = time.monotonic()
         self._lock = threading.Lock()
 
-    def take(self, report: SweepNews) -> None:
+    def take(self, report: SweepProgress) -> None:
         """Update the state with the next report."""
         with self._lock:
             self._updated = time.monotonic()

@@ -396,8 +396,7 @@ class Replay(RunView):
     def __init__(self, folder: Path) -> None:
         from grid.lab.report.run_data import read_run
         from grid.results.events import EventFile
-        from grid.results.interventions import read_interventions
-        from grid.results.run_folder import EVENTS_FILE
+        from grid.results.run_folder import EVENTS_FILE, read_interventions
         from grid.results.tables import read_jobs
 
         self._run = run = read_run(folder)

@@ -20,7 +20,7 @@ from grid.model.time import SECOND_US
 from grid.results.checkers import check
 from grid.results.events import EventFile
 from grid.results.history import ClusterLog, job_history
-from grid.results.interventions import read_interventions
+from grid.results.run_folder import read_interventions
 from grid.runtime.clock import Pace
 from grid.runtime.run import Live, Run, execute, save
 from tests.integrations.watch.pages import get, intervene

@@ -12,7 +12,7 @@ from grid.integrations.watch.page_process import live_page
 from grid.integrations.watch.sweep_view import MAX_ROWS, SweepView
 from grid.lab.experiment import load_experiment
 from grid.lab.sweep import Place, Sweep, run_sweep
-from grid.results.look import Cell, SweepBeginning, SweepNews
+from grid.results.look import Cell, SweepBeginning, SweepProgress
 from tests.integrations.watch.pages import get, served, write_scenario
 from tests.lab.report import chromium
 from tests.lab.report.small_reports import EXPERIMENT, SCENARIO
@@ -25,9 +25,9 @@ class Reports:
     """Keeps what a sweep reports."""
 
     def __init__(self) -> None:
-        self.reports: list[SweepNews] = []
+        self.reports: list[SweepProgress] = []
 
-    def __call__(self, report: SweepBeginning | SweepNews) -> None:
+    def __call__(self, report: SweepBeginning | SweepProgress) -> None:
         if isinstance(report, SweepBeginning):
             self.beginning, self.view = report, SweepView(report)
         else:
@@ -119,7 +119,7 @@ def test_the_time_left_excludes_the_start_of_workers(monkeypatch: pytest.MonkeyP
     view = SweepView(SweepBeginning("s", ("n",), ((1,),), 4, ("wait_mean",)))
     for at, done, running in ((0.0, 0, 0), (30.0, 0, 2), (31.0, 0, 2), (32.0, 1, 2)):
         clock[0] = at
-        view.take(SweepNews(4, 0, done, 0, running))
+        view.take(SweepProgress(4, 0, done, 0, running))
     assert view.answer()["left_s"] == 6.0
 
 
@@ -128,7 +128,7 @@ def test_the_page_shows_the_sweep_until_it_ends(tmp_path: Path) -> None:
     file, addresses = tmp_path / "experiment.yaml", list[str]()
     file.write_text(EXPERIMENT.replace("seeds: 3", "seeds: 1"))
     with live_page(addresses.append) as page:
-        run_sweep(load_experiment(file), file, tmp_path / "sweep", HERE, publish=page.tell)
+        run_sweep(load_experiment(file), file, tmp_path / "sweep", HERE, publish=page.publish)
         while not (answer := json.loads(get(addresses[0], "sweep")[1]))["over"]:
             pass
         assert answer["done"] == 4
@@ -162,7 +162,7 @@ def test_a_long_table_is_cut() -> None:
     points = tuple((number,) for number in range(MAX_ROWS + 7))
     view = SweepView(SweepBeginning("long", ("n",), points, 1, ("wait_mean",)))
     cell = Cell(MAX_ROWS + 6, {"wait_mean": float("nan")})
-    view.take(SweepNews(len(points), 0, 1, 0, 2, (cell, Cell(0, {}))))
+    view.take(SweepProgress(len(points), 0, 1, 0, 2, (cell, Cell(0, {}))))
     answer = view.answer()
     assert (len(answer["rows"]), answer["more"]) == (MAX_ROWS, 7)
     assert answer["rows"][0] == [[0], 1, [None]]
