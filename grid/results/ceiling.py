@@ -48,10 +48,14 @@ class Timings(NamedTuple):
 def joined(parts: Sequence[Timings]) -> Timings:
     """The timings of one process from several periods."""
     shift = np.cumsum([0, *(len(part.busy) for part in parts)])
-    costs = [part.costs._replace(window=part.costs.window + n)
-             for part, n in zip(parts, shift.tolist(), strict=False)]  # fmt: skip
-    columns = list(zip(*parts, strict=True))[:5]
-    return Timings(*map(np.concatenate, columns), _joined_costs(costs))
+    costs = [
+        part.costs._replace(window=part.costs.window + first)
+        for part, first in zip(parts, shift.tolist(), strict=False)
+    ]
+    busy, messages, posts, waiting, overlaps = (
+        np.concatenate(column) for column in list(zip(*parts, strict=True))[:5]
+    )
+    return Timings(busy, messages, posts, waiting, overlaps, _joined_costs(costs))
 
 
 def _joined_costs(costs: Sequence[VoCosts]) -> VoCosts:
