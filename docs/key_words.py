@@ -7,8 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
+from grid.model.fields import PluginRef, is_section
 from grid.model.plugins.settings import LIMIT_WORDS, TYPE_WORDS
 
 MADE = "<!-- Made from the code by docs/reference_pages.py. Do not edit. -->\n\n"
@@ -39,6 +38,8 @@ def type_of(schema: Mapping[str, Any], anchors: Mapping[str, str]) -> str:
     """The type of a value, from its JSON Schema; models are links to their sections."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
+        if name == "PluginRef":
+            return f"the name of a plugin or [a mapping](#{anchors[name]})"
         return f"[a mapping](#{anchors[name]})"
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(type_of(one, anchors) for one in schema["anyOf"]))
@@ -82,7 +83,9 @@ def default_of(field: Any) -> str:
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True)
-    if isinstance(value, BaseModel) or value in ((), {}):
+    if isinstance(value, PluginRef):
+        value = value.name
+    if is_section(value) or value in ((), {}):
         return ""
     shown = {None: "null", True: "true", False: "false"}
     text = shown[value] if value is None or isinstance(value, bool) else f"{value}"

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from command_pages import commands, commands_page, exit_codes_page, parameter_text, shown
 from cores_page import cores_page
@@ -18,7 +18,7 @@ from heuristic_table import heuristics_text
 from key_words import MADE, default_of, inlined, markdown, type_of, unit_of
 from paper_pages import papers_page
 from part_inputs import inputs, inputs_page
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 from shipped_pages import shipped_entries, shipped_page
 
 import grid
@@ -27,11 +27,11 @@ from grid.config.plugins import KINDS
 from grid.config.schema import Scenario
 from grid.lab.experiment import ExperimentSection
 from grid.lab.report.run_page import SERIES_LABELS
+from grid.model.fields import PluginRef, keys_of, sections_in
 from grid.model.plugins.registry import Plugin, Plugins
 from grid.results.definitions import FILES, GROUPS, METRICS, message_names
 
 ROOT = Path(__file__).parents[1]
-PLUGIN_SECTION = "PartSection"
 
 
 class Entry(NamedTuple):
@@ -45,30 +45,22 @@ class Entry(NamedTuple):
 # Sections of a file.
 
 
-def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that an annotation names, in order."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for inner in get_args(annotation):
-        yield from models_in(inner)
-
-
-def sections(root: type[BaseModel]) -> dict[type[BaseModel], str]:
-    """All models below `root`, with the path of the first key that has each."""
+def sections(root: Any) -> dict[Any, str]:
+    """All sections below `root`, with the path of the key where each is found first."""
     found = {root: ""}
     waiting = [(root, "")]
     for model, path in waiting:
-        for name, field in model.model_fields.items():
-            for inner in models_in(field.annotation):
+        for name, field in keys_of(model).items():
+            for inner in sections_in(field.annotation):
                 if inner not in found:
                     step = f"{path}.{name}" if path else name
-                    listed = "tuple" in str(field.annotation) and inner.__name__ != PLUGIN_SECTION
+                    listed = "tuple" in str(field.annotation) and inner is not PluginRef
                     found[inner] = f"{step}.*" if listed else step
                     waiting.append((inner, found[inner]))
     return found
 
 
-def file_page(root: type[BaseModel], page: str, title: str, lead: str) -> str:
+def file_page(root: Any, page: str, title: str, lead: str) -> str:
     """The reference of a kind of file: every key, section by section."""
     stem = Path(page).stem
     found = sections(root)
@@ -77,11 +69,11 @@ def file_page(root: type[BaseModel], page: str, title: str, lead: str) -> str:
     for model, path in found.items():
         lines.append(f"({anchors[model.__name__]})=")
         heading = "Top level" if not path else f"`{path}`"
-        if model.__name__ == PLUGIN_SECTION:
+        if model is PluginRef:
             heading = "A plugin with settings"
         lines.append(f"## {heading}\n\n{markdown(inspect.getdoc(model) or '')}\n")
-        shown = model.model_json_schema()["properties"]
-        for name, field in model.model_fields.items():
+        shown = TypeAdapter(model).json_schema()["properties"]
+        for name, field in keys_of(model).items():
             facts = [type_of(shown[name], anchors), unit_of(name), default_of(field)]
             said = ", ".join(fact for fact in facts if fact)
             lines.append(f"`{name}`\n: {said}.  \n  {field.description}\n")
@@ -293,7 +285,7 @@ def _entries_of_files() -> Iterator[Entry]:
     for page, root in (("scenario", Scenario), ("experiment", ExperimentSection)):
         for model, path in sections(root).items():
             yield Entry(page, path or model.__name__, inspect.getdoc(model) or "")
-            for name, field in model.model_fields.items():
+            for name, field in keys_of(model).items():
                 yield Entry(page, f"{path}.{name}".lstrip("."), field.description or "")
     for metric in METRICS.values():
         yield Entry("metrics", metric.name, metric.meaning)

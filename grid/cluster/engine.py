@@ -543,7 +543,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     store.speeds[at.IDLE_WATTS] = [machine.watts_idle for machine in machines]
     store.licenses[at.COPIES] = store.licenses[at.FREE_COPIES] = copies
     padding = _padding(platform)
-    overheads = platform.overheads
+    overheads = platform.preemption
     said = {
         at.WAKE: NEVER,
         at.NEXT_END: NEVER,

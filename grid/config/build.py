@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,28 +12,29 @@ import numpy as np
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES, ProcessorChoice
 from grid.config.checks import (
-    edge_problems,
     fault_problems,
     job_problems,
-    link_problems,
+    machines_of,
     may_pass_the_end,
-    platform_problems,
     refuse,
-    total_problems,
+    size_problems,
     unsupported,
+    vo_problems,
 )
 from grid.config.faults import machine_outages, message_faults
 from grid.config.information import GridInformation
+from grid.config.platform import with_gangs
+from grid.config.plugins import plugin_problems, plugin_uses
 from grid.config.schema import GridSettings, NetworkSection
-from grid.config.sections import name_and_settings
 from grid.kernel.entity import Entity
 from grid.kernel.event import Rows
 from grid.kernel.network import Network
-from grid.model.errors import input_error, shorten
+from grid.model.errors import Problem, input_error, shorten
+from grid.model.fields import PluginRef
 from grid.model.job import JobKey
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Distances, MachineOutage, VirtualOrganization
-from grid.model.plugins.registry import Plugins
+from grid.model.plugins.registry import Kind, Plugins
 from grid.model.resources import NOT_INCLUDED, clusters_of, resources_of, status_rows, summary_of
 from grid.model.time import Time
 from grid.policies.gang_policy import GangPolicy
@@ -92,24 +93,32 @@ class Grid:
             if not isinstance(given, list | tuple):
                 raise input_error(name, shorten(given), "a tuple", "grid")
             object.__setattr__(self, name, tuple(given))
-        if self.is_drawn:
-            refuse(total_problems(self.vos))
-        elif isinstance(self.settings, GridSettings):
-            refuse(platform_problems(self.vos, self.plugins))
-        else:
+        if not isinstance(self.settings, GridSettings):
             raise input_error("settings", shorten(self.settings), "GridSettings", "grid")
-        refuse(link_problems(self.settings.network.links, [vo.name for vo in self.vos]))
-        overlay = name_and_settings(self.settings.protocol.information)
-        refuse(edge_problems(*overlay, len(self.vos)))
+        if not self.vos or not all(isinstance(vo, VirtualOrganization) for vo in self.vos):
+            raise input_error("vos", shorten(self.vos), "VirtualOrganizations", "grid")
+        refuse(size_problems(self.vos))
+        refuse(vo_problems(self.settings, self.vos))
+        if not self.is_drawn:
+            refuse(self._plugin_problems())
+            vos = [vo.expanded() for vo in self.vos]
+            for vo in vos:
+                for cluster in vo.clusters:
+                    with_gangs(cluster, self.plugins)
+            object.__setattr__(self, "vos", tuple(vos))
         tables = self.submitted, self.direct
-        refuse(job_problems(self.settings, self.vos, *tables, is_drawn=self.is_drawn))
+        refuse(job_problems(self.vos, *tables, is_drawn=self.is_drawn))
         refuse(unsupported(self.vos, self.settings.faults, self.asks_for_memory, self.plugins))
         if self.settings.faults is not None:
-            clusters = {
-                vo.name: {cluster.name: len(cluster.machines) for cluster in vo.clusters}
-                for vo in self.vos
-            }
-            refuse(fault_problems(self.settings.faults, self.names, clusters))
+            refuse(fault_problems(self.settings.faults, self.names, machines_of(self.vos)))
+
+    def _plugin_problems(self) -> Iterator[Problem]:
+        uses = [
+            use
+            for position, vo in enumerate(self.vos)
+            for use in plugin_uses(vo, ("vos", position))
+        ]
+        return plugin_problems(uses, self.plugins)
 
     @property
     def may_pass_the_end(self) -> bool:
@@ -184,7 +193,7 @@ class Grid:
                     cluster.gangs,
                     cluster.machines,
                     self.outages_of(vo, cluster),
-                    external_scheduler=cluster.policy == "batsim",
+                    external_scheduler=cluster.policy.name == "batsim",
                 )
                 for position, vo in enumerate(self.vos)
                 for cluster in vo.clusters
@@ -270,15 +279,14 @@ class Grid:
                         number=index,
                         position=self._first_cluster[position] + index,
                         limits=cluster.job_limits(),
-                        policy=self.plugins.shown(cluster.policy),
+                        policy=self.plugins.shown(cluster.policy.name),
                         resource_manager=manager,
                         direct=self.direct[position],
                         migration=migration_of(self, vo, index, state) if cluster.gangs else None,
                     ),
                 )
         if (name := names.grid_dispatcher(vo.name)) in wanted:
-            settings = dict(vo.cluster_choice_settings)
-            choice: Any = self.plugins.make(CLUSTER_CHOICES, vo.cluster_choice, settings)
+            choice: Any = self.made(CLUSTER_CHOICES, vo.cluster_choice)
             clusters = clusters_of(resources_of(vo, position))
             yield name, GridDispatcher(manager, dispatchers, clusters, choice)
         if (name := names.scheduler(vo.name)) in wanted:
@@ -314,18 +322,22 @@ class Grid:
 
     def policy_of(self, cluster: Cluster) -> Policy | GangPolicy:
         """A new policy for the cluster."""
-        return make_policy(cluster.policy, dict(cluster.policy_settings), self.plugins)
+        return make_policy(cluster.policy.name, cluster.policy.settings, self.plugins)
+
+    def made(self, kind: Kind, plugin: PluginRef) -> Any:
+        """A new plugin of that kind with its settings."""
+        return self.plugins.make(kind, plugin.name, plugin.settings)
 
     def selection_of(self, vo: VirtualOrganization) -> Selection:
         """A new selection for the VO."""
-        made: Selection = self.plugins.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
+        made: Selection = self.made(SELECTIONS, vo.selection)
         return made
 
     def processor_choice_of(self, cluster: Cluster) -> ProcessorChoice:
         """How the cluster's Local Dispatcher chooses queues, where its policy is for gangs."""
-        name = cluster.processor_choice or "ld"
-        settings = dict(cluster.processor_choice_settings)
-        made: ProcessorChoice = self.plugins.make(PROCESSOR_CHOICES, name, settings)
+        made: ProcessorChoice = self.made(
+            PROCESSOR_CHOICES, cluster.processor_choice or PluginRef("ld")
+        )
         return made
 
     def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
@@ -355,11 +367,7 @@ class Grid:
 
     def rule_of(self, vo: VirtualOrganization) -> Any:
         """The forwarding policy of the VO."""
-        protocol = self.settings.protocol
-        name, settings = name_and_settings(protocol.forwarding)
-        if vo.forwarding is not None:
-            name, settings = vo.forwarding, vo.forwarding_settings
-        return self.plugins.make(FORWARDING, name, dict(settings))
+        return self.made(FORWARDING, vo.forwarding or self.settings.protocol.forwarding)
 
     def _distances(self, position: int) -> Distances:
         row = self.network.latency_row(position)
@@ -392,7 +400,7 @@ class Grid:
             resources_of(vo, position),
             rules,
             AdmissionSettings(
-                self.plugins.make(ADMISSION, vo.admission, dict(vo.admission_settings)),
+                self.made(ADMISSION, vo.admission),
                 vo.priority,
             ),
             scheduler=names.scheduler(vo.name),

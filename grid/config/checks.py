@@ -1,33 +1,20 @@
 """Checks across sections, of a scenario and of a grid made in Python. Problems carry their paths.
 
-Checks of one section are validators of that section (`grid.config.schema`); those of one plugin's
-settings are in its declaration.
+Checks of one section are validators of that section (`grid.model.platform`, `grid.config.schema`);
+those of one plugin's settings are in its declaration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
-from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
 from grid.config.faults import FaultsSection
-from grid.config.plugins import PluginUse, plugin_problems, sections_in
-from grid.config.schema import (
-    ClusterSection,
-    GeneratedMachinesSection,
-    MachineSection,
-    Scenario,
-    VoSection,
-    VosFromTraceSection,
-)
-from grid.config.sections import Section, TakesEffect, name_and_settings
-from grid.config.workload_sections import RequirementSection, WorkloadSection
-from grid.model.arrays import Floats
+from grid.config.schema import GridSettings, Scenario
 from grid.model.errors import (
     ErrorLine,
     InputError,
@@ -38,16 +25,26 @@ from grid.model.errors import (
     expected_name,
     shorten,
 )
+from grid.model.fields import (
+    ARCHITECTURES,
+    OPERATING_SYSTEMS,
+    PluginRef,
+    TakesEffect,
+    entries,
+    is_section,
+    keys_of,
+    sections_in,
+)
 from grid.model.job_table import JobTable, concatenate
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Cluster, VirtualOrganization
+from grid.model.platform import Cluster, Machine, MachineGenerator, VirtualOrganization
 from grid.model.plugins.registry import Plugins
-from grid.model.plugins.settings import expected
-from grid.model.time import NEVER, SECOND_US, to_seconds
-from grid.policies.registry import POLICIES, is_gang_policy, make_policy
+from grid.model.time import NEVER, to_seconds
+from grid.model.workload import RequirementSection, WorkloadSection
+from grid.policies.features import ClusterSpec, refusals
+from grid.policies.registry import is_for_gangs, make_policy
 from grid.protocol.admission import unknown_vos
 from grid.protocol.information.overlays import edges_beyond
 from grid.protocol.names import entities_of_vo
-from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
 from grid.workload.generators import MACHINE_GENERATORS, table_problems
 
 Tables = Sequence[JobTable | None]
@@ -76,17 +73,10 @@ NO_EFFECT = {
 def scenario_problems(scenario: Scenario) -> list[Problem]:
     """All problems of a scenario that conforms to its schema and whose plugins can be made."""
     vos = scenario.vos or ()
-    problems = list(_sizes(vos))
+    problems = list(size_problems(vos))
     if problems:  # all other checks visit each VO
         return problems
-    names = [name for vo in vos for name in vo.names]
-    problems += _vo_problems(vos, names)
-    if scenario.vos is not None:
-        problems += link_problems(scenario.network.links, names)
-    if scenario.vos_from_trace is not None:
-        problems += _estimate_problems(scenario.vos_from_trace, ("vos_from_trace",))
-    overlay = name_and_settings(scenario.protocol.information)
-    problems += edge_problems(*overlay, len(names))
+    problems += vo_problems(scenario, vos)
     problems += _workload_problems(scenario)
     if scenario.faults is not None:
         problems += fault_problems(scenario.faults, *_fault_targets(scenario))
@@ -96,64 +86,62 @@ def scenario_problems(scenario: Scenario) -> list[Problem]:
 # Virtual organizations
 
 
-def _sizes(vos: Sequence[VoSection]) -> Iterator[Problem]:
-    counts = [vo.count or 1 for vo in vos]
-    sizes = [[size for cluster in vo.clusters for size in _machine_sizes(cluster)] for vo in vos]
-    machines = sum(n * sum(m for m, _ in of) for n, of in zip(counts, sizes, strict=True))
-    cpus = sum(n * sum(map(prod, of)) for n, of in zip(counts, sizes, strict=True))
-    yield from _too_large(sum(counts), machines, cpus)
-
-
-def _machine_sizes(cluster: ClusterSection) -> list[tuple[int, int]]:
-    """Pairs of (number of machines, CPUs of each); of generated machines, one CPU each."""
-    if cluster.cpus is not None:
-        return [(1, cluster.cpus)]
-    if isinstance(cluster.machines, GeneratedMachinesSection):
-        return [(cluster.machines.count, 1)]
-    return [(machine.count, machine.cpus) for machine in cluster.machines or ()]
-
-
-def _too_large(vos: int, machines: int, cpus: int) -> Iterator[Problem]:
-    totals = [(vos, MAX_VOS, "VOs"), (machines, MAX_MACHINES, "machines"), (cpus, MAX_CPUS, "CPUs")]
+def size_problems(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
+    """More VOs, machines or CPUs than the limits allow."""
+    sizes = [
+        (len(vo.names), *unit)
+        for vo in vos
+        for cluster in vo.clusters
+        for unit in _machine_sizes(cluster)
+    ]
+    totals = [
+        (sum(len(vo.names) for vo in vos), MAX_VOS, "VOs"),
+        (sum(of_vo * count for of_vo, count, _ in sizes), MAX_MACHINES, "machines"),
+        (sum(of_vo * count * cpus for of_vo, count, cpus in sizes), MAX_CPUS, "CPUs"),
+    ]
     for total, limit, what in totals:
         if total > limit:
             yield ("vos",), f"{total} {what} in all", f"at most {limit}"
 
 
-def _vo_problems(vos: Sequence[VoSection], names: Sequence[str]) -> Iterator[Problem]:
+def _machine_sizes(cluster: Cluster) -> list[tuple[int, int]]:
+    """Pairs of (number of machines, CPUs of each); of generated machines, one CPU each."""
+    if cluster.cpus is not None:
+        return [(1, cluster.cpus)]
+    if isinstance(cluster.machines, MachineGenerator):
+        return [(cluster.machines.count, 1)]
+    return [(machine.count, machine.cpus) for machine in cluster.machines]
+
+
+def vo_problems(settings: GridSettings, vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
+    """VOs, clusters and licenses whose names do not fit together, also in settings of the grid."""
+    names = [name for vo in vos for name in vo.names]
     owners: dict[str, int] = {}
     for v, vo in enumerate(vos):
         path: Path = ("vos", v)
         if "grid" in vo.names and len(names) > 1:
             yield (*path, "name"), "'grid'", "another name: in results it means all VOs"
-        for name in vo.names:
-            owner = owners.setdefault(name, v)
-            if owner != v:
-                expected = f"another name than that of vos.{owner}"
-                yield (*path, "name"), f"{name!r} again", expected
-                break
-        if vo.leaves_s is not None and vo.leaves_s <= vo.joins_s:
-            expected = f"a time after it joins, at {vo.joins_s:g} s"
-            yield (*path, "leaves_s"), f"{vo.leaves_s:g}", expected
+        again = [name for name in vo.names if owners.setdefault(name, v) != v]
+        if again:
+            expected = f"another name than that of vos.{owners[again[0]]}"
+            yield (*path, "name"), f"{again[0]!r} again", expected
         if len(names) == 1 and (vo.joins_s or vo.leaves_s is not None):
             key = "joins_s" if vo.joins_s else "leaves_s"
             yield (*path, key), shorten(getattr(vo, key)), "none, for there is no other VO"
-        yield from _admission_problems(
-            *name_and_settings(vo.admission), names, (*path, "admission", "settings")
-        )
+        known = dict.fromkeys(names)
+        for key, name in unknown_vos(vo.admission.name, vo.admission.settings.items(), known):
+            expected = expected_name(name, names, "the name of a VO")
+            yield (*path, "admission", "settings", key), repr(name), expected
         of_vo = [cluster.name for cluster in vo.clusters]
         yield from _repeated(of_vo, (*path, "clusters"), "cluster of this VO")
         for c, cluster in enumerate(vo.clusters):
-            yield from _license_problems(cluster, (*path, "clusters", c))
-            yield from _estimate_problems(cluster, (*path, "clusters", c))
-
-
-def _estimate_problems(
-    section: ClusterSection | VosFromTraceSection, path: Path
-) -> Iterator[Problem]:
-    if section.estimates == "exact" and section.estimate_factor != 1:
-        found = str(section.estimate_factor)
-        yield (*path, "estimate_factor"), found, "1, with `estimates: exact`"
+            yield from license_problems(cluster, (*path, "clusters", c))
+    if vos:
+        yield from _link_problems(settings, names)
+    overlay = settings.protocol.information
+    for edge, position in edges_beyond(overlay.name, overlay.settings.items(), len(names)):
+        path = ("protocol", "information", "settings", "edges", edge)
+        yield path, f"VO {position}", f"at most {len(names) - 1}: the grid has {len(names)} VOs"
 
 
 def _repeated(names: Sequence[str], path: Path, what: str) -> Iterator[Problem]:
@@ -164,11 +152,8 @@ def _repeated(names: Sequence[str], path: Path, what: str) -> Iterator[Problem]:
             yield (*path, index, "name"), f"{one!r} again", f"a name of its own for each {what}"
 
 
-def _license_problems(cluster: Any, path: Path) -> Iterator[Problem]:
-    """Licenses declared twice, and licenses of machines that the cluster does not declare.
-
-    `cluster` is a Cluster or its section in a scenario.
-    """
+def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
+    """Licenses declared twice, and licenses of machines that the cluster does not declare."""
     declared = [license.name for license in cluster.licenses]
     yield from _repeated(declared, (*path, "licenses"), "license of this cluster")
     if len(declared) > MAX_LICENSES:
@@ -181,19 +166,11 @@ def _license_problems(cluster: Any, path: Path) -> Iterator[Problem]:
                 yield (*path, "machines", m, "licenses", rank), repr(name), expected
 
 
-def _admission_problems(
-    policy: str, settings: Iterable[tuple[str, Any]], vos: Sequence[str], path: Path
-) -> Iterator[Problem]:
-    """VOs that a built-in admission policy names and that do not exist."""
-    for setting, name in unknown_vos(policy, settings, frozenset(vos)):
-        yield (*path, setting), repr(name), expected_name(name, vos, "the name of a VO")
-
-
-def link_problems(links: Sequence[Any], vos: Sequence[str]) -> Iterator[Problem]:
+def _link_problems(settings: GridSettings, vos: Sequence[str]) -> Iterator[Problem]:
     """Links to VOs that do not exist, from a VO to itself, or given twice."""
     known = dict.fromkeys(vos)
     pairs: dict[tuple[str, ...], int] = {}
-    for position, link in enumerate(links):
+    for position, link in enumerate(settings.network.links):
         path: Path = ("network", "links", position, "between")
         for end, vo in enumerate(link.between):
             if vo not in known:
@@ -202,13 +179,6 @@ def link_problems(links: Sequence[Any], vos: Sequence[str]) -> Iterator[Problem]
             yield path, f"{link.between[0]!r} twice", "two VOs"
         elif pairs.setdefault(tuple(sorted(link.between)), position) != position:
             yield path, "these two VOs again", "one link between two VOs"
-
-
-def edge_problems(name: str, settings: Iterable[tuple[str, Any]], vos: int) -> Iterator[Problem]:
-    """Edges of the overlay `edges` to VOs that do not exist."""
-    for edge, vo in edges_beyond(name, settings, vos):
-        path: Path = ("protocol", "information", "settings", "edges", edge)
-        yield path, f"VO {vo}", f"at most {vos - 1}: the grid has {vos} VOs"
 
 
 # Workloads
@@ -237,23 +207,16 @@ def _workload_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _attribute_problems(vo.workload, path)
 
 
-def _widest(clusters: Sequence[ClusterSection], plugins: Plugins) -> int | None:
+def _widest(clusters: Sequence[Cluster], plugins: Plugins) -> int | None:
     """The most CPUs that one job may hold; None if machines are generated."""
-    if any(isinstance(one.machines, GeneratedMachinesSection) for one in clusters):
+    if any(isinstance(one.machines, MachineGenerator) for one in clusters):
         return None
-    return max(
-        (
-            sum(map(prod, sizes)) if _is_for_gangs(cluster, plugins) else max(c for _, c in sizes)
-            for cluster in clusters
-            for sizes in [_machine_sizes(cluster)]
-        ),
-        default=0,
-    )
-
-
-def _is_for_gangs(cluster: ClusterSection, plugins: Plugins) -> bool:
-    name, settings = name_and_settings(cluster.policy)
-    return is_gang_policy(plugins.find(POLICIES, name), dict(settings), plugins)
+    most = [0]
+    for cluster in clusters:
+        sizes = _machine_sizes(cluster)
+        gangs = is_for_gangs(cluster.policy, plugins)
+        most.append(sum(n * cpus for n, cpus in sizes) if gangs else max(c for _, c in sizes))
+    return max(most)
 
 
 def _job_list_problems(
@@ -300,11 +263,6 @@ def _fault_targets(scenario: Scenario) -> tuple[list[str] | None, VoLimits]:
     """The entities, None if VOs come from a trace; and the clusters of each VO."""
     if scenario.vos is None:
         return None, {}
-    clusters = {
-        name: {one.name: sum(n for n, _ in _machine_sizes(one)) for one in vo.clusters}
-        for vo in scenario.vos
-        for name in vo.names
-    }
     shared = scenario.workload is not None
     entities: list[str] = []
     for vo in scenario.vos:
@@ -312,7 +270,16 @@ def _fault_targets(scenario: Scenario) -> tuple[list[str] | None, VoLimits]:
         of_vo = [cluster.name for cluster in vo.clusters]
         for name in vo.names:
             entities += entities_of_vo(name, of_vo, shared or not vo.is_direct, with_source)
-    return entities, clusters
+    return entities, machines_of(scenario.vos)
+
+
+def machines_of(vos: Sequence[VirtualOrganization]) -> VoLimits:
+    """The number of machines of each cluster, by VO and cluster."""
+    return {
+        name: {one.name: sum(n for n, _ in _machine_sizes(one)) for one in vo.clusters}
+        for vo in vos
+        for name in vo.names
+    }
 
 
 def fault_problems(
@@ -323,31 +290,30 @@ def fault_problems(
     Without `entities`, no name of a VO or an entity is known.
     """
     for key in ("crashes", "vo_outages", "machine_outages", "partitions"):
-        for place, fault in enumerate(getattr(faults, key)):
+        for where, fault in entries(faults, key, ("faults",)):
             if fault.outage.start_us >= faults.heal_us:
-                path: Path = ("faults", key, place, "at_s")
-                yield path, f"{fault.at_s:g}", f"a time below heal_s, {faults.heal_s:g}"
-    for place, failing in enumerate(faults.random_machine_outages):
+                expected = f"a time below heal_s, {faults.heal_s:g}"
+                yield (*where, "at_s"), f"{fault.at_s:g}", expected
+    for where, failing in entries(faults, "random_machine_outages", ("faults",)):
         if faults.heal_us > MAX_OUTAGES * (failing.up_us + failing.down_us):
             least = to_seconds(faults.heal_us // MAX_OUTAGES)
-            path = ("faults", "random_machine_outages", place, "up_s")
             expected = f"at least {least:g}, so that a machine fails {MAX_OUTAGES:,} times at most"
-            yield path, f"{failing.up_s:g}", expected
+            yield (*where, "up_s"), f"{failing.up_s:g}", expected
     for path, name, known, what in _fault_names(faults, entities or (), vos):
         if entities is None:
             expected = "no name of a VO or an entity, since the VOs come from a trace"
             yield path, repr(name), expected
         elif name not in known:
             yield path, repr(name), expected_name(name, known, what)
-    for place, cut in enumerate(faults.partitions):
+    for where, cut in entries(faults, "partitions", ("faults",)):
         both = [name for name in cut.other if name in cut.one]
         if both:
-            yield ("faults", "partitions", place, "other"), repr(both[0]), "a VO not in `one`"
-    for place, failure in enumerate(faults.machine_outages):
+            yield (*where, "other"), repr(both[0]), "a VO not in `one`"
+    for where, failure in entries(faults, "machine_outages", ("faults",)):
         count = vos.get(failure.vo, {}).get(failure.cluster)
         if count is not None and failure.machine >= count:
-            path = ("faults", "machine_outages", place, "machine")
-            yield path, str(failure.machine), f"a number below {count} (a pool is one machine)"
+            expected = f"a number below {count} (a pool is one machine)"
+            yield (*where, "machine"), str(failure.machine), expected
 
 
 def _fault_names(
@@ -355,24 +321,23 @@ def _fault_names(
 ) -> Iterator[tuple[Path, str, Iterable[str], str]]:
     """Each name in the faults with its path, the known names and what they name."""
     a_vo = "the name of a VO"
-    for place, crash in enumerate(faults.crashes):
+    for where, crash in entries(faults, "crashes", ("faults",)):
         of_vo = [one for one in entities if one.split("/")[0] == crash.entity.split("/")[0]]
-        yield ("faults", "crashes", place, "entity"), crash.entity, of_vo or entities, "an entity"
-    for place, outage in enumerate(faults.vo_outages):
-        yield ("faults", "vo_outages", place, "vo"), outage.vo, vos, a_vo
+        yield (*where, "entity"), crash.entity, of_vo or entities, "an entity"
+    for where, outage in entries(faults, "vo_outages", ("faults",)):
+        yield (*where, "vo"), outage.vo, vos, a_vo
     for key in ("machine_outages", "random_machine_outages"):
-        for place, failure in enumerate(getattr(faults, key)):
+        for where, failure in entries(faults, key, ("faults",)):
             if failure.vo is not None:
-                yield ("faults", key, place, "vo"), failure.vo, vos, a_vo
+                yield (*where, "vo"), failure.vo, vos, a_vo
             of_vos = list(vos.values()) if failure.vo is None else [vos.get(failure.vo, {})]
             clusters = dict.fromkeys(name for of in of_vos for name in of)
             if failure.cluster is not None and clusters:
-                path: Path = ("faults", key, place, "cluster")
-                yield path, failure.cluster, clusters, f"a cluster of {failure.vo or 'a VO'}"
-    for place, cut in enumerate(faults.partitions):
-        for side, names in (("one", cut.one), ("other", cut.other)):
-            for index, vo in enumerate(names):
-                yield ("faults", "partitions", place, side, index), vo, vos, a_vo
+                what = f"a cluster of {failure.vo or 'a VO'}"
+                yield (*where, "cluster"), failure.cluster, clusters, what
+    for where, cut in entries(faults, "partitions", ("faults",)):
+        for side in ("one", "other"):
+            yield from ((path, vo, vos, a_vo) for path, vo in entries(cut, side, where))
 
 
 # Settings without effect
@@ -388,48 +353,44 @@ def _effect_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _without_effect(scenario, (), ("no entity sends messages",))
     for v, vo in enumerate(scenario.vos or ()):
         conditions = ["jobs enter the cluster"] if vo.is_direct and not scenario.workload else []
-        if not conditions and sum(map(_chooses_machines(scenario), vo.clusters)) < 2:
+        free = [
+            one.resource == "cluster"
+            or (one.resource is None and is_for_gangs(one.policy, scenario.plugins))
+            for one in vo.clusters
+        ]
+        if not conditions and sum(free) < 2:
             conditions.append("the selection chooses the cluster")
         yield from _without_effect(vo, ("vos", v), conditions)
 
 
-def _chooses_machines(scenario: Scenario) -> Callable[[ClusterSection], bool]:
-    """Whether the local policy may choose any machine of a cluster of the scenario."""
-
-    def chooses_machines(cluster: ClusterSection) -> bool:
-        if cluster.resource is not None:
-            return cluster.resource == "cluster"
-        return _is_for_gangs(cluster, scenario.plugins)
-
-    return chooses_machines
-
-
-def _without_effect(section: Section, path: Path, conditions: Sequence[str]) -> Iterator[Problem]:
-    for key, field in type(section).model_fields.items():
-        value, default = getattr(section, key), field.get_default()
-        effects = [one for one in field.metadata if isinstance(one, TakesEffect)]
+def _without_effect(section: Any, path: Path, conditions: Sequence[str]) -> Iterator[Problem]:
+    fields = keys_of(section)
+    for key, effects in _effect_keys(section.__class__).items():
+        value, default = getattr(section, key), fields[key].get_default()
         idle = next((one for one in effects if one.unless in conditions), None)
-        if idle is not None and value != default and value not in idle.harmless:
-            inner = type(value).model_fields if isinstance(value, Section) else None
-            for name in inner or ("",):
-                if not inner or getattr(value, name) != inner[name].get_default():
-                    where = (*path, key, name) if inner else (*path, key)
-                    yield where, "", NO_EFFECT[idle.unless]
-        elif _may_have_effects(type(section), key):
-            for place, one in enumerate(value) if isinstance(value, tuple) else [(None, value)]:
-                if isinstance(one, Section) and not isinstance(one, VoSection):
-                    where = (*path, key) if place is None else (*path, key, place)
+        if idle is None:
+            for where, one in entries(section, key, path):
+                if is_section(one) and not isinstance(one, VirtualOrganization):
                     yield from _without_effect(one, where, conditions)
+        elif value != default and value not in idle.harmless:
+            is_leaf = isinstance(default, PluginRef) or not is_section(default)
+            inner = {} if is_leaf else keys_of(value)
+            changed = [
+                name for name, one in inner.items() if getattr(value, name) != one.get_default()
+            ]
+            for where in [(*path, key, name) for name in changed] or [(*path, key)]:
+                yield where, "", NO_EFFECT[idle.unless]
 
 
 @cache
-def _may_have_effects(section: type[Section], key: str) -> bool:
-    return any(
-        any(isinstance(one, TakesEffect) for one in field.metadata)
-        or _may_have_effects(inner, name)
-        for inner in sections_in(section.model_fields[key].annotation)
-        for name, field in inner.model_fields.items()
-    )
+def _effect_keys(section: type) -> dict[str, list[TakesEffect]]:
+    """The keys with `TakesEffect`, and those of sections with such keys."""
+    found = {}
+    for key, field in keys_of(section).items():
+        effects = [one for one in field.metadata if isinstance(one, TakesEffect)]
+        if effects or any(map(_effect_keys, sections_in(field.annotation))):
+            found[key] = effects
+    return found
 
 
 def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -437,43 +398,65 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
     from grid.config.platform import cluster_of
 
     vos = [
-        VirtualOrganization(
-            vo.names[0],
-            tuple(cluster_of(_sample(one), vo.name, scenario) for one in vo.clusters),
+        replace(
+            vo, clusters=tuple(cluster_of(_sample(c), vo.names[0], scenario) for c in vo.clusters)
         )
         for vo in scenario.vos or ()
     ]
     asking = [
         (("vos", v, "workload", "jobs", j, "ram_mb"), f"{job.ram_mb:g}")
-        for v, vo in enumerate(scenario.vos or ())
+        for v, vo in enumerate(vos)
         for j, job in enumerate((vo.workload and vo.workload.jobs) or ())
         if job.ram_mb > 0
     ]
     yield from unsupported(vos, scenario.faults, bool(asking), scenario.plugins)
     machines = [machine for vo in vos for one in vo.clusters for machine in one.machines]
     sections = [one.machines for vo in scenario.vos or () for one in vo.clusters]
-    is_drawn = any(isinstance(one, GeneratedMachinesSection) for one in sections)
+    is_drawn = any(isinstance(one, MachineGenerator) for one in sections)
     if asking and not is_drawn and not any(machine.ram_mb > 0 for machine in machines):
         yield *asking[0], NO_MEMORY
-    section = scenario.vos_from_trace
-    if section is not None:
-        keys = ("policy", "overrun", "estimates", "estimate_factor")
-        pool = ClusterSection(name="pool", cpus=1, **{key: getattr(section, key) for key in keys})
+    if scenario.vos_from_trace is not None:
         # Faults that concern any VO of a trace concern all, since they cannot name one.
-        vo = VirtualOrganization("", (cluster_of(pool, "", scenario),))
-        for path, found, expected in unsupported([vo], scenario.faults, False, scenario.plugins):
+        pool = cluster_of(scenario.vos_from_trace.pool(1), "", scenario)
+        site = VirtualOrganization("site", (pool,))
+        for path, found, expected in unsupported([site], scenario.faults, False, scenario.plugins):
             yield ("vos_from_trace", *path[4:]), found, expected
 
 
-def _sample(section: ClusterSection) -> ClusterSection:
-    machines = section.machines
-    if not isinstance(machines, GeneratedMachinesSection):
-        return section
-    if machines.generator not in MACHINE_GENERATORS.own:  # called in runs only
-        machine = MachineSection(switch_off=machines.switch_off)
-        return section.model_copy(update={"machines": (machine,)})
-    fewer = machines.model_copy(update={"count": min(machines.count, SAMPLE)})
-    return section.model_copy(update={"machines": fewer})
+def _sample(cluster: Cluster) -> Cluster:
+    """The cluster with fewer generated machines; third-party generators are called in runs only."""
+    section = cluster.machines
+    if not isinstance(section, MachineGenerator):
+        return cluster
+    if section.generator not in MACHINE_GENERATORS.own:
+        return replace(cluster, machines=(Machine(switch_off=section.switch_off),))
+    return replace(cluster, machines=replace(section, count=min(section.count, SAMPLE)))
+
+
+def unsupported(
+    vos: Sequence[VirtualOrganization],
+    faults: FaultsSection | None,
+    memory: bool,
+    plugins: Plugins,
+) -> Iterator[Problem]:
+    """Features that policies do not support; `memory`: whether jobs require some."""
+    policies = {}
+    for v, vo in enumerate(vos):
+        for c, cluster in enumerate(vo.clusters):
+            path: Path = ("vos", v, "clusters", c)
+            kind = repr(cluster.policy)
+            if kind not in policies:
+                try:
+                    policies[kind] = make_policy(
+                        cluster.policy.name, cluster.policy.settings, plugins
+                    )
+                except InvalidPlugin as error:
+                    yield (*path, "policy", "settings", *error.path), error.found, error.expected
+                    continue
+            fails = faults is not None and faults.break_machines_of(vo.name, cluster.name)
+            spec = ClusterSpec(cluster, fails, memory)
+            for field, found, reason in refusals(spec, policies[kind]):
+                yield (*path, field), found, reason
 
 
 # Grids
@@ -487,116 +470,6 @@ def refuse(problems: Iterable[Problem], most: int = 20) -> None:
     ]
     if errors:
         raise InputError(errors)
-
-
-def platform_problems(vos: Sequence[VirtualOrganization], plugins: Plugins) -> Iterator[Problem]:
-    """Invalid values of VOs made in Python, then those that do not fit together."""
-    problems = list(invalid_values(vos, tuple[VirtualOrganization, ...], ("vos",)))
-    if not vos:
-        problems.append((("vos",), "nothing", "at least one VirtualOrganization"))
-    for v, vo in enumerate(() if problems else vos):
-        path: Path = ("vos", v, "clusters")
-        problems += _repeated([one.name for one in vo.clusters], path, "cluster of this VO")
-        if not vo.clusters:
-            problems.append((path, "nothing", "at least one Cluster"))
-        for c, cluster in enumerate(vo.clusters):
-            problems += _cluster_problems(cluster, (*path, c))
-    yield from problems
-    if problems:
-        return
-    yield from total_problems(vos)
-    names = [vo.name for vo in vos]
-    yield from _repeated(names, ("vos",), "VO")
-    yield from plugin_problems(_uses_in_python(vos), plugins)
-    for v, vo in enumerate(vos):
-        path = ("vos", v, "admission_settings")
-        yield from _admission_problems(vo.admission, vo.admission_settings, names, path)
-
-
-def invalid_values(value: object, kind: Any, path: Path = ()) -> Iterator[Problem]:
-    """Values in dataclasses of the model that their declared types do not allow."""
-    try:
-        _adapter(kind).validate_python(value)
-    except ValidationError as invalid:
-        for error in invalid.errors(include_url=False):
-            reason = "a tuple" if error["type"] == "tuple_type" else expected(dict(error))
-            yield (*path, *error["loc"]), shorten(error["input"]), reason
-
-
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    config = ConfigDict(strict=True, revalidate_instances="always", allow_inf_nan=False)
-    return TypeAdapter(kind, config=config)
-
-
-def _cluster_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
-    if not cluster.machines:
-        yield (*path, "machines"), "nothing", "at least one Machine"
-    yield from _license_problems(cluster, path)
-
-
-def generated_problems(cluster: Cluster) -> Iterator[Problem]:
-    """Problems of a cluster whose machines a generator made."""
-    invalid = list(invalid_values((cluster,), tuple[Cluster, ...]))
-    yield from [(path[1:], found, reason) for path, found, reason in invalid] or _cluster_problems(
-        cluster, ()
-    )
-
-
-def total_problems(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
-    """More VOs, machines or CPUs than the limits allow."""
-    machines = sum(len(cluster.machines) for vo in vos for cluster in vo.clusters)
-    cpus = sum(cluster.processors for vo in vos for cluster in vo.clusters)
-    yield from _too_large(len(vos), machines, cpus)
-
-
-def _uses_in_python(vos: Sequence[VirtualOrganization]) -> Iterator[PluginUse]:
-    of_vo = {
-        "selection": SELECTIONS, "cluster_choice": CLUSTER_CHOICES, "forwarding": FORWARDING,
-        "admission": ADMISSION,
-    }  # fmt: skip
-    of_cluster = {"policy": POLICIES, "processor_choice": PROCESSOR_CHOICES}
-    for v, vo in enumerate(vos):
-        clusters = [
-            (one, of_cluster, ("vos", v, "clusters", c)) for c, one in enumerate(vo.clusters)
-        ]
-        owners: list[tuple[Any, Any, Path]] = [(vo, of_vo, ("vos", v)), *clusters]
-        for owner, kinds, path in owners:
-            for key, kind in kinds.items():
-                name, settings = getattr(owner, key), getattr(owner, f"{key}_settings")
-                if name is not None:
-                    where = (*path, key), (*path, f"{key}_settings")
-                    yield PluginUse(kind, name, dict(settings), *where)
-
-
-def unsupported(
-    vos: Sequence[VirtualOrganization],
-    faults: FaultsSection | None,
-    memory: bool,
-    plugins: Plugins,
-) -> Iterator[Problem]:
-    """Features that policies do not support; `memory`: whether jobs require some."""
-    from grid.policies.features import ClusterSpec, refusals
-
-    policies = {}
-    for v, vo in enumerate(vos):
-        for c, cluster in enumerate(vo.clusters):
-            path: Path = ("vos", v, "clusters", c)
-            kind = f"{cluster.policy} {cluster.policy_settings!r}"
-            if kind not in policies:
-                try:
-                    given = dict(cluster.policy_settings)
-                    policies[kind] = make_policy(cluster.policy, given, plugins)
-                except InvalidPlugin as error:
-                    yield (*path, "policy", "settings", *error.path), error.found, error.expected
-                    continue
-            fails = faults is not None and faults.break_machines_of(vo.name, cluster.name)
-            spec = ClusterSpec(cluster, fails, memory)
-            for field, found, reason in refusals(spec, policies[kind]):
-                yield (*path, field), found, reason
-
-
-# Jobs of a grid
 
 
 class _JobsOf(NamedTuple):
@@ -621,7 +494,6 @@ def _job_tables(
 
 
 def job_problems(
-    settings: Any,
     vos: Sequence[VirtualOrganization],
     submitted: Tables,
     direct: Tables,
@@ -649,8 +521,6 @@ def job_problems(
     for position in range(len(vos)):
         own = [table for table in (submitted[position], direct[position]) if table is not None]
         yield from _repeated_numbers(position, own)
-    if settings.faults is None:
-        yield from _past_the_end(settings, each)
     machines = [machine for vo in vos for one in vo.clusters for machine in one.machines]
     if not any(machine.ram_mb > 0 for machine in machines):
         for path, table, _ in each:
@@ -674,32 +544,6 @@ def _repeated_numbers(position: int, tables: Sequence[JobTable]) -> Iterator[Pro
     if (counts > 1).any():
         found = f"job number {numbers[counts > 1][0]} again"
         yield ("vos", position), found, "a number of its own for each job of a VO"
-
-
-def _past_the_end(settings: Any, each: Sequence[_JobsOf]) -> Iterator[Problem]:
-    """Work that takes longer than virtual time lasts, even if no CPU ever idles."""
-    groups = [[one] for one in each if one.path[0] == "direct"]
-    if settings.protocol.forwarding != "reject":
-        groups.append([one for one in each if one.path[0] == "submitted"])
-    for group in filter(None, groups):
-        clusters = group[0].clusters
-        capacity = sum(machine.cpus * machine.mips for one in clusters for machine in one.machines)
-        factor = min(1.0, *(cluster.estimate_factor for cluster in clusters))
-        widest = max(cluster.widest for cluster in clusters)
-        least_us = sum(_certain_work(one.table, factor, widest) for one in group) / capacity
-        if least_us >= NEVER:
-            found = f"work for {least_us / SECOND_US:.3g} s on all CPUs together"
-            expected = f"less than {to_seconds(NEVER):.3g} s, the end of virtual time"
-            yield group[0].path, found, expected
-
-
-def _certain_work(table: JobTable, factor: float, widest: int) -> float:
-    """Microseconds times MIPS of the jobs that certainly run."""
-    certain = (table.processors <= widest) & (table.licenses == 0)
-    if table.requirements:
-        certain &= ~table.has_requirements
-    run_us: Floats = np.minimum(table.run_us, table.estimate_us * factor)
-    return float((run_us * table.processors * table.reference_mips)[certain].sum())
 
 
 def may_pass_the_end(vos: Sequence[VirtualOrganization], tables: Tables) -> bool:

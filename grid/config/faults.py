@@ -9,10 +9,17 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from grid.config.sections import Microseconds, Section, TakesEffect
 from grid.kernel.entity import random_stream
 from grid.kernel.faults import Faults, Partition, disjoint
-from grid.model.fields import Name, PositiveSeconds, Seconds, Seed
+from grid.model.fields import (
+    Microseconds,
+    Name,
+    PositiveSeconds,
+    Seconds,
+    Section,
+    Seed,
+    TakesEffect,
+)
 from grid.model.platform import LinkFaults, MachineOutage, Outage
 from grid.model.time import Time, from_seconds
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from grid.config.schema import GridSettings
-from grid.config.sections import name_and_settings
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Ints
 from grid.model.platform import ALWAYS, Distances, VirtualOrganization
@@ -98,10 +97,9 @@ class GridInformation:
         """Whether any plugin needs the backlog of resources."""
         protocol, find = self._settings.protocol, self._plugins.find
         plugins: list[Any] = list(self._selections.values())
-        plugins.append(find(DISCOUNTS, name_and_settings(protocol.discount)[0]).target)
-        forwarding, _ = name_and_settings(protocol.forwarding)
-        rules = [forwarding, *(vo.forwarding for vo in self._vos if vo.forwarding)]
-        plugins += [find(FORWARDING, rule).target for rule in dict.fromkeys(rules)]
+        plugins.append(find(DISCOUNTS, protocol.discount.name).target)
+        rules = [protocol.forwarding, *(vo.forwarding for vo in self._vos if vo.forwarding)]
+        plugins += [find(FORWARDING, name).target for name in dict.fromkeys(r.name for r in rules)]
         return any(getattr(one, "needs_backlog", False) for one in plugins)
 
     @cached_property
@@ -129,21 +127,21 @@ class GridInformation:
 
     def _decides_by_class(self, vo: VirtualOrganization) -> bool:
         protocol, find = self._settings.protocol, self._plugins.find
-        rule = find(FORWARDING, vo.forwarding or name_and_settings(protocol.forwarding)[0]).target
-        admits = find(ADMISSION, vo.admission).target
+        rule = find(FORWARDING, (vo.forwarding or protocol.forwarding).name).target
+        admits = find(ADMISSION, vo.admission.name).target
         return (
             any(rule is one for one in BY_CLASS)
             and admits is admit_all
-            and bool(getattr(self._selections[repr(_selection(vo))], "best_of_class_suffices", 0))
+            and bool(getattr(self._selections[repr(vo.selection)], "best_of_class_suffices", 0))
         )
 
     @cached_property
     def _selections(self) -> dict[str, Any]:
         """One of each kind in the grid."""
-        kinds = {repr(_selection(vo)): vo for vo in self._vos}
+        kinds = {repr(vo.selection): vo.selection for vo in self._vos}
         return {
-            name: self._plugins.make(SELECTIONS, vo.selection, dict(vo.selection_settings))
-            for name, vo in kinds.items()
+            shown: self._plugins.make(SELECTIONS, one.name, one.settings)
+            for shown, one in kinds.items()
         }
 
     def snapshot_rules(self, position: int) -> SnapshotSettings:
@@ -186,15 +184,15 @@ class GridInformation:
         return InformationService(position, known, made, self._vos[position].membership)
 
     def _overlay(self) -> Overlay:
-        name, settings = name_and_settings(self._settings.protocol.information)
-        made: Overlay = self._plugins.make(INFORMATION, name, dict(settings))
+        overlay = self._settings.protocol.information
+        made: Overlay = self._plugins.make(INFORMATION, overlay.name, overlay.settings)
         return made
 
     def _discount(self) -> Callable[..., Any] | None:
-        name, settings = name_and_settings(self._settings.protocol.discount)
-        if name == "no_correction":
+        discount = self._settings.protocol.discount
+        if discount.name == "no_correction":
             return None
-        made: Callable[..., Any] = self._plugins.make(DISCOUNTS, name, dict(settings))
+        made: Callable[..., Any] = self._plugins.make(DISCOUNTS, discount.name, discount.settings)
         return made
 
 
@@ -205,7 +203,3 @@ def _delays_us(sources: Sequence[int], distances: Distances, vos: int) -> Ints |
     delays_us = np.full(vos, NEVER, np.int64)
     delays_us[sources] = distances.hops_us(np.array(sources, np.int64), 0.0)
     return delays_us
-
-
-def _selection(vo: VirtualOrganization) -> tuple[Any, ...]:
-    return vo.selection, vo.selection_settings

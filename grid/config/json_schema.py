@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from grid.config.parameters import SECTION
-from grid.config.plugins import plugin_kind, sections_in
+from grid.config.plugins import plugin_kind
 from grid.config.schema import Scenario
-from grid.config.sections import Section
+from grid.model.fields import PluginRef, keys_of, sections_in
 from grid.model.plugins.registry import Kind, Plugin, Plugins
 
 _SCALARS = ("integer", "number", "boolean")
@@ -31,19 +31,19 @@ def json_schema() -> dict[str, Any]:
     return schema
 
 
-def _sections(section: type[Section]) -> dict[type[Section], None]:
+def _sections(section: type) -> dict[type, None]:
     """All sections that a section has, each once."""
-    found: dict[type[Section], None] = {}
-    for field in section.model_fields.values():
+    found: dict[type, None] = {}
+    for field in keys_of(section).values():
         for inner in sections_in(field.annotation):
             found |= {inner: None} | _sections(inner)
     return found
 
 
-def _add_plugins(section: type[Section], schemas: dict[str, Any]) -> None:
+def _add_plugins(section: type, schemas: dict[str, Any]) -> None:
     """Add the plugins that the fields of a section can name, with their settings."""
     schema = schemas[section.__name__]
-    for key, field in section.model_fields.items():
+    for key, field in keys_of(section).items():
         kind, own = plugin_kind(field), schema["properties"][key]
         if kind is None:
             continue
@@ -54,6 +54,8 @@ def _add_plugins(section: type[Section], schemas: dict[str, Any]) -> None:
         else:
             none = [{"type": "null"}] if field.default is None else []
             kept = {name: own[name] for name in ("default", "description") if name in own}
+            if isinstance(field.default, PluginRef):
+                kept["default"] = field.default.name
             schema["properties"][key] = {"anyOf": [*_choices(kind, schemas), *none], **kept}
 
 

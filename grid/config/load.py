@@ -19,10 +19,8 @@ from grid.config.plugins import (
     object_errors,
     plugin_problems,
     plugin_uses,
-    sections_in,
 )
 from grid.config.schema import Scenario
-from grid.config.sections import Section
 from grid.config.text_file import read_text, reason, refuse_no_file
 from grid.config.yaml_tree import (
     Node,
@@ -34,6 +32,7 @@ from grid.config.yaml_tree import (
     tree_of_value,
 )
 from grid.model.errors import ErrorLine, InputError, Path, Problem, dotted, shorten
+from grid.model.fields import PluginRef, is_section, keys_of, sections_in
 from grid.model.plugins.registry import Plugins
 from grid.model.plugins.settings import expected as expected_by
 from grid.model.plugins.settings import is_missing, path_of
@@ -47,8 +46,8 @@ KEYS = tuple(Scenario.model_fields)
 INNER_KEYS = tuple(
     f"{key}.{inner}"
     for key, field in Scenario.model_fields.items()
-    if isinstance(field.annotation, type) and issubclass(field.annotation, Section)
-    for inner in field.annotation.model_fields
+    if is_section(field.annotation)
+    for inner in keys_of(field.annotation)
 )
 """Paths of the keys of sections that every scenario has, such as protocol.ttl."""
 
@@ -138,7 +137,10 @@ def _checked(
 
 
 def _located(root: Node, problem: Problem) -> ErrorLine:
+    """The error line; a plugin without settings is its name, which has no path of its own."""
     path, found, expected = problem
+    if path[-1:] == ("name",) and isinstance(nearest(root, path[:-1]).value, str):
+        path = path[:-1]
     return nearest(root, path).error(path, expected, found or None)
 
 
@@ -194,7 +196,7 @@ MAX_SECTIONS = 6
 # A union has an error of each alternative; these only mean that the value is of another kind.
 _OTHER_KIND = (
     *("bool_type", "int_type", "float_type", "string_type", "model_type", "dict_type"),
-    *("tuple_type", "literal_error"),
+    *("tuple_type", "literal_error", "dataclass_type"),
 )
 
 Error = dict[str, Any]
@@ -240,7 +242,7 @@ def _path_in(root: Node, error: Error) -> Path:
 
 def _error_line(root: Node, path: Path, errors: list[Error], model: type[BaseModel]) -> ErrorLine:
     node = nearest(root, path)
-    if errors[0]["type"] == "extra_forbidden":
+    if errors[0]["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return node.error(path, _known_key(path, model), "an unknown key")
     if is_missing(errors[0]):
         return node.error(path, expected_by(errors[0]), "nothing")
@@ -256,10 +258,9 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
     sections: list[Any] = [model]
     for step in path[:-1]:
         if isinstance(step, str):
-            fields = [s.model_fields[step] for s in sections if step in s.model_fields]
+            fields = [keys_of(one)[step] for one in sections if step in keys_of(one)]
             sections = [inner for field in fields for inner in sections_in(field.annotation)]
-    keys = dict.fromkeys(str(key) for section in sections for key in section.model_fields)
-    known = list(keys)
+    known = list(dict.fromkeys(key for section in sections for key in keys_of(section)))
     if len(path) == 1 and model is Scenario:
         known.append(SECTION)
     key = str(path[-1])
@@ -276,15 +277,15 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
     return f"one of {', '.join(known)}" if known else "no such setting"
 
 
-def _places(key: str, section: type[BaseModel], where: tuple[str, ...] = ()) -> Iterator[str]:
+def _places(key: str, section: Any, where: tuple[str, ...] = ()) -> Iterator[str]:
     """Where such a key is valid, from `section` on."""
-    for name, field in section.model_fields.items():
+    for name, field in keys_of(section).items():
         if name == key:
             yield f"in {'.'.join(where)}" if where else "at the top level"
         if len(where) < MAX_SECTIONS:
-            is_list = "tuple" in str(field.annotation)
+            each = ("*",) if "tuple" in str(field.annotation) else ()
             for inner in sections_in(field.annotation):
-                yield from _places(key, inner, (*where, name, "*") if is_list else (*where, name))
+                yield from _places(key, inner, (*where, name, *each))
 
 
 # YAML
@@ -306,14 +307,14 @@ def section_yaml(section: Any, renamed: Mapping[str, str] | None = None) -> str:
 
 
 def _plain(value: Any, renamed: Mapping[str, str]) -> Any:
-    """Sections as mappings, without keys that are None by default and have that value."""
-    if isinstance(value, Section):
-        fields = type(value).model_fields
-        values = {name: getattr(value, name) for name in fields}
-        return {
-            name: _plain(inner, renamed)
-            for name, inner in values.items()
-            if inner is not None or fields[name].default is not None
+    """Sections as mappings, without keys that are empty by default; plugins as names."""
+    if isinstance(value, PluginRef) and not value.settings:
+        return _plain(value.name, renamed)
+    if is_section(value):
+        fields = keys_of(value).items()
+        values = [(key, getattr(value, key), field.default) for key, field in fields]
+        value = {
+            key: one for key, one, default in values if one not in (None, ()) or one != default
         }
     if isinstance(value, dict):
         return {_plain(name, renamed): _plain(inner, renamed) for name, inner in value.items()}

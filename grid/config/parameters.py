@@ -18,7 +18,6 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 
-
 Overrides = Sequence[str] | Mapping[str, Any]
 """Texts `name=value`, or values by name. A name is that of a parameter, or the path of a key."""
 
@@ -33,23 +32,34 @@ def fill_in(
     key are made where they are missing. `keys` are those that a scenario can have at its top,
     `inner` the paths of others, to suggest one for its last step alone.
     """
-    parameters, problems = _defaults(root)
+    parameters, errors = _defaults(root)
     declared = dict(parameters)
     # A parameter is also used if an override replaces its only reference.
-    used = dict.fromkeys(_references(root, parameters))
+    used = _references(root, parameters)
     for override in each_of(overrides):
         try:
             name, node = (
                 _given(*override) if isinstance(override, tuple) else written_override(override)
             )
-            unfit = _override(root, parameters, name, node, keys)
-            problems += [_with_path(one, name, inner) for one in unfit]
         except InputError as error:
-            problems += error.errors
-    used |= dict.fromkeys(_references(root, parameters))
+            errors += error.errors
+            continue
+        if name in parameters:
+            errors += (unfit := _unfit(node, (name,)))
+            parameters[name] = parameters[name] if unfit else node
+        else:
+            errors += _override_key(root, name, node, [*parameters, *keys], inner)
+    used |= _references(root, parameters)
     for path, node in _scalars(root, ()):
-        problems += _substitute(node, path, parameters)
-    return problems + _unused(declared, list(used), keys)
+        errors += _substitute(node, path, parameters)
+    unknown = [name for name in used if name not in declared]
+    return errors + [
+        node.error(
+            (SECTION, name), f"${{{name}}} in a value of the scenario", "a parameter nothing uses"
+        )
+        for name, node in declared.items()
+        if name not in used and _NAME.fullmatch(name) and not get_close_matches(name, unknown, 1)
+    ]
 
 
 def parameter_in(text: str) -> str | None:
@@ -58,29 +68,11 @@ def parameter_in(text: str) -> str | None:
     return None if found is None else found[1]
 
 
-def _references(root: Node, parameters: Mapping[str, Node]) -> Iterator[str]:
+def _references(root: Node, parameters: Mapping[str, Node]) -> dict[str, None]:
     """The names in all references, also unknown ones."""
-    for _, node in (*_scalars(root, ()), *((name, one) for name, one in parameters.items())):
-        if isinstance(node.value, str):
-            yield from _REFERENCE.findall(node.value)
-
-
-def _unused(declared: Mapping[str, Node], used: list[str], keys: Sequence[str]) -> list[ErrorLine]:
-    """An error for each parameter without a reference, unless it has another error."""
-    unknown = [name for name in used if name not in declared]
-    problems = []
-    for name, node in declared.items():
-        has_error = not _NAME.fullmatch(name) or get_close_matches(name, unknown, 1)
-        if name in used or has_error:
-            continue
-        others = {f"the parameter {other}": other for other in declared if other != name}
-        others |= {f"the key {key}": key for key in keys}
-        near = get_close_matches(name, others.values(), 1, cutoff=0.75)
-        likely = [words for words, other in others.items() if other in near]
-        question = f" (did you mean {likely[0]}?)" if likely else ""
-        expected = f"${{{name}}} in a value of the scenario{question}"
-        problems.append(node.error((SECTION, name), expected, "a parameter that nothing uses"))
-    return problems
+    nodes = [node for _, node in _scalars(root, ())] + list(parameters.values())
+    texts = [node.value for node in nodes if isinstance(node.value, str)]
+    return dict.fromkeys(name for text in texts for name in _REFERENCE.findall(text))
 
 
 def _defaults(root: Node) -> tuple[dict[str, Node], list[ErrorLine]]:
@@ -90,24 +82,25 @@ def _defaults(root: Node) -> tuple[dict[str, Node], list[ErrorLine]]:
         return {}, []
     if not isinstance(section.value, dict):
         return {}, [section.error((SECTION,), "a mapping of names to values")]
-    problems = []
+    errors = []
     for name, node in section.value.items():
         if not _NAME.fullmatch(name):
             expected = "a name of letters, digits, `_` and `-` that begins with a letter or `_`"
-            problems.append(node.error((SECTION, name), expected, f"the name {shorten(name)}"))
-        problems += _unfit(node, (SECTION, name))
-    return dict(section.value), problems
+            errors.append(node.error((SECTION, name), expected, f"the name {shorten(name)}"))
+        errors += _unfit(node, (SECTION, name))
+    return dict(section.value), errors
 
 
 def _unfit(node: Node, path: Path) -> list[ErrorLine]:
     """Errors of a value that cannot be that of a parameter."""
-    if isinstance(node.value, list | dict) or "${" in node.text:
-        if not isinstance(node.value, list | dict):
-            return [node.error(path, "one value without `${`")]
+    if isinstance(node.value, list | dict):
         expected = "one value (a number, a text, true, false or null); give a list or mapping to "
         expected += "the key itself, by its path such as vos.0.admission; several make a sweep"
         return [node.error(path, expected)]
-    return []
+    return [node.error(path, "one value without `${`")] if "${" in node.text else []
+
+
+# Overrides
 
 
 def each_of(overrides: Overrides) -> Iterable[Any]:
@@ -117,87 +110,68 @@ def each_of(overrides: Overrides) -> Iterable[Any]:
     if isinstance(overrides, str):
         return [overrides]
     if not isinstance(overrides, Iterable):
-        found, expected = shorten(overrides), "texts name=value, or a mapping"
-        raise InputError([ErrorLine("--set", None, "", found, expected)])
+        raise _refused("", shorten(overrides), "texts name=value, or a mapping")
     # Pairs are the items of a mapping only.
     return [list(one) if isinstance(one, tuple) else one for one in overrides]
 
 
+def _refused(override: str, found: str, expected: str) -> InputError:
+    return InputError([ErrorLine(f"--set {override}".strip(), None, "", found, expected)])
+
+
 def _given(name: Any, value: Any) -> tuple[str, Node]:
     """Name and value of an override from a mapping. Raises InputError."""
-    source = _source(f"{name}={value}" if isinstance(value, str | int | float) else f"{name}")
+    shown = _shown(f"{name}={value}" if isinstance(value, str | int | float) else f"{name}")
     if not isinstance(name, str) or not name:
-        raise InputError([ErrorLine(source, None, "", shorten(name), "the name of a key as text")])
-    try:
-        node, problems = tree_of_value(value, source)
-    except InputError as error:
-        raise _within(name, error.errors) from None
-    if problems:
-        raise _within(name, problems)
-    return name, node
+        raise _refused(shown, shorten(name), "the name of a key as text")
+    return name, _value(name, tree_of_value, value, f"--set {shown}")
 
 
 def written_override(override: Any) -> tuple[str, Node]:
     """Name and value of an override from a text, name=value. Raises InputError."""
     if not isinstance(override, str):
-        raise InputError([ErrorLine("--set", None, "", shorten(override), "text: name=value")])
-    source = _source(override)
+        raise _refused("", shorten(override), "text: name=value")
     name, equals, text = override.partition("=")
     if not equals or not name:
-        raise InputError([ErrorLine(source, None, "", shorten(override), "name=value")])
+        raise _refused(_shown(override), shorten(override), "name=value")
+    source = f"--set {_shown(override)}"
+    if not text:
+        return name, Node(None, source, None)
+    return name, _value(name, read_tree, text, source, lines=False)
+
+
+def _value(name: str, read: Any, *given: Any, **more: Any) -> Node:
+    """The value of an override. Raises InputError with the path of its key before their own."""
     try:
-        node, problems = read_tree(text, source, lines=False) if text else (_nothing(source), [])
+        node, errors = read(*given, **more)
     except InputError as error:
-        raise _within(name, error.errors) from None
-    if problems:
-        raise _within(name, problems)
-    return name, node
+        node, errors = None, error.errors
+    if errors:
+        key = dotted(_path(name))
+        raise InputError([replace(m, field=f"{key}.{m.field}".rstrip(".")) for m in errors])
+    made: Node = node
+    return made
 
 
-def _source(override: str) -> str:
-    return f"--set {override if override.isprintable() else shorten(override)}"[:100]
+def _shown(override: str) -> str:
+    return (override if override.isprintable() else shorten(override))[:94]
 
 
-def _within(name: str, problems: Sequence[ErrorLine]) -> InputError:
-    """Errors in the value of an override, with the path of the key before their own."""
-    key = dotted(_path(name))
-    return InputError([replace(m, field=f"{key}.{m.field}" if m.field else key) for m in problems])
-
-
-def _override(
-    root: Node, parameters: dict[str, Node], name: str, node: Node, keys: Sequence[str]
+def _override_key(
+    root: Node, name: str, node: Node, known: Sequence[str], inner: Sequence[str]
 ) -> list[ErrorLine]:
-    if name in parameters:
-        unfit = _unfit(node, (name,))
-        if not unfit:
-            parameters[name] = node
-        return unfit
-    return _override_key(root, name, node, [*parameters, *keys])
-
-
-def _override_key(root: Node, name: str, node: Node, known: Sequence[str]) -> list[ErrorLine]:
     path = _path(name)
     if len(path) > MAX_DEPTH:
         return [node.error(path, f"at most {MAX_DEPTH} steps", "a longer path")]
     if path[0] not in known:
-        likely = get_close_matches(name, known, 1) or [f"one of {', '.join(known)}"]
-        return [node.error(path, likely[0], UNKNOWN)]
+        likely = get_close_matches(name, known, 1)
+        likely = likely or [key for key in inner if key.endswith(f".{name}")]
+        return [node.error(path, " or ".join(likely) or f"one of {', '.join(known)}", UNKNOWN)]
     return _put(root, path, node)
-
-
-def _with_path(problem: ErrorLine, name: str, inner: Sequence[str]) -> ErrorLine:
-    """The error; for the last step of a path, such as `ttl`, with that path."""
-    paths = [path for path in inner if path.endswith(f".{name}")]
-    is_unknown = problem.found == UNKNOWN and problem.expected.startswith("one of ")
-    return replace(problem, expected=" or ".join(paths)) if paths and is_unknown else problem
 
 
 def _path(name: str) -> Path:
     return tuple(int(step) if _INDEX.fullmatch(step) else step for step in name.split("."))
-
-
-def _nothing(source: str) -> Node:
-    return Node(None, source, None)
 
 
 def _put(root: Node, path: Path, new: Node) -> list[ErrorLine]:
@@ -260,6 +234,9 @@ def _no_place(parent: Node, path: Path, new: Node) -> ErrorLine:
     return new.error(path, expected, parent.found())
 
 
+# References
+
+
 def _scalars(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
     if isinstance(node.value, dict):
         for key, inner in node.value.items():
@@ -282,10 +259,9 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Err
         what = "the name of a parameter"
         if not parameters:
             return [node.error(path, f"{what}: there is none")]
-        name = unknown[0] if unknown else ""
         # Names with line ends are errors of their own.
         known = [one for one in parameters if one.isprintable()]
-        return [node.error(path, expected_name(name, known, what))]
+        return [node.error(path, expected_name(unknown[0] if unknown else "", known, what))]
     used = [parameters[name] for name in names]
     if _REFERENCE.fullmatch(text):
         node.value = used[0].value

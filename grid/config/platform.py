@@ -1,107 +1,108 @@
-"""The virtual organizations of a scenario: written out, multiplied, generated, or from a trace."""
+"""The virtual organizations of a run: multiplied, with generated machines, or from a trace."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from grid.config.checks import generated_problems
-from grid.config.schema import (
-    ClusterSection,
-    GeneratedMachinesSection,
-    Scenario,
-    SwitchOffSection,
-    VoSection,
-    VosFromTraceSection,
-)
-from grid.config.sections import name_and_settings
+from grid.config.checks import license_problems
+from grid.config.schema import Scenario, VosFromTraceSection
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import dotted
 from grid.model.job_table import JobTable
-from grid.model.platform import (
-    Cluster,
-    License,
-    Machine,
-    Membership,
-    PreemptionOverheads,
-    SwitchOff,
-    VirtualOrganization,
-)
+from grid.model.platform import Cluster, MachineGenerator, VirtualOrganization
 from grid.model.plugins.registry import Plugins
-from grid.model.time import NEVER, from_seconds
-from grid.policies.registry import POLICIES, is_gang_policy
+from grid.policies.registry import is_for_gangs
 
 
-def written_vos(scenario: Scenario) -> tuple[VirtualOrganization, ...]:
+def vos_of(scenario: Scenario) -> tuple[VirtualOrganization, ...]:
     """The VOs that the scenario lists under `vos`."""
     return tuple(
-        VirtualOrganization(
-            name,
-            tuple(cluster_of(cluster, name, scenario) for cluster in section.clusters),
-            *name_and_settings(section.selection),
-            *name_and_settings(section.cluster_choice),
-            *_own_rule(section),
-            *name_and_settings(section.admission),
-            section.priority,
-            _membership(section),
+        replace(
+            section,
+            name=name,
+            count=None,
+            workload=None,
+            clusters=tuple(cluster_of(one, name, scenario) for one in section.clusters),
         )
         for section in scenario.vos or ()
         for name in section.names
     )
 
 
-def _membership(section: VoSection) -> Membership:
-    leaves_s = section.leaves_s
-    leaves_us = NEVER if leaves_s is None else from_seconds(leaves_s)
-    return Membership(from_seconds(section.joins_s), leaves_us)
+def cluster_of(cluster: Cluster, vo: str, scenario: Scenario) -> Cluster:
+    """A cluster of the scenario with the machines of a run, in the VO of that name."""
+    if isinstance(cluster.machines, MachineGenerator):
+        cluster = _with_generated(cluster, f"{vo}/{cluster.name}", scenario)
+    return with_gangs(cluster.expanded(), scenario.plugins)
 
 
-def _own_rule(section: VoSection) -> tuple[str | None, tuple[tuple[str, Any], ...]]:
-    return (None, ()) if section.forwarding is None else name_and_settings(section.forwarding)
+def with_gangs(cluster: Cluster, plugins: Plugins) -> Cluster:
+    """The cluster, marked if its policy is for gangs."""
+    object.__setattr__(cluster, "gang_policy", is_for_gangs(cluster.policy, plugins))
+    return cluster
+
+
+def _with_generated(cluster: Cluster, where: str, scenario: Scenario) -> Cluster:
+    """The cluster with machines, and licenses, of its generator.
+
+    Raises PluginFailed if a third-party generator makes licenses that do not fit.
+    """
+    from grid.workload.generators import MACHINE_GENERATORS, generate_machines
+
+    section, plugins = cluster.machines, scenario.plugins
+    assert isinstance(section, MachineGenerator)
+    stream = random_stream(
+        scenario.seed if section.seed is None else section.seed, f"machines of {where}"
+    )
+    made, licenses = generate_machines(
+        section.generator, section.count, section.settings, stream, plugins
+    )
+    machines = tuple(
+        replace(
+            one,
+            watts_idle=section.watts_idle,
+            watts_busy=section.watts_busy,
+            switch_off=section.switch_off,
+        )
+        for one in made
+    )
+    cluster = replace(cluster, machines=machines, licenses=cluster.licenses or licenses)
+    for path, found, expected in license_problems(cluster, ()):
+        origin = plugins.find(MACHINE_GENERATORS, section.generator).origin
+        raise origin.failed(f"generating gave {dotted(path)}: found {found}, expected {expected}")
+    return cluster
+
+
+# VOs from a trace
 
 
 def vos_from_sites(
-    section: VosFromTraceSection, sites: Sequence[tuple[str, JobTable]], parts: Plugins
+    section: VosFromTraceSection, sites: Sequence[tuple[str, JobTable]], plugins: Plugins
 ) -> tuple[VirtualOrganization, ...]:
     """A VO of one pool for each site of a trace.
 
-    The processors are shared out in proportion to a weight of each site (`sizing`), but a site is
-    never smaller than its widest job. Raises ValueError if there are too few for that.
+    CPUs are shared out in proportion to a weight of each site (`sizing`), but a site is never
+    smaller than its widest job. Raises ValueError if there are too few for that.
     """
     weights = np.array([_weight(section.sizing, table) for _, table in sites])
     widest = np.array([int(table.processors.max(initial=1)) for _, table in sites])
     if section.total_cpus < widest.sum():
         raise ValueError(f"at least {widest.sum()}, for the widest job of each site")
-    sizes = share_out(section.total_cpus, weights, widest)
-    policy, settings = name_and_settings(section.policy)
-    gangs = _is_for_gangs(policy, settings, parts)
-    admission, admission_settings = name_and_settings(section.admission)
     return tuple(
         VirtualOrganization(
             name,
-            (
-                Cluster(
-                    "pool",
-                    (Machine("pool", int(size)),),
-                    policy,
-                    settings,
-                    by_machine=not gangs,
-                    overrun=section.overrun,
-                    estimates=section.estimates,
-                    estimate_factor=section.estimate_factor,
-                    gang_policy=gangs,
-                ),
-            ),
-            *name_and_settings(section.selection),
-            admission=admission,
-            admission_settings=admission_settings,
+            (with_gangs(section.pool(int(size)).expanded(), plugins),),
+            selection=section.selection,
+            admission=section.admission,
             priority=section.priority,
         )
-        for (name, _), size in zip(sites, sizes, strict=True)
+        for (name, _), size in zip(
+            sites, share_out(section.total_cpus, weights, widest), strict=True
+        )
     )
 
 
@@ -144,96 +145,3 @@ def _weight(sizing: str, jobs: JobTable) -> float:
     # At the same instant an end comes before a start.
     order = np.lexsort((changes, times))
     return float(np.cumsum(changes[order]).max(initial=0))
-
-
-def cluster_of(section: ClusterSection, vo: str, scenario: Scenario) -> Cluster:
-    """The cluster that a section of the VO called `vo` describes."""
-    policy, settings = name_and_settings(section.policy)
-    gangs = _is_for_gangs(policy, settings, scenario.plugins)
-    machines, generated = _machines(section, f"{vo}/{section.name}", scenario)
-    written = tuple(License(license.name, license.copies) for license in section.licenses)
-    costs = section.preemption
-    choice = section.processor_choice
-    chosen_by, its_settings = (None, ()) if choice is None else name_and_settings(choice)
-    cluster = Cluster(
-        section.name,
-        machines,
-        policy,
-        settings,
-        by_machine=(section.resource or ("cluster" if gangs else "machine")) == "machine",
-        licenses=written or generated,
-        overrun=section.overrun,
-        estimates=section.estimates,
-        estimate_factor=section.estimate_factor,
-        one_job_a_machine=section.one_job_a_machine,
-        overheads=PreemptionOverheads(
-            *map(from_seconds, (costs.suspend_s, costs.resume_s, costs.move_s))
-        ),
-        processor_choice=chosen_by,
-        processor_choice_settings=its_settings,
-        gang_policy=gangs,
-    )
-    if isinstance(section.machines, GeneratedMachinesSection):
-        _refuse_wrong(cluster, section.machines.generator, scenario.plugins)
-    return cluster
-
-
-def _refuse_wrong(cluster: Cluster, generator: str, parts: Plugins) -> None:
-    """Raises PluginFailed where a generator of another made machines or licenses that cannot be.
-
-    The scenario has no lines for these: what is wrong is the part.
-    """
-    from grid.workload.generators import MACHINE_GENERATORS
-
-    if generator in MACHINE_GENERATORS.own:
-        return
-    for path, found, expected in generated_problems(cluster):
-        origin = parts.find(MACHINE_GENERATORS, generator).origin
-        what = f"{dotted(path)}: found {found}, expected {expected}"
-        raise origin.failed(f"generating gave {what}")
-
-
-def _is_for_gangs(name: str, settings: tuple[tuple[str, Any], ...], parts: Plugins) -> bool:
-    return is_gang_policy(parts.find(POLICIES, name), dict(settings), parts)
-
-
-def _machines(
-    section: ClusterSection, where: str, scenario: Scenario
-) -> tuple[tuple[Machine, ...], tuple[License, ...]]:
-    """The machines, and the licenses that a generator made with them."""
-    if section.cpus is not None:
-        pool = Machine("pool", section.cpus, section.mips)
-        return _with_power((pool,), section), ()
-    if isinstance(section.machines, GeneratedMachinesSection):
-        from grid.workload.generators import generate_machines
-
-        generated = section.machines
-        own = scenario.seed if generated.seed is None else generated.seed
-        stream = random_stream(own, f"machines of {where}")
-        made, licenses = generate_machines(
-            generated.generator, generated.count, generated.settings, stream, scenario.plugins
-        )
-        return _with_power(made, generated), licenses
-    machines: list[Machine] = []
-    for kind in section.machines or ():
-        described = kind.model_dump(exclude={"count", "switch_off"})
-        described["switch_off"] = _switch_off(kind.switch_off)
-        machines += [
-            Machine(f"m{len(machines) + number}", **described) for number in range(kind.count)
-        ]
-    return tuple(machines), ()
-
-
-def _with_power(
-    machines: Sequence[Machine], section: ClusterSection | GeneratedMachinesSection
-) -> tuple[Machine, ...]:
-    """The machines, with what the section says of all of them."""
-    idle, busy, off = section.watts_idle, section.watts_busy, _switch_off(section.switch_off)
-    return tuple(replace(one, watts_idle=idle, watts_busy=busy, switch_off=off) for one in machines)
-
-
-def _switch_off(section: SwitchOffSection | None) -> SwitchOff | None:
-    if section is None:
-        return None
-    times = from_seconds(section.after_s), from_seconds(section.boot_s)
-    return SwitchOff(*times, section.watts_off, section.watts_boot)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path as FilePath
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from pydantic.fields import FieldInfo
 
 from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
 from grid.config.schema import Scenario
-from grid.config.sections import PluginOf, PluginSection, Section, name_and_settings
 from grid.model.errors import ErrorLine, InvalidPlugin, Path, Problem, expected_name, shorten
+from grid.model.fields import PluginOf, PluginRef, entries, is_section, keys_of, sections_in
 from grid.model.plugins.registry import Kind, Plugins, modules_plugged_in
 from grid.model.plugins.source import Source, is_reference, resolve_reference
 from grid.policies.convergent.heuristics import HEURISTICS
@@ -65,47 +65,36 @@ class PluginUse(NamedTuple):
     settings_path: Path
 
 
-def plugin_uses(section: Section, path: Path = ()) -> Iterator[PluginUse]:
+def plugin_uses(section: Any, path: Path = ()) -> Iterator[PluginUse]:
     """All plugins that a section and its inner sections name, by fields with `PluginOf`."""
-    for key, field in type(section).model_fields.items():
-        value = getattr(section, key)
-        kind = plugin_kind(field)
-        if value is None or (kind is None and not _may_name_plugins(type(section), key)):
-            continue
-        entries = list(enumerate(value)) if isinstance(value, tuple) else [(None, value)]
-        for place, one in entries:
-            where: Path = (*path, key) if place is None else (*path, key, place)
-            if kind is not None and isinstance(one, PluginSection):
+    for key, kind in _naming_keys(section.__class__).items():
+        for where, one in entries(section, key, path):
+            if kind is None:
+                yield from plugin_uses(one, where) if is_section(one) else ()
+            elif isinstance(one, PluginRef):
                 yield PluginUse(
                     kind, one.name, one.settings, (*where, "name"), (*where, "settings")
                 )
-            elif kind is not None:
-                settings = getattr(section, "settings", {}) if key == "generator" else {}
-                owner = path if key == "generator" else where
-                yield PluginUse(kind, one, settings, where, (*owner, "settings"))
-            elif isinstance(one, Section):
-                yield from plugin_uses(one, where)
+            else:
+                yield PluginUse(kind, one, section.settings, where, (*path, "settings"))
+
+
+@cache
+def _naming_keys(section: type) -> dict[str, Kind | None]:
+    """The keys that name a plugin of a kind, and those of sections with such keys."""
+    if not is_section(section):
+        return {}
+    found: dict[str, Kind | None] = {}
+    for key, field in keys_of(section).items():
+        kind = plugin_kind(field)
+        if kind is not None or any(map(_naming_keys, sections_in(field.annotation))):
+            found[key] = kind
+    return found
 
 
 def plugin_kind(field: FieldInfo) -> Kind | None:
     """The kind of plugins that a field of a section names."""
     return next((KINDS[one.kind] for one in field.metadata if isinstance(one, PluginOf)), None)
-
-
-@cache
-def _may_name_plugins(section: type[Section], key: str) -> bool:
-    return any(
-        plugin_kind(field) is not None or _may_name_plugins(inner, name)
-        for inner in sections_in(section.model_fields[key].annotation)
-        for name, field in inner.model_fields.items()
-    )
-
-
-def sections_in(annotation: Any) -> list[type[Section]]:
-    """The sections that a type may be, or that a tuple of it may have."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return [annotation]
-    return [section for inner in get_args(annotation) for section in sections_in(inner)]
 
 
 def _heuristics(use: PluginUse) -> Iterator[PluginUse]:
@@ -224,11 +213,8 @@ def unnamed_objects(
 def metrics_of(scenario: Scenario) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
     """The metrics of jobs, VOs and clusters that a scenario names, by their names in results."""
     job, vo, cluster = (
-        {
-            called: scenario.plugins.make(kind, name, settings)
-            for called, name, settings in _metrics(sections)
-        }
-        for kind, sections in _metric_sections(scenario)
+        {one.short_name: scenario.plugins.make(kind, one.name, one.settings) for one in named}
+        for kind, named in _named_metrics(scenario)
     )
     return job, vo, cluster
 
@@ -236,9 +222,9 @@ def metrics_of(scenario: Scenario) -> tuple[dict[str, Any], dict[str, Any], dict
 def metric_meanings(scenario: Scenario) -> dict[str, str]:
     """The first paragraph of the docstrings of the same metrics, if they have one."""
     found = {
-        called: scenario.plugins.find(kind, name).meaning
-        for kind, sections in _metric_sections(scenario)
-        for called, name, _ in _metrics(sections)
+        one.short_name: scenario.plugins.find(kind, one.name).meaning
+        for kind, named in _named_metrics(scenario)
+        for one in named
     }
     return {called: meaning for called, meaning in sorted(found.items()) if meaning}
 
@@ -246,23 +232,14 @@ def metric_meanings(scenario: Scenario) -> dict[str, str]:
 def metric_bounds(scenario: Scenario) -> dict[str, tuple[float | None, float | None]]:
     """The least and the largest value of metrics of VOs that declare them."""
     found = {
-        called: declared_bounds(scenario.plugins.find(VO_METRICS, name).target)
-        for called, name, _ in _metrics(scenario.metrics.vo)
+        one.short_name: declared_bounds(scenario.plugins.find(VO_METRICS, one.name).target)
+        for one in scenario.metrics.vo
     }
     return {called: bounds for called, bounds in found.items() if bounds != (None, None)}
 
 
-def _metric_sections(scenario: Scenario) -> Iterator[tuple[Kind, Any]]:
+def _named_metrics(scenario: Scenario) -> Iterator[tuple[Kind, tuple[PluginRef, ...]]]:
     metrics = scenario.metrics
-    yield from zip(
-        (JOB_METRICS, VO_METRICS, CLUSTER_METRICS),
-        (metrics.job, metrics.vo, metrics.cluster),
-        strict=True,
-    )
-
-
-def _metrics(sections: Any) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The name of each in results, the name of its plugin, and its settings."""
-    for section in sections:
-        name, settings = name_and_settings(section)
-        yield name.rpartition(":")[2], name, dict(settings)
+    yield JOB_METRICS, metrics.job
+    yield VO_METRICS, metrics.vo
+    yield CLUSTER_METRICS, metrics.cluster

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +17,9 @@ from grid.config.faults import (
     RandomCrashesSection,
     VoOutageSection,
 )
-from grid.config.schema import NetworkSection, ProtocolSection, Scenario, VoSection
-from grid.config.sections import PluginSection
+from grid.config.schema import NetworkSection, ProtocolSection, Scenario
 from grid.kernel.entity import random_stream
+from grid.model.fields import PluginRef
 from grid.model.platform import VirtualOrganization
 from grid.model.plugins.registry import Kind
 from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
@@ -91,7 +92,7 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
         "avoid_loops": _one_of((False, True), stream),
         "when_refused": _one_of(("next", "origin", "reject"), stream),
     }
-    if isinstance(changes["information"], PluginSection) and changes["information"].name == "edges":
+    if isinstance(changes["information"], PluginRef) and changes["information"].name == "edges":
         changes["information"] = _between(changes["information"], scenario)
     protocol = ProtocolSection.model_validate(dict(scenario.protocol) | changes)
     network = scenario.network.model_copy(update={"local_latency_s": local_s})
@@ -100,30 +101,32 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
     return scenario.model_copy(update=drawn)
 
 
-def _between(overlay: PluginSection, scenario: Scenario) -> PluginSection:
+def _between(overlay: PluginRef, scenario: Scenario) -> PluginRef:
     """The overlay without the edges to VOs that the scenario does not have."""
     vos = sum(vo.count or 1 for vo in scenario.vos or ())
     there = tuple(edge for edge in overlay.settings["edges"] if max(edge) < vos)
-    return overlay.model_copy(update={"settings": {"edges": there}})
+    return PluginRef("edges", {"edges": there})
 
 
-def _drawn(vo: VoSection, stream: np.random.Generator, latency_s: float) -> VoSection:
+def _drawn(
+    vo: VirtualOrganization, stream: np.random.Generator, latency_s: float
+) -> VirtualOrganization:
     changes: dict[str, Any] = {
         "forwarding": _one_of((None, None, _plugin(FORWARDING, stream, latency_s)), stream),
         "selection": _plugin(SELECTIONS, stream, latency_s),
         "admission": _one_of(("all", _plugin(ADMISSION, stream, latency_s)), stream),
         "priority": _one_of(("none", "local", "remote"), stream),
     }
-    return vo.model_copy(update=changes)
+    return replace(vo, **changes)
 
 
-def _plugin(kind: Kind, stream: np.random.Generator, latency_s: float) -> PluginSection:
+def _plugin(kind: Kind, stream: np.random.Generator, latency_s: float) -> PluginRef:
     name = _one_of(tuple(kind.own), stream)
     settings = {key: _one_of(of, stream) for key, of in SETTINGS.get(name, {}).items()}
     for key, value in settings.items():
         if isinstance(value, RoundTrips):
             settings[key] = max(1e-3, 2.0 * latency_s * value.factor)
-    return PluginSection(name=name, settings=settings)
+    return PluginRef(name, settings)
 
 
 def _one_of(values: tuple[Any, ...], stream: np.random.Generator) -> Any:

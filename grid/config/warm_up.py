@@ -1,33 +1,26 @@
-"""Compiling before the clock starts: what a run costs is not what its compiler costs.
+"""Compile or load kernels before a run is timed.
 
-Compiled functions are kept on disk, but a first run on a machine, or after a change, compiles them
-when they are first called. So each kind of cluster of a grid plays a few jobs that do not count,
-and each selection makes a choice, before a run is timed.
+Each kind of cluster of the grid runs a few jobs that do not count, and each selection makes a
+choice. In a live run, a kernel that is compiled at a job's arrival would delay the clock.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.gang.core import GangExchange
-from grid.config.build import Grid, migrating
+from grid.cluster import make_cluster
+from grid.config.build import Grid
 from grid.kernel.board import LeastOfClass
 from grid.kernel.entity import random_stream
 from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
-from grid.model.messages import NEVER_RAN
 from grid.model.platform import Cluster, MachineOutage, VirtualOrganization
 from grid.model.resources import STATUS_COLUMNS, ResourceTable, SomeResources, resources_of
 from grid.model.time import SECOND_US
 from grid.policies.batsim.policy import Batsim
-from grid.policies.gang_policy import GangPolicy
-from grid.policies.interface import Policy
 from grid.protocol import names
 from grid.protocol.known_state import NO_PLACES, NO_ROWS, fill_in, own_among, status_now
 from grid.protocol.registry import ThirdPartySelection
@@ -38,110 +31,45 @@ AN_OUTAGE = MachineOutage(0, SECOND_US // 2, SECOND_US)
 """Of a machine that a job runs on then."""
 
 
-class _Kind(NamedTuple):
-    """What tells clusters apart that need other code compiled."""
-
-    policy: str
-    settings: str
-    pool: bool
-    licensed: bool
-    may_break: bool
-    breaks: bool
-    migrates: bool
-
-
 def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bool = False) -> None:
-    """Compile, or load, what a run of `grid` will call; of `members` of it, if they are given.
+    """Compile, or load, what a run of `grid` calls; of `members` of it, if they are given.
 
-    With `may_break`, of a run in which machines may be taken down.
+    With `may_break`, of a run in which machines may be taken down. Third-party plugins are called
+    in runs only.
     """
     here = frozenset(grid.names if members is None else members)
-    for call in _of_entities(grid, here, may_break):
-        call()
-
-
-def _of_entities(grid: Grid, here: frozenset[str], may_break: bool) -> list[Callable[[], None]]:
-    kinds: dict[_Kind, Cluster] = {}
+    kinds: dict[str, tuple[Cluster, bool]] = {}
     for vo in grid.vos:
-        moving = migrating(grid, vo)
-        for number, cluster in enumerate(vo.clusters):
+        for cluster in vo.clusters:
             if names.local_dispatcher(vo.name, cluster.name) in here:
-                kind = _Kind(
-                    policy=cluster.policy,
-                    settings=repr(cluster.policy_settings),
-                    pool=len(cluster.machines) == 1,
-                    licensed=bool(cluster.licenses),
-                    may_break=may_break,
-                    breaks=bool(grid.outages_of(vo, cluster)),
-                    migrates=len(moving) > 1 and number in moving,
-                )
-                kinds.setdefault(kind, cluster)
-    found: list[Callable[[], None]] = []
-    memory = grid.asks_for_memory
-    for kind, cluster in kinds.items():
-        policy = grid.policy_of(cluster)
-        # What others decide has nothing of ours to compile, and is asked only in earnest.
-        if not hasattr(policy, "origin") and not isinstance(policy, Batsim):
-            found.append(partial(_play, cluster, policy, memory, kind))
-            if kind.migrates:
-                found.append(partial(_migrate, cluster, policy, memory, kind))
+                breaks = bool(grid.outages_of(vo, cluster))
+                shape = cluster.policy, len(cluster.machines) == 1, bool(cluster.licenses), breaks
+                kinds.setdefault(repr(shape), (cluster, breaks))
+    for cluster, breaks in kinds.values():
+        _run_jobs(grid, cluster, breaks, may_break)
     choosing = (names.scheduler, names.information_service)
     if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
         selections = {type(made := grid.selection_of(vo)): (vo, made) for vo in grid.vos}
         for vo, selection in selections.values():
-            found.append(partial(_select, vo, selection))
-    return found
+            _select(vo, selection)
 
 
-def _select(vo: VirtualOrganization, selection: Selection) -> None:
-    """A selection among the resources of a VO, and an update of a table without any snapshot."""
-    resources = resources_of(vo, 0)
-    table = ResourceTable(resources, np.zeros(len(resources)))
-    by_class = replace(table, columns=SomeResources(resources, np.arange(len(resources))))
-    kinds_asked = (Requirement(RequirementKind.CORES, (Option(1.0, 1.0),)),)
-    for asked in ((), kinds_asked):
-        job = _job(vo.name, 0, 1, asked)
-        if not isinstance(selection, ThirdPartySelection):
-            selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
-        best_choice(np.ones(len(resources)), job, by_class, 0, False)
-    one, status, none = np.zeros(1, np.int64), np.zeros((4, 0)), np.zeros(0)
-    LeastOfClass(one, one, np.zeros((1, STATUS_COLUMNS)), [], 1).read(0, -1)
-    fill_in(status, NO_ROWS, NO_PLACES, NO_PLACES, 0)
-    status_now(status, NO_ROWS, NO_PLACES, NO_PLACES, 0, -1, none, none, 0)
-    own_among(NO_PLACES, NO_ROWS, 0, 0, none, none, 0)
-
-
-def _job(vo: str, number: int, processors: int, requirements: tuple[Requirement, ...] = ()) -> Job:
-    return Job(
-        number=number,
-        vo=vo,
-        submit_us=0,
-        processors=processors,
-        estimate_us=SECOND_US,
-        run_us=SECOND_US,
-        requirements=requirements,
-    )
-
-
-def _play(cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: _Kind) -> None:
-    """Some jobs on a cluster like this one: more than fit at once, routed and direct."""
-    state = _with_jobs(cluster, policy, memory, kind)
-    state.advance(LONG_ENOUGH_US)
-    state.take_ended()
-    state.take_ended_rows()
-
-
-def _with_jobs(
-    cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: _Kind
-) -> ClusterShell:
-    # Of a license with one copy two jobs at once ask for more than there is.
+def _run_jobs(grid: Grid, cluster: Cluster, breaks: bool, may_break: bool) -> None:
+    """Run jobs on such a cluster, more than fit at once, routed and direct."""
+    policy = grid.policy_of(cluster)
+    if hasattr(policy, "origin") or isinstance(policy, Batsim):
+        return
+    # Two jobs at once request more than one copy of a license.
     licenses = tuple(replace(one, copies=1) for one in cluster.licenses)
-    cluster = replace(cluster, licenses=licenses)
-    outages, may_break = (AN_OUTAGE,) * kind.breaks, kind.may_break
-    state = make_cluster(cluster, policy, outages=outages, memory=memory, may_break=may_break)
-    for number, processors in enumerate((cluster.widest, cluster.widest, 1)):
-        job = _job("", number, processors)
-        state.submit(job, 0 if cluster.by_machine else -1, 0)
+    state = make_cluster(
+        replace(cluster, licenses=licenses),
+        policy,
+        outages=(AN_OUTAGE,) * breaks,
+        memory=grid.asks_for_memory,
+        may_break=may_break,
+    )
+    for number, cpus in enumerate((cluster.widest, cluster.widest, 1)):
+        state.submit(_job("", number, cpus), 0 if cluster.by_machine else -1, 0)
     ones = np.full(4, SECOND_US)
     state.submit_rows(
         JobTable.of(
@@ -153,21 +81,36 @@ def _with_jobs(
             licenses=np.array([0, 0, 1, 1]) * bool(licenses),
         )
     )
-    return state
+    state.advance(LONG_ENOUGH_US)
+    state.take_ended()
+    state.take_ended_rows()
 
 
-def _migrate(cluster: Cluster, policy: Policy | GangPolicy, memory: bool, kind: _Kind) -> None:
-    """A waiting gang leaves the cluster, and returns when the cluster is idle."""
-    state = _with_jobs(cluster, policy, memory, kind)
-    exchange, leaves_us, idle_us = GangExchange(state), SECOND_US // 2, LONG_ENOUGH_US // 2
-    state.advance(leaves_us)
-    waiting = exchange.waiting_gang()
-    left = exchange.send_away(waiting, leaves_us) if waiting is not None else None
-    job, progress = left or (_job("", 7, 1), NEVER_RAN)
-    state.advance(idle_us)
-    for comes in (False, True):
-        reservation = exchange.reserve(job.processors)
-        if reservation is not None and comes:
-            exchange.receive(job, progress, reservation, idle_us)
-        elif reservation is not None:
-            exchange.cancel(reservation, idle_us)
+def _select(vo: VirtualOrganization, selection: Selection) -> None:
+    """A selection among the resources of a VO, and an update of a table without any snapshot."""
+    resources = resources_of(vo, 0)
+    table = ResourceTable(resources, np.zeros(len(resources)))
+    by_class = replace(table, columns=SomeResources(resources, np.arange(len(resources))))
+    cores = (Requirement(RequirementKind.CORES, (Option(1.0, 1.0),)),)
+    for requirements in ((), cores):
+        job = _job(vo.name, 0, 1, requirements)
+        if not isinstance(selection, ThirdPartySelection):
+            selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
+        best_choice(np.ones(len(resources)), job, by_class, 0, False)
+    one, status, none = np.zeros(1, np.int64), np.zeros((4, 0)), np.zeros(0)
+    LeastOfClass(one, one, np.zeros((1, STATUS_COLUMNS)), [], 1).read(0, -1)
+    fill_in(status, NO_ROWS, NO_PLACES, NO_PLACES, 0)
+    status_now(status, NO_ROWS, NO_PLACES, NO_PLACES, 0, -1, none, none, 0)
+    own_among(NO_PLACES, NO_ROWS, 0, 0, none, none, 0)
+
+
+def _job(vo: str, number: int, cpus: int, requirements: tuple[Requirement, ...] = ()) -> Job:
+    return Job(
+        number=number,
+        vo=vo,
+        submit_us=0,
+        processors=cpus,
+        estimate_us=SECOND_US,
+        run_us=SECOND_US,
+        requirements=requirements,
+    )

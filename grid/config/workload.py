@@ -11,10 +11,17 @@ from math import log, sqrt
 import numpy as np
 
 from grid.config.build import Grid
-from grid.config.platform import vos_from_sites, written_vos
-from grid.config.schema import Scenario
+from grid.config.platform import vos_from_sites, vos_of
+from grid.config.schema import Scenario, VosFromTraceSection
 from grid.config.traces import Traces
-from grid.config.workload_sections import (
+from grid.kernel.entity import random_stream
+from grid.model.arrays import Floats, Ints
+from grid.model.errors import ErrorLine, InputError, input_error
+from grid.model.job import Requirement
+from grid.model.job_table import COLUMNS, JobTable, concatenate
+from grid.model.platform import VirtualOrganization
+from grid.model.time import NEVER, from_seconds
+from grid.model.workload import (
     AttributesSection,
     DrawnDeadlineSection,
     DrawnInputSection,
@@ -22,13 +29,9 @@ from grid.config.workload_sections import (
     JobSection,
     WorkloadSection,
 )
-from grid.kernel.entity import random_stream
-from grid.model.arrays import Floats, Ints
-from grid.model.errors import ErrorLine, InputError
-from grid.model.job import Requirement
-from grid.model.job_table import COLUMNS, JobTable, concatenate
-from grid.model.platform import VirtualOrganization
-from grid.model.time import NEVER, from_seconds
+
+Vos = tuple[VirtualOrganization, ...]
+Tables = list[JobTable | None]
 
 
 def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
@@ -36,96 +39,167 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
 
     `file` is the scenario's name in errors. Raises InputError.
     """
-    traces = Traces(file)
+    jobs = _Jobs(scenario, file)
     try:
-        return _grid(scenario, *_drawn(scenario, file, traces), file), traces.left_out
+        if scenario.vos_from_trace is None:
+            vos = vos_of(scenario)
+            grid = jobs.grid(vos, *jobs.of_vos(vos))
+        else:
+            vos, tables = jobs.of_sites(scenario.vos_from_trace)
+            grid = jobs.grid(vos, tables, [None] * len(vos))
     except InputError as error:
-        places = scenario.lines
+        lines = scenario.lines
         raise InputError(
-            [places.of(one) if one.file == file else one for one in error.errors]
+            [lines.of(one) if one.file == file else one for one in error.errors]
         ) from None
+    return grid, jobs.traces.left_out
 
 
-def _drawn(
-    scenario: Scenario, file: str, traces: Traces
-) -> tuple[Sequence[VirtualOrganization], list[JobTable | None], list[JobTable | None]]:
-    """The VOs, and the jobs that enter each at its scheduler and at its cluster."""
-    if scenario.vos_from_trace is not None:
-        assert scenario.workload is not None
-        sites = _sites(scenario.workload, file, traces)
+class _Jobs:
+    """The jobs of a scenario. Its methods raise InputError, with errors in `file`."""
+
+    def __init__(self, scenario: Scenario, file: str) -> None:
+        self.scenario = scenario
+        self.file = file
+        self.traces = Traces(file)
+
+    def grid(self, vos: Vos, submitted: Tables, direct: Tables) -> Grid:
+        """The grid of VOs with jobs that enter each at its scheduler and at its cluster."""
+        plugins, tables = self.scenario.plugins, (tuple(submitted), tuple(direct))
         try:
-            vos = vos_from_sites(scenario.vos_from_trace, sites, scenario.plugins)
+            return Grid(self.scenario, vos, *tables, is_drawn=True, plugins=plugins)
+        except InputError as error:
+            raise InputError([self._in_scenario(one) for one in error.errors]) from None
+
+    def _in_scenario(self, error: ErrorLine) -> ErrorLine:
+        """An error in a grid as one in its scenario."""
+        sections = self.scenario.vos or ()
+        section_of = [at for at, section in enumerate(sections) for _ in section.names]
+
+        def place(found: re.Match[str]) -> str:
+            at = section_of[int(found[2])] if section_of else None
+            if found[1] == "vos":
+                return found[0] if at is None else f"vos.{at}"
+            is_own = at is not None and sections[at].workload is not None
+            return f"vos.{at}.workload" if is_own else "workload"
+
+        field = re.sub(r"^(vos|submitted|direct)\.(\d+)", place, error.field)
+        return replace(error, file=self.file, field=field)
+
+    def of_sites(self, section: VosFromTraceSection) -> tuple[Vos, Tables]:
+        """A VO for each value of the routing field, in ascending order, and its jobs."""
+        workload = self.scenario.workload
+        assert workload is not None
+        jobs = self.traces.jobs(workload, None, "workload")
+        self._check_routes(jobs, workload)
+        order = np.argsort(jobs.site, kind="stable")
+        values, firsts = np.unique(jobs.site[order], return_index=True)
+        width = len(str(int(values.max())))
+        names = [f"site{int(value):0{width}d}" for value in values]
+        tables = [jobs.take(rows) for rows in np.split(order, firsts[1:])]
+        sites = list(zip(names, tables, strict=True))
+        try:
+            vos = vos_from_sites(section, sites, self.scenario.plugins)
         except ValueError as error:
-            found = str(scenario.vos_from_trace.total_cpus)
-            key = "vos_from_trace.total_cpus"
-            raise InputError([ErrorLine(file, None, key, found, str(error))]) from None
-        attributes, seed = scenario.workload.attributes, scenario.seed
-        tables: list[JobTable | None] = [
-            with_attributes(jobs, attributes, seed, name) for name, jobs in sites
+            key, found = "vos_from_trace.total_cpus", str(section.total_cpus)
+            raise input_error(key, found, str(error), self.file) from None
+        return vos, [self._with_attributes(table, workload, name) for name, table in sites]
+
+    def of_vos(self, vos: Vos) -> tuple[Tables, Tables]:
+        """The jobs of each VO that enter at its scheduler, and those that enter at its cluster."""
+        shared = self._shared(vos)
+        own = [
+            (f"vos.{position}.workload", section.workload)
+            for position, section in enumerate(self.scenario.vos or ())
+            for _ in section.names
         ]
-        return vos, tables, [None] * len(vos)
-    vos = written_vos(scenario)
-    shared = _shared_jobs(scenario, vos, file, traces)
-    submitted: list[JobTable | None] = []
-    direct: list[JobTable | None] = []
-    own = [
-        (f"vos.{position}.workload", section.workload, name)
-        for position, section in enumerate(scenario.vos or ())
-        for name in section.names
-    ]
-    widest = _widest(vos)
-    for (where, workload, name), vo in zip(own, vos, strict=True):
-        parts = [shared[name]] if name in shared else []
-        to_cluster: JobTable | None = None
-        if workload is not None:
-            jobs = _jobs(workload, scenario, name, vo, widest, traces, where, file)
-            jobs = with_attributes(jobs, workload.attributes, scenario.seed, name)
-            if parts:
-                _check_numbers([*parts, jobs], where, file)
-            if workload.entry_point == "cluster":
-                to_cluster = jobs
-            else:
-                parts.append(jobs)
-        submitted.append(_in_order(parts) if parts else None)
-        direct.append(to_cluster)
-    return vos, submitted, direct
+        widest = _widest(vos)
+        submitted: Tables = []
+        direct: Tables = []
+        for (where, workload), vo in zip(own, vos, strict=True):
+            routed = [shared[vo.name]] if vo.name in shared else []
+            direct.append(None)
+            if workload is not None:
+                jobs = self._own(workload, widest, vo, where)
+                jobs = self._with_attributes(jobs, workload, vo.name)
+                if routed:
+                    self._check_numbers([*routed, jobs], where)
+                if workload.entry_point == "cluster":
+                    direct[-1] = jobs
+                else:
+                    routed.append(jobs)
+            submitted.append(_in_order(routed) if routed else None)
+        return submitted, direct
 
+    def _with_attributes(self, jobs: JobTable, workload: WorkloadSection, vo: str) -> JobTable:
+        return with_attributes(jobs, workload.attributes, self.scenario.seed, vo)
 
-def _grid(
-    scenario: Scenario,
-    vos: Sequence[VirtualOrganization],
-    submitted: Sequence[JobTable | None],
-    direct: Sequence[JobTable | None],
-    file: str,
-) -> Grid:
-    """The grid. Raises InputError, with errors in `file`."""
-    try:
-        return Grid(
-            scenario,
-            tuple(vos),
-            tuple(submitted),
-            tuple(direct),
-            is_drawn=True,
-            plugins=scenario.plugins,
-        )
-    except InputError as error:
-        raise InputError([_written(one, scenario, file) for one in error.errors]) from None
+    def _check_numbers(self, tables: list[JobTable], where: str) -> None:
+        numbers, counts = np.unique(concatenate(tables).number, return_counts=True)
+        again = numbers[counts > 1]
+        if len(again):
+            expected = "numbers that the grid's own workload does not use"
+            raise input_error(where, f"job number {again[0]} again", expected, self.file)
 
+    def _check_routes(self, jobs: JobTable, workload: WorkloadSection) -> None:
+        if len(jobs) and (jobs.site < 0).all():
+            found = "nothing" if workload.route is None else f"{workload.route!r}"
+            expected = f"a field that jobs of {workload.trace} have, to share them out over VOs"
+            raise input_error("workload.route", found, expected, self.file)
 
-def _written(problem: ErrorLine, scenario: Scenario, file: str) -> ErrorLine:
-    """An error in a grid as one in its scenario."""
-    sections = scenario.vos or ()
-    section_of = [at for at, section in enumerate(sections) for _ in section.names]
+    def _shared(self, vos: Vos) -> dict[str, JobTable]:
+        """The grid's own workload, by the name of the VO that jobs are routed to."""
+        workload = self.scenario.workload
+        if workload is None:
+            return {}
+        names = [vo.name for vo in vos]
+        if workload.generator is not None:
+            tables = self._generated(workload, vos, "workload", "workload")
+        elif workload.trace is None:
+            expected = "a trace or a generator, for a whole grid"
+            raise input_error("workload.jobs", "a list of jobs", expected, self.file)
+        else:
+            jobs = self.traces.jobs(workload, _widest(vos), "workload")
+            if len(names) > 1:
+                self._check_routes(jobs, workload)
+            # Values of the routing field are assigned to VOs in turn, in ascending order.
+            _, position = np.unique(jobs.site, return_inverse=True)
+            tables = {
+                name: jobs.take(position % len(names) == index) for index, name in enumerate(names)
+            }
+        return {name: self._with_attributes(jobs, workload, name) for name, jobs in tables.items()}
 
-    def place(found: re.Match[str]) -> str:
-        at = section_of[int(found[2])] if section_of else None
-        if found[1] == "vos":
-            return found[0] if at is None else f"vos.{at}"
-        is_own = at is not None and sections[at].workload is not None
-        return f"vos.{at}.workload" if is_own else "workload"
+    def _own(
+        self, workload: WorkloadSection, widest: int, vo: VirtualOrganization, where: str
+    ) -> JobTable:
+        """The jobs of one VO's own workload; no machine of the grid has more than `widest` CPUs."""
+        if workload.generator is not None:
+            return self._generated(workload, (vo,), where, f"workload of {vo.name}")[vo.name]
+        if workload.jobs is not None:
+            return _in_order([_written_jobs(workload.jobs)])
+        most = _widest([vo]) if workload.entry_point == "cluster" else widest
+        return self.traces.jobs(workload, most, where)
 
-    field = re.sub(r"^(vos|submitted|direct)\.(\d+)", place, problem.field)
-    return replace(problem, file=file, field=field)
+    def _generated(
+        self, workload: WorkloadSection, vos: Vos, where: str, stream: str
+    ) -> dict[str, JobTable]:
+        """The jobs of a generator by VO, drawn from the stream of that name."""
+        from grid.workload.generators import generate_jobs
+
+        assert workload.generator is not None
+        seed = self.scenario.seed if workload.seed is None else workload.seed
+        try:
+            return generate_jobs(
+                workload.generator,
+                [vo.name for vo in vos],
+                vos,
+                workload.settings,
+                random_stream(seed, stream),
+                self.scenario.plugins,
+            )
+        except ValueError as error:
+            expected = "settings that suit the machines of the VO"
+            raise input_error(f"{where}.settings", str(error), expected, self.file) from None
 
 
 def _in_order(parts: list[JobTable]) -> JobTable:
@@ -136,131 +210,9 @@ def _in_order(parts: list[JobTable]) -> JobTable:
     return jobs.take(np.argsort(jobs.submit_us, kind="stable"))
 
 
-def _check_numbers(parts: list[JobTable], where: str, file: str) -> None:
-    """Raises InputError if two jobs of one VO have one number."""
-    numbers, counts = np.unique(concatenate(parts).number, return_counts=True)
-    again = numbers[counts > 1]
-    if len(again):
-        expected = "numbers that the grid's own workload does not use"
-        raise InputError([ErrorLine(file, None, where, f"job number {again[0]} again", expected)])
-
-
 def _widest(vos: Sequence[VirtualOrganization]) -> int:
     """The most CPUs that one job may request."""
     return max(cluster.widest for vo in vos for cluster in vo.clusters)
-
-
-def _check_routes(jobs: JobTable, workload: WorkloadSection, file: str) -> None:
-    """Raises InputError if the trace has no values of the routing field."""
-    if len(jobs) and (jobs.site < 0).all():
-        found = "nothing" if workload.route is None else f"{workload.route!r}"
-        expected = f"a field that jobs of {workload.trace} have, to share them out over VOs"
-        raise InputError([ErrorLine(file, None, "workload.route", found, expected)])
-
-
-def _sites(workload: WorkloadSection, file: str, traces: Traces) -> list[tuple[str, JobTable]]:
-    """The jobs of each value of the routing field, in ascending order."""
-    jobs = traces.jobs(workload, None, "workload")
-    _check_routes(jobs, workload, file)
-    order = np.argsort(jobs.site, kind="stable")
-    values, firsts = np.unique(jobs.site[order], return_index=True)
-    groups = np.split(order, firsts[1:])
-    width = len(str(int(values.max())))
-    return [
-        (f"site{int(value):0{width}d}", jobs.take(rows))
-        for value, rows in zip(values, groups, strict=True)
-    ]
-
-
-def _shared_jobs(
-    scenario: Scenario,
-    vos: tuple[VirtualOrganization, ...],
-    file: str,
-    traces: Traces,
-) -> dict[str, JobTable]:
-    """The grid's own workload, by the name of the VO that jobs are routed to."""
-    workload = scenario.workload
-    if workload is None:
-        return {}
-    tables = _shared_tables(workload, scenario, vos, file, traces)
-    return {
-        name: with_attributes(jobs, workload.attributes, scenario.seed, name)
-        for name, jobs in tables.items()
-    }
-
-
-def _shared_tables(
-    workload: WorkloadSection,
-    scenario: Scenario,
-    vos: tuple[VirtualOrganization, ...],
-    file: str,
-    traces: Traces,
-) -> dict[str, JobTable]:
-    names = [vo.name for vo in vos]
-    own = scenario.seed if workload.seed is None else workload.seed
-    stream = random_stream(own, "workload")
-    if workload.generator is not None:
-        return _generated(workload, names, vos, stream, scenario, "workload", file)
-    if workload.trace is None:
-        what = "a list of jobs"
-        raise InputError(
-            [
-                ErrorLine(
-                    file, None, "workload.jobs", what, "a trace or a generator, for a whole grid"
-                )
-            ]
-        )
-    jobs = traces.jobs(workload, _widest(vos), "workload")
-    if len(names) > 1:
-        _check_routes(jobs, workload, file)
-    # Values of the routing field are assigned to VOs in turn, in ascending order.
-    _, position = np.unique(jobs.site, return_inverse=True)
-    return {name: jobs.take(position % len(names) == index) for index, name in enumerate(names)}
-
-
-def _jobs(
-    workload: WorkloadSection,
-    scenario: Scenario,
-    name: str,
-    vo: VirtualOrganization,
-    widest: int,
-    traces: Traces,
-    where: str,
-    file: str,
-) -> JobTable:
-    """The jobs of one VO's own workload; no machine of the grid has more than `widest` CPUs."""
-    if workload.generator is not None:
-        own = scenario.seed if workload.seed is None else workload.seed
-        stream = random_stream(own, f"workload of {name}")
-        return _generated(workload, [name], (vo,), stream, scenario, where, file)[name]
-    if workload.jobs is not None:
-        return _in_order([_written_jobs(workload.jobs)])
-    return traces.jobs(
-        workload, _widest([vo]) if workload.entry_point == "cluster" else widest, where
-    )
-
-
-def _generated(
-    workload: WorkloadSection,
-    names: Sequence[str],
-    vos: tuple[VirtualOrganization, ...],
-    stream: np.random.Generator,
-    scenario: Scenario,
-    where: str,
-    file: str,
-) -> dict[str, JobTable]:
-    """The jobs of a generator by VO. Raises InputError if its settings do not suit the VOs."""
-    from grid.workload.generators import generate_jobs
-
-    assert workload.generator is not None
-    try:
-        return generate_jobs(
-            workload.generator, names, vos, workload.settings, stream, scenario.plugins
-        )
-    except ValueError as error:
-        expected = "settings that suit the machines of the VO"
-        problem = ErrorLine(file, None, f"{where}.settings", str(error), expected)
-        raise InputError([problem]) from None
 
 
 def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:

@@ -9,7 +9,6 @@ from typing import Any
 from grid.cluster.shell import ClusterShell
 from grid.config.build import NO_HOOKS, Grid, RuntimeHooks
 from grid.config.faults import entity_outages
-from grid.config.sections import name_and_settings
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
 from grid.kernel.entity import Entity
 from grid.kernel.reliable import Reliable, ResendRules
@@ -154,8 +153,8 @@ def virtual_rules(grid: Grid) -> ResendRules:
 
 def _quota(vo: VirtualOrganization) -> dict[str, Any]:
     """The limits of jobs and CPUs of any other VO by the built-in policy `limited`."""
-    settings = dict(vo.admission_settings)
-    if vo.admission != "limited" or settings.get("cpus_of"):
+    settings = vo.admission.settings
+    if vo.admission.name != "limited" or settings.get("cpus_of"):
         return {}
     return {"jobs": settings.get("jobs"), "processors": settings.get("cpus")}
 
@@ -193,14 +192,13 @@ def stall_span_us(grid: Grid) -> Time | None:
         return from_seconds(protocol.stall_after_s)
     if not any(table is not None for table in grid.submitted):
         return None
-    policies = [name_and_settings(protocol.forwarding)]
-    policies += [(vo.forwarding, vo.forwarding_settings) for vo in grid.vos if vo.forwarding]
-    plugins = [(FORWARDING, *policy) for policy in policies]
-    plugins.append((INFORMATION, *name_and_settings(protocol.information)))
+    policies = [protocol.forwarding, *(vo.forwarding for vo in grid.vos if vo.forwarding)]
+    plugins = [(FORWARDING, one) for one in policies]
+    plugins.append((INFORMATION, protocol.information))
     waits_s = to_seconds(network.longest_us) + network.local_latency_s
-    for kind, name, settings in plugins:
-        fields = grid.plugins.find(kind, name).declared.model.model_fields
-        given = {setting: field.default for setting, field in fields.items()} | dict(settings)
+    for kind, one in plugins:
+        fields = grid.plugins.find(kind, one.name).declared.model.model_fields
+        given = {setting: field.default for setting, field in fields.items()} | one.settings
         waits_s += sum(
             value
             for setting, value in given.items()

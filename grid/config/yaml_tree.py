@@ -11,7 +11,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,8 +23,7 @@ MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_NUMBER_LENGTH = 40
 MAX_TEXT = 4 * 1024 * 1024
-MAX_BITS = 14_000
-"""Of an integer that Python converts to text."""
+MOST_NUMBER = 10**MAX_NUMBER_LENGTH
 WRITTEN_OUT, LARGEST = 10**15, int(sys.float_info.max)
 """Integers up to the first are shown with all their digits; the second is the largest float."""
 MERGE = "<<"
@@ -38,6 +37,7 @@ _LEADING_ZERO = re.compile(r"[-+]?0[0-9]")
 _NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 # The library scans all directives quadratically.
 _TAG_DIRECTIVE = re.compile("(?:^|[\r\n\x85\u2028\u2029])\ufeff*%TAG")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -149,55 +149,77 @@ def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list
         raise InputError([*reader.errors, reader.broken(error)]) from None
 
 
-def _is_utf_8(text: str) -> bool:
+def is_utf_8(text: str) -> bool:
     """Whether it has no surrogates, as paths with other bytes have."""
-    try:
-        return bool(text.encode("utf-8")) or not text
-    except UnicodeEncodeError:
-        return False
+    return not _SURROGATE.search(text)
 
 
-@dataclass(slots=True, eq=False)
-class _Reader:
+class _Tree:
+    """What building a tree counts and reports."""
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self.errors: list[ErrorLine] = []
+        self.nodes = 0
+
+    def note(self, line: int | None, path: Path, found: str, expected: str) -> None:
+        """An error that does not stop the reading."""
+        self.errors.append(ErrorLine(self.source, line, dotted(path), found, expected))
+
+    def stop(self, line: int | None, path: Path, found: str, expected: str) -> NoReturn:
+        """Raises InputError with all errors so far and this one."""
+        self.note(line, path, found, expected)
+        raise InputError(self.errors)
+
+    def count(self, line: int | None, path: Path, depth: int) -> None:
+        """Count a node. Raises InputError if there are too many, or if it is too deep."""
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            self.stop(line, path, "too many values", f"at most {MAX_NODES}, aliases expanded")
+        if depth > MAX_DEPTH:
+            self.stop(line, path, "values nested too deep", f"at most {MAX_DEPTH} levels")
+
+
+class _Reader(_Tree):
     """Builds nodes from the library's events.
 
     Events come from an iterator without recursion. The library's own loaders recurse, and the one
     in C crashes on brackets that nest 30,000 deep.
     """
 
-    text: str
-    source: str
-    lines: bool
-    errors: list[ErrorLine] = field(default_factory=list)
-    events: Iterator[Any] = field(init=False)
-    anchors: dict[str, Node] = field(default_factory=dict)
-    nodes: int = 0
+    def __init__(self, text: str, source: str, lines: bool) -> None:
+        super().__init__(source)
+        self.text = text
+        self.lines = lines
+        self.events: Iterator[Any] = iter(())
+        self.anchors: dict[str, Node] = {}
 
     def document(self) -> Node:
         if directive := _TAG_DIRECTIVE.search(self.text):
             line = self.text[: directive.end()].count("\n") + 1 if self.lines else None
-            found = "a %TAG directive"
-            raise InputError([ErrorLine(self.source, line, "", found, "YAML without directives")])
-        if not _is_utf_8(self.text):
-            raise InputError([ErrorLine(self.source, None, "", ascii(self.text)[:80], "UTF-8")])
+            self.stop(line, (), "a %TAG directive", "YAML without directives")
+        if not is_utf_8(self.text):
+            self.stop(None, (), ascii(self.text)[:80], "UTF-8")
         self.events = iter(yaml.parse(self.text, Loader=yaml.CSafeLoader))
         next(self.events)  # the start of the stream
         start = next(self.events)
         if isinstance(start, yaml.StreamEndEvent):
-            self._stop(start, (), "an empty file", "a mapping")
+            self.stop(self._line(start), (), "an empty file", "a mapping")
         root = self._node(next(self.events), ())
         next(self.events)  # the end of the document
         end = next(self.events)
         if not isinstance(end, yaml.StreamEndEvent):
-            self._stop(end, (), "a second document", "only one")
+            self.stop(self._line(end), (), "a second document", "only one")
         return root
 
     def _node(self, event: Any, path: Path) -> Node:
-        self._count(event, path, len(path))
+        self.count(self._line(event), path, len(path))
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, path)
         if event.tag is not None:
-            self._note(event, path, f"the tag {shorten(event.tag)}", "a value without a tag")
+            self.note(
+                self._line(event), path, f"the tag {shorten(event.tag)}", "a value without a tag"
+            )
         if isinstance(event, yaml.ScalarEvent):
             node = self._scalar(event, path)
         elif isinstance(event, yaml.SequenceStartEvent):
@@ -217,7 +239,7 @@ class _Reader:
                 text = event.value
                 not_finite = _NOT_FINITE.fullmatch(text)
                 found = repr(float(text.replace(".", ""))) if not_finite else shorten(text)
-                self._note(event, path, found, str(error))
+                self.note(self._line(event), path, found, str(error))
         return node
 
     def _sequence(self, event: Any, path: Path) -> Node:
@@ -233,10 +255,10 @@ class _Reader:
         node = Node(entries, self.source, self._line(event))
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                self._stop(event, path, "a key that is no text", "text for a key")
+                self.stop(self._line(event), path, "a key that is no text", "text for a key")
             key = event.value
             inner = (*path, key)
-            self._count(event, inner, len(inner))
+            self.count(self._line(event), inner, len(inner))
             entry = self._node(next(self.events), inner)
             if key == MERGE and event.implicit[0]:
                 merged += self._merged(event, inner, entry)
@@ -245,7 +267,7 @@ class _Reader:
             if key in entries:
                 first = entries[key].line
                 where = "" if first is None else f", first on line {first}"
-                self._note(event, inner, "the key again", f"each key once{where}")
+                self.note(self._line(event), inner, "the key again", f"each key once{where}")
             else:
                 entries[key] = entry
         for other in merged:
@@ -259,44 +281,31 @@ class _Reader:
         mappings = entry.value if isinstance(entry.value, list) else [entry]
         if all(isinstance(one.value, dict) for one in mappings):
             return mappings
-        self._note(event, path, entry.found(), "a mapping, or a list of mappings, to merge")
+        self.note(
+            self._line(event), path, entry.found(), "a mapping, or a list of mappings, to merge"
+        )
         return []
 
     def _alias(self, event: Any, path: Path) -> Node:
         target = self.anchors.get(event.anchor)
         if target is None:
             found = shorten(f"the alias *{event.anchor}")
-            self._stop(event, path, found, "an alias of an anchor above it")
-        return self._copied(target, event, path, len(path))
+            self.stop(self._line(event), path, found, "an alias of an anchor above it")
+        return self._copied(target, self._line(event), path, len(path))
 
-    def _copied(self, node: Node, event: Any, path: Path, depth: int) -> Node:
-        self._count(event, path, depth)
+    def _copied(self, node: Node, line: int | None, path: Path, depth: int) -> Node:
+        self.count(line, path, depth)
         value = node.value
         if isinstance(value, dict):
             value = {
-                key: self._copied(inner, event, path, depth + 1) for key, inner in value.items()
+                key: self._copied(inner, line, path, depth + 1) for key, inner in value.items()
             }
         elif isinstance(value, list):
-            value = [self._copied(inner, event, path, depth + 1) for inner in value]
+            value = [self._copied(inner, line, path, depth + 1) for inner in value]
         return Node(value, node.source, node.line, node.text)
-
-    def _count(self, event: Any, path: Path, depth: int) -> None:
-        self.nodes += 1
-        if self.nodes > MAX_NODES:
-            self._stop(event, path, "too many values", f"at most {MAX_NODES}, aliases expanded")
-        if depth > MAX_DEPTH:
-            self._stop(event, path, "values nested too deep", f"at most {MAX_DEPTH} levels")
 
     def _line(self, event: Any) -> int | None:
         return int(event.start_mark.line) + 1 if self.lines else None
-
-    def _note(self, event: Any, path: Path, found: str, expected: str) -> None:
-        line = self._line(event)
-        self.errors.append(ErrorLine(self.source, line, dotted(path), found, expected))
-
-    def _stop(self, event: Any, path: Path, found: str, expected: str) -> NoReturn:
-        self._note(event, path, found, expected)
-        raise InputError(self.errors)
 
     def broken(self, error: yaml.YAMLError) -> ErrorLine:
         """The error for text that is no YAML."""
@@ -341,64 +350,39 @@ def tree_of_value(value: Any, source: str) -> tuple[Node, list[ErrorLine]]:
     return builder.node(value, ()), builder.errors
 
 
-class _Builder:
-    def __init__(self, source: str) -> None:
-        self.errors: list[ErrorLine] = []
-        self._source = source
-        self._nodes = 0
-        self._open: list[int] = []
-        """Identities of the lists and mappings around the current value."""
+class _Builder(_Tree):
+    """Builds nodes from Python values."""
 
     def node(self, value: Any, path: Path) -> Node:
-        self._nodes += 1
-        if self._nodes > MAX_NODES:
-            self._stop(path, "too many values", f"at most {MAX_NODES}")
-        if len(path) > MAX_DEPTH:
-            self._stop(path, "values nested too deep", f"at most {MAX_DEPTH} levels")
+        """The node of a value at `path`."""
+        self.count(None, path, len(path))
         if isinstance(value, np.ndarray):
             value = value.tolist()
-        if not isinstance(value, Mapping | list | tuple):
-            return self._scalar(value, path)
-        if id(value) in self._open:
-            self._stop(path, "a list or mapping that contains itself", PLAIN)
-        self._open.append(id(value))
-        inner: Any
         if isinstance(value, Mapping):
-            inner = self._mapping(value, path)
-        else:
-            inner = [self.node(item, (*path, index)) for index, item in enumerate(value)]
-        self._open.pop()
-        return Node(inner, self._source, None)
-
-    def _mapping(self, value: Mapping[Any, Any], path: Path) -> dict[str, Node]:
-        entries: dict[str, Node] = {}
-        for key, inner in value.items():
-            is_short = isinstance(key, int) and abs(key) < 2**63 and not isinstance(key, bool)
-            if not isinstance(key, str) and not is_short:
-                self._note(path, f"the key {_shown(key)}", "text for a key")
-                continue
-            # The key 5 is text in a file.
-            text = str.__str__(key) if isinstance(key, str) else int.__repr__(key)
-            if text in entries:
-                self._note((*path, text), "the key again", "each key once")
-            entries[text] = self.node(inner, (*path, text))
-        return entries
-
-    def _scalar(self, value: Any, path: Path) -> Node:
+            return Node(self._mapping(value, path), self.source, None)
+        if isinstance(value, list | tuple):
+            items = [self.node(item, (*path, index)) for index, item in enumerate(value)]
+            return Node(items, self.source, None)
         try:
             plain = _plain(value)
         except ValueError as error:
             plain, expected = error.args
-            self._note(path, plain, expected)
+            self.note(None, path, plain, expected)
         text = "" if plain is None else str(plain)
-        return Node(plain, self._source, None, text.lower() if isinstance(plain, bool) else text)
+        return Node(plain, self.source, None, text.lower() if isinstance(plain, bool) else text)
 
-    def _note(self, path: Path, found: str, expected: str) -> None:
-        self.errors.append(ErrorLine(self._source, None, dotted(path), found, expected))
-
-    def _stop(self, path: Path, found: str, expected: str) -> NoReturn:
-        self._note(path, found, expected)
-        raise InputError(self.errors)
+    def _mapping(self, value: Mapping[Any, Any], path: Path) -> dict[str, Node]:
+        entries: dict[str, Node] = {}
+        for key, inner in value.items():
+            # The key 5 is text in a file.
+            is_number = type(key) is int and abs(key) < MOST_NUMBER
+            if not isinstance(key, str) and not is_number:
+                self.note(None, path, f"the key {shorten(key)}", "text for a key")
+            elif str(key) in entries:
+                self.note(None, (*path, str(key)), "the key again", "each key once")
+            else:
+                entries[str(key)] = self.node(inner, (*path, str(key)))
+        return entries
 
 
 def _plain(value: Any) -> Scalar:
@@ -413,32 +397,19 @@ def _plain(value: Any) -> Scalar:
         text = str.__str__(value)
         if len(text) > MAX_TEXT:
             raise ValueError(f"a text of {len(text)} characters", f"at most {MAX_TEXT}")
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise ValueError(shorten(text), "text that UTF-8 can encode") from None
+        if not is_utf_8(text):
+            raise ValueError(shorten(text), "text that UTF-8 can encode")
         return text
     if isinstance(value, int):
-        number = int(value)
-        is_short = number.bit_length() < MAX_BITS
-        if is_short and len(str(number)) <= MAX_NUMBER_LENGTH:
-            return number
-        found = shorten(str(number)) if is_short else f"a number of {number.bit_length()} bits"
-        raise ValueError(found, f"a number of at most {MAX_NUMBER_LENGTH} characters")
+        if abs(value) >= MOST_NUMBER:
+            expected = f"a number of at most {MAX_NUMBER_LENGTH} characters"
+            raise ValueError(shorten(value), expected)
+        return int(value)
     if isinstance(value, float):
         if not math.isfinite(value):
             raise ValueError(repr(float(value)), "a finite number")
         return float(value)
-    raise ValueError(_shown(value), PLAIN)
-
-
-def _shown(value: object) -> str:
-    """A value that is not plain as errors show it: its own `repr` may fail."""
-    if value is None or isinstance(value, bool | float):
-        return shorten(value)
-    if isinstance(value, int) and value.bit_length() < MAX_BITS:
-        return shorten(value)
-    return f"an object of type {type(value).__name__}"
+    raise ValueError(f"an object of type {type(value).__name__}", PLAIN)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,6 +13,7 @@ from typing import Any
 from grid.cluster.arrivals import Arrivals, Estimates, Outcomes
 from grid.cluster.engine import Engine
 from grid.model.errors import PluginFailed, RunFailed, input_error, shorten
+from grid.model.fields import PluginRef
 from grid.model.job import Job
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, SECOND_US, Time
@@ -166,7 +167,9 @@ class _Cluster:
     def __init__(self, resources: int, policy: _Watched) -> None:
         if resources < 1:
             raise ProtocolError(f"found {resources} resources, expected one at least")
-        platform = Cluster("batsim", (Machine("pool", resources),), "batsim", overrun="extend")
+        platform = Cluster(
+            "batsim", (Machine("pool", resources),), PluginRef("batsim"), overrun="extend"
+        )
         self._resources = resources
         self._policy = policy
         policy.names = self._name_arrivals

@@ -20,14 +20,13 @@ from pydantic import Discriminator, Field, Tag, model_validator
 from grid.config.load import load_scenario, source_of, validate
 from grid.config.parameters import Overrides, each_of, written_override
 from grid.config.schema import Scenario
-from grid.config.sections import Section, name_and_settings
 from grid.config.shipped import find
 from grid.config.text_file import read_text
 from grid.config.traces import hash_of_log
 from grid.config.yaml_tree import Node, at, child, read_tree, resolve, tree_of_value
 from grid.model.errors import ErrorLine, InputError, input_error, shorten
 from grid.model.errors import Path as Steps
-from grid.model.fields import Name, Seed
+from grid.model.fields import Name, Section, Seed
 from grid.model.job_results import ALL_JOBS
 from grid.results.definitions import METRICS
 
@@ -726,8 +725,7 @@ def scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict
 def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path | None) -> None:
     """Raises InputError for a metric that no run of the scenario has."""
     own, of_jobs = (
-        [name_and_settings(one)[0].rpartition(":")[2] for one in given]
-        for given in (scenario.metrics.vo, scenario.metrics.job)
+        [one.short_name for one in given] for given in (scenario.metrics.vo, scenario.metrics.job)
     )
     known = [*METRICS, *own]
     asked: list[tuple[Steps, str]] = [

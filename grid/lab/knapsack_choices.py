@@ -76,9 +76,9 @@ def knapsack_choices(scenario: Scenario, file: str) -> tuple[dict[str, Any], dic
     began = time.process_time()
     grid, _ = realize(scenario, file)
     platform = grid.vos[0].clusters[0]
-    settings = dict(platform.policy_settings)
-    measured = make_policy(platform.policy, settings)
-    policy = make_policy(platform.policy, settings | {"knapsack": "greedy"})
+    settings = platform.policy.settings
+    measured = make_policy(platform.policy.name, settings)
+    policy = make_policy(platform.policy.name, settings | {"knapsack": "greedy"})
     assert isinstance(policy, Cs2007) and isinstance(measured, Cs2007)
     settled = {one.name: getattr(policy, one.name) for one in fields(Cs2007)}
     recorded = MeasuredPolicy(**settled, measured_nodes=measured.nodes)

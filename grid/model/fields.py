@@ -1,12 +1,28 @@
-"""Types of numbers and names with their limits, for the models of scenarios and platforms."""
+"""Types of numbers, names and plugins with their limits, and the base of all sections.
+
+A section is a mapping of a scenario. Its class is also what entities and engines use: durations are
+in seconds in the fields, and `Microseconds` derives the times of the emulator.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic.dataclasses import dataclass
+from pydantic.fields import FieldInfo
 
+from grid.model.errors import Path
 from grid.model.plugins.settings import NAME
+from grid.model.time import NEVER, Time, from_seconds
 
 Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 PluginName = Annotated[str, Field(pattern=rf"^({NAME}|[^\x00-\x1f]{{1,1000}}:[A-Za-z_]\w*)$")]
@@ -15,8 +31,6 @@ Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 Whole = Annotated[int, Field(ge=-1, le=2**53, strict=True)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 PositiveSeconds = Annotated[float, Field(ge=1e-6, le=1e9, strict=True)]
-Cost = Annotated[int, Field(ge=0, le=10**15, strict=True)]
-"""A duration in microseconds."""
 Megabytes = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 Watts = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 Mips = Annotated[float, Field(ge=1, le=1e9, strict=True)]
@@ -26,9 +40,165 @@ Factor = Annotated[float, Field(ge=0.01, le=100, strict=True)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 Switch = Annotated[bool, Field(strict=True)]
 Copies = Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
-PluginSettings = tuple[tuple[str, object], ...]
 OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
 Architecture = Literal["x86_32", "x86_64"]
+OPERATING_SYSTEMS: tuple[str, ...] = get_args(OperatingSystem)
+ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
+REFERENCE_MIPS = 1000.0
+"""Speed of the CPU that run times refer to, by default."""
 OverrunRule = Literal["kill", "extend"]
 EstimateSource = Literal["user", "exact", "average"]
 PriorityRule = Literal["none", "local", "remote"]
+
+OwnSeed = Annotated[
+    Seed | None,
+    Field(
+        description="Seed of what is generated here, which is then the same under every seed of "
+        "the scenario. Default: drawn from the scenario's seed."
+    ),
+]
+Joins = Annotated[
+    Seconds,
+    Field(
+        description="When the VO joins the grid. Until then its users' jobs can use only its own "
+        "resources, and no other VO can use these."
+    ),
+]
+
+
+def _after_joining(leaves_s: float | None, info: ValidationInfo) -> float | None:
+    joins_s = info.data.get("joins_s", 0.0)
+    if leaves_s is not None and leaves_s <= joins_s:
+        raise ValueError(f"a time after it joins, at {joins_s:g} s")
+    return leaves_s
+
+
+def _one_if_exact(factor: float, info: ValidationInfo) -> float:
+    if info.data.get("estimates") == "exact" and factor != 1:
+        raise ValueError("1, with `estimates: exact`")
+    return factor
+
+
+Leaves = Annotated[
+    PositiveSeconds | None,
+    AfterValidator(_after_joining),
+    Field(
+        description="When the VO leaves the grid, after it has joined. Jobs that are assigned stay "
+        "there; those on their way to it are refused (`when_refused`). Default: never."
+    ),
+]
+Overrun = Annotated[
+    OverrunRule,
+    Field(
+        description="What happens to a job that runs longer than its user's estimate times "
+        "`estimate_factor`: it fails then, or goes on. Jobs of a trace run at most for their "
+        "estimate unless their workload has `cut_at_estimate: false`."
+    ),
+]
+Estimates = Annotated[
+    EstimateSource,
+    Field(
+        description="The run times that the local policy uses: the users' estimates, the actual "
+        "run times, or the average of the user's last two jobs that ended here, at most the "
+        "estimate. With `overrun: kill` a job is killed at its estimate; never under `exact`."
+    ),
+]
+EstimateFactor = Annotated[
+    Factor,
+    AfterValidator(_one_if_exact),
+    Field(
+        description="Multiplies the estimates of users, also for `overrun: kill`: with 0.5 a job "
+        "that runs for more than half of its estimate fails.",
+    ),
+]
+
+
+class PluginOf(NamedTuple):
+    """Metadata of a field that names plugins of a kind."""
+
+    kind: str
+
+
+class TakesEffect(NamedTuple):
+    """Metadata of a field that is an error under a condition unless it has its default value.
+
+    The conditions are those of `grid.config.checks.NO_EFFECT`; `harmless` values pass, too.
+    """
+
+    unless: str
+    harmless: tuple[Any, ...] = ()
+
+
+class Microseconds:
+    """An attribute of a section: the time that `key` gives in seconds, in microseconds.
+
+    None means `NEVER`.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._key = key
+
+    def __get__(self, section: Any, owner: type) -> Time:
+        seconds = getattr(section, self._key)
+        return NEVER if seconds is None else from_seconds(seconds)
+
+
+class Section(BaseModel):
+    """A mapping in a scenario. Unknown keys are errors."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, ignored_types=(Microseconds,)
+    )
+
+
+PLATFORM = ConfigDict(extra="forbid", allow_inf_nan=False)
+"""The configuration of sections that are dataclasses, for positional arguments and `replace`."""
+
+
+@dataclass(frozen=True, config=PLATFORM)
+class PluginRef:
+    """A plugin with its settings (see `grid plugins`); its name alone, if it has no settings."""
+
+    name: PluginName = Field(
+        description="Its name, or its place: `path/to/file.py:Name` or `module:Name`."
+    )
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Its settings by name, as `grid plugins KIND NAME` shows."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_name(cls, given: Any) -> Any:
+        return {"name": given} if isinstance(given, str) else given
+
+    @property
+    def short_name(self) -> str:
+        """The name of the class or function of a reference; any other name as it is."""
+        return self.name.rpartition(":")[2]
+
+
+def keys_of(section: Any) -> dict[str, FieldInfo]:
+    """The keys of a section, or of its class, with their declarations."""
+    fields: dict[str, FieldInfo] = section.__pydantic_fields__
+    return {key: field for key, field in fields.items() if not field.exclude}
+
+
+def is_section(value: object) -> bool:
+    """Whether a value, or a class, is a section."""
+    return hasattr(value, "__pydantic_fields__")
+
+
+def sections_in(annotation: Any) -> list[Any]:
+    """The classes of sections that a type may be, or that a tuple of it may have."""
+    if is_section(annotation):
+        return [annotation]
+    return [section for inner in get_args(annotation) for section in sections_in(inner)]
+
+
+def entries(section: Any, key: str, path: Path) -> Iterator[tuple[Path, Any]]:
+    """The value of a key with its path; those of the entries, if it is a list."""
+    value = getattr(section, key)
+    if isinstance(value, tuple):
+        yield from (((*path, key, place), one) for place, one in enumerate(value))
+    elif value is not None:
+        yield (*path, key), value

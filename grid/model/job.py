@@ -11,7 +11,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.model.platform import REFERENCE_MIPS
+from grid.model.fields import REFERENCE_MIPS
 from grid.model.time import NEVER, Time
 
 

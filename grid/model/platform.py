@@ -2,77 +2,145 @@
 
 A *machine* is space-shared: a job holds a number of its CPUs from start to end. A pool of CPUs, as
 in a batch log, is a cluster of one machine with that many CPUs.
+
+`Cluster` and `VirtualOrganization` are the sections of a scenario. Those of a run are the same with
+`count` and `machines` expanded (`grid.config.platform`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from dataclasses import dataclass, field
+from dataclasses import replace
 from itertools import groupby
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
 
 from grid.model.arrays import Ints
 from grid.model.fields import (
+    PLATFORM,
+    REFERENCE_MIPS,
     Architecture,
     Copies,
-    Cost,
     Count,
-    EstimateSource,
-    Factor,
+    EstimateFactor,
+    Estimates,
+    Joins,
+    Leaves,
     Megabytes,
+    Microseconds,
     Mips,
     Name,
     OperatingSystem,
-    OverrunRule,
-    PluginSettings,
+    Overrun,
+    OwnSeed,
+    PluginName,
+    PluginOf,
+    PluginRef,
     PriorityRule,
+    Seconds,
+    Switch,
+    TakesEffect,
     Watts,
+    keys_of,
 )
 from grid.model.time import NEVER, SECOND_US, Time
+from grid.model.workload import WorkloadSection
 
-OPERATING_SYSTEMS: tuple[str, ...] = get_args(OperatingSystem)
-ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
 GANG_POLICIES = ("afcfs", "lgfs")
-REFERENCE_MIPS = 1000.0
-"""Speed of the CPU that run times refer to, by default."""
+OF_SCHEDULER = TakesEffect("jobs enter the cluster")
+
+IdleWatts = Annotated[
+    Watts, Field(description="Power draw of each CPU while the machine is up and no job holds it.")
+]
+BusyWatts = Annotated[
+    Watts,
+    Field(description="Power draw of each CPU while a job holds it, times the job's `power`."),
+]
+LocalPolicy = Annotated[
+    PluginRef,
+    PluginOf("policies"),
+    Field(description="The local policy, which decides when jobs start."),
+]
+VoSelection = Annotated[
+    PluginRef,
+    PluginOf("selections"),
+    OF_SCHEDULER,
+    Field(description="How the VO's Local Scheduler chooses resources for a job."),
+]
+VoAdmission = Annotated[
+    PluginRef,
+    PluginOf("admission"),
+    OF_SCHEDULER,
+    Field(description="Which jobs of other VOs the VO admits (see `grid plugins admission`)."),
+]
+VoPriority = Annotated[
+    PriorityRule,
+    OF_SCHEDULER,
+    Field(
+        description="Whose jobs start first: those of the VO's own users (local) or those of "
+        "other VOs (remote). The others queue at the Resource Manager until CPUs are free. "
+        "Default: none, all jobs queue in the cluster."
+    ),
+]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=PLATFORM)
 class SwitchOff:
-    """A machine is switched off when it has been idle for longer than `after_us`.
+    """Machines that are switched off when idle. All are on at first, and after an outage."""
 
-    The next job that is started there holds its CPUs for `boot_us` before it begins. Each CPU draws
-    `watts_off` while the machine is off and `watts_boot` while it boots.
-    """
+    after_s: Seconds = Field(
+        description="A machine that has been idle for longer than this is switched off."
+    )
+    boot_s: Seconds = Field(
+        default=0.0,
+        description="Boot time: a job that is started on a machine which is off holds its CPUs for "
+        "this long before it begins.",
+    )
+    watts_off: Watts = Field(default=0.0, description="Power draw of each CPU while it is off.")
+    watts_boot: Watts = Field(default=0.0, description="Power draw of each CPU while it boots.")
+    after_us = Microseconds("after_s")
+    boot_us = Microseconds("boot_s")
 
-    after_us: Cost
-    boot_us: Cost = 0
-    watts_off: Watts = 0.0
-    watts_boot: Watts = 0.0
+
+MaySwitchOff = Annotated[
+    SwitchOff | None,
+    Field(description="When an idle machine is switched off. Default: never."),
+]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=PLATFORM)
 class Machine:
-    """One machine: `cpus` processors of `mips` million instructions a second each."""
+    """A machine; in a scenario, `count` equal ones."""
 
-    name: str
-    cpus: Count
-    mips: Mips = REFERENCE_MIPS
-    operating_system: OperatingSystem = "linux"
-    architecture: Architecture = "x86_64"
-    ram_mb: Megabytes = 0.0
-    disk_mb: Megabytes = 0.0
-    cpu_type: str = ""
-    licenses: tuple[str, ...] = ()
-    """Names of the licenses whose software this machine can run."""
-    watts_idle: Watts = 0.0
-    """Power draw of each CPU while the machine is up and no job holds it."""
-    watts_busy: Watts = 0.0
-    """Power draw of each CPU while a job holds it, in place of `watts_idle`."""
-    switch_off: SwitchOff | None = None
-    """None: it is never switched off."""
+    name: Name | None = Field(default=None, description="Its name. Default: m0, m1 and so on.")
+    cpus: Count = Field(default=1, description="CPUs of each machine.")
+    mips: Mips = Field(
+        default=REFERENCE_MIPS, description="Speed of each CPU, in million instructions a second."
+    )
+    operating_system: OperatingSystem = Field(
+        default="linux", description="For requirements of jobs."
+    )
+    architecture: Architecture = Field(default="x86_64", description="For requirements of jobs.")
+    ram_mb: Megabytes = Field(
+        default=0.0,
+        description="Memory, which jobs with `ram_mb` share. 0: no limit for such jobs, and a "
+        "requirement of `ram` is not fulfilled.",
+    )
+    disk_mb: Megabytes = Field(default=0.0, description="Disk space, for requirements of jobs.")
+    cpu_type: str = Field(
+        default="", description="A free-form tag, which policies and heuristics may read."
+    )
+    licenses: tuple[Name, ...] = Field(
+        default=(), description="Names of the licenses whose software it can run."
+    )
+    watts_idle: IdleWatts = 0.0
+    watts_busy: BusyWatts = 0.0
+    switch_off: MaySwitchOff = None
+    count: Count = Field(default=1, description="Number of such machines.")
 
     @property
     def most_ram_mb(self) -> float:
@@ -87,35 +155,61 @@ class Machine:
         return any((self.watts_idle, self.watts_busy, *more))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=PLATFORM)
+class MachineGenerator:
+    """Machines drawn from the scenario's seed, or their own, by a generator."""
+
+    generator: Annotated[PluginName, PluginOf("machine_generators")] = Field(
+        description="Name of the generator that makes the machines."
+    )
+    count: Count = Field(description="Number of machines.")
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
+    watts_idle: IdleWatts = 0.0
+    watts_busy: BusyWatts = 0.0
+    switch_off: MaySwitchOff = None
+    seed: OwnSeed = None
+
+
+if TYPE_CHECKING:
+    Machines = tuple[Machine, ...]
+else:  # The machines of a run are a tuple: a generator is replaced by what it makes.
+    Machines = tuple[Machine, ...] | MachineGenerator
+POOL_KEYS = ("mips", "watts_idle", "watts_busy", "switch_off")
+"""Keys of a cluster with `cpus` that each entry of `machines` has otherwise."""
+
+
+@dataclass(frozen=True, config=PLATFORM)
+class License:
+    """A license and the number of its copies."""
+
+    name: Name = Field(description="Name of the license.")
+    copies: Copies = Field(
+        description="How many machines may use it at once; jobs of one machine share a copy."
+    )
+
+
+@dataclass(frozen=True, config=PLATFORM)
+class PreemptionOverheads:
+    """Overheads of a preemption: the job holds CPUs and makes no progress.
+
+    All are paid when the job resumes, since its CPUs were released at once.
+    """
+
+    suspend_s: Seconds = Field(default=0.0, description="To write its state; paid when it resumes.")
+    resume_s: Seconds = Field(default=0.0, description="To read its state on the same machine.")
+    move_s: Seconds = Field(default=0.0, description="To move its state to another machine.")
+    suspend_us = Microseconds("suspend_s")
+    resume_us = Microseconds("resume_s")
+    move_us = Microseconds("move_s")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class MachineOutage:
     """Machine number `machine` of its cluster is down from `start_us` until before `end_us`."""
 
     machine: int
     start_us: Time
     end_us: Time
-
-
-@dataclass(frozen=True, slots=True)
-class License:
-    """A license of `copies` copies; a copy is held by a machine and shared by its jobs."""
-
-    name: str
-    copies: Copies
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionOverheads:
-    """How long a job holds CPUs without progress each time that it resumes.
-
-    Its state was written when it was suspended (`suspend_us`), and is then read on the same machine
-    (`resume_us`) or moved to another one (`move_us`). All of it is paid at the resumption, since
-    the CPUs were released at once.
-    """
-
-    suspend_us: Cost = 0
-    resume_us: Cost = 0
-    move_us: Cost = 0
 
 
 class JobLimits(NamedTuple):
@@ -131,34 +225,83 @@ class JobLimits(NamedTuple):
         return enough and licenses & ~self.licenses == 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=PLATFORM)
 class Cluster:
-    """Machines under one Local Dispatcher and its local policy.
+    """Machines, or one pool of CPUs, under a local policy."""
 
-    With `by_machine` a job is bound to the machine that the selection chose; without, the local
-    policy may choose any machine of the cluster.
-    """
+    name: Name = Field(default="cluster", description="Its name within the VO.")
+    machines: Machines = Field(
+        default=(), description="A list of machines, or a generator of them."
+    )
+    policy: LocalPolicy = PluginRef("fcfs")
+    cpus: Count | None = Field(
+        default=None, description="One pool of this number of `linux` CPUs, instead of `machines`."
+    )
+    mips: Mips = Field(
+        default=REFERENCE_MIPS,
+        description="Speed of each CPU of a pool, in million instructions a second.",
+    )
+    watts_idle: IdleWatts = 0.0
+    watts_busy: BusyWatts = 0.0
+    switch_off: MaySwitchOff = None
+    licenses: tuple[License, ...] = Field(
+        default=(), description="Licenses that float among the machines of the cluster."
+    )
+    resource: Annotated[
+        Literal["machine", "cluster"] | None,
+        TakesEffect("jobs enter the cluster", ("cluster",)),
+    ] = Field(
+        default=None,
+        description="`machine`: a job runs on the machine that the selection chose. `cluster`: the "
+        "local policy may choose any machine of the cluster. Default: machine, but cluster under a "
+        "gang policy.",
+    )
+    overrun: Overrun = "kill"
+    estimates: Estimates = "user"
+    estimate_factor: EstimateFactor = 1.0
+    one_job_a_machine: Switch = Field(
+        default=False, description="A job holds its machine exclusively."
+    )
+    preemption: PreemptionOverheads = Field(
+        default=PreemptionOverheads(), description="Overheads of a preemption."
+    )
+    processor_choice: Annotated[PluginRef | None, PluginOf("processor_choices")] = Field(
+        default=None,
+        description="How the Local Dispatcher of a cluster of gangs chooses the processors whose "
+        "queues the tasks of a gang join. Default: ld.",
+    )
+    gang_policy: bool = Field(default=False, init=False, exclude=True)
+    """Whether the policy is a third-party gang policy; not a key."""
 
-    name: Name
-    machines: tuple[Machine, ...]
-    policy: str = "fcfs"
-    policy_settings: PluginSettings = ()
-    by_machine: bool = False
-    licenses: tuple[License, ...] = ()
-    overrun: OverrunRule = "kill"
-    """Treatment of a job that exceeds its estimate: `kill` or `extend`."""
-    estimates: EstimateSource = "user"
-    """Run times that policies use: `user` (users' estimates), `exact` or `average`."""
-    estimate_factor: Factor = 1.0
-    """Multiplies users' estimates."""
-    one_job_a_machine: bool = False
-    """Whether a job holds its machine exclusively (C07)."""
-    overheads: PreemptionOverheads = PreemptionOverheads()
-    processor_choice: str | None = None
-    """Under a gang policy, how the Local Dispatcher chooses queues; None: `ld`."""
-    processor_choice_settings: PluginSettings = ()
-    gang_policy: bool = False
-    """Whether the policy is a third-party gang policy."""
+    @model_validator(mode="after")
+    def _one_kind_of_resource(self) -> Cluster:
+        if (self.cpus is None) == (self.machines == ()):
+            raise ValueError("exactly one of `cpus` and `machines`")
+        for key in POOL_KEYS:
+            if self.cpus is None and getattr(self, key) != keys_of(Cluster)[key].default:
+                raise ValueError(f"`{key}` in each entry of `machines`: here it is that of a pool")
+        return self
+
+    def expanded(self) -> Cluster:
+        """The cluster with a name and a `count` of 1 for each machine; a pool is one machine."""
+        if self.cpus is not None:
+            of_pool: dict[str, Any] = {key: getattr(self, key) for key in POOL_KEYS}
+            pool = Machine("pool", self.cpus, **of_pool)
+            defaults = {key: keys_of(Cluster)[key].default for key in POOL_KEYS}
+            return replace(self, machines=(pool,), cpus=None, **defaults)
+        if all(one.count == 1 and one.name for one in self.machines):
+            return self
+        each = [one for one in self.machines for _ in range(one.count)]
+        machines = tuple(
+            replace(one, count=1, name=one.name if one.count == 1 and one.name else f"m{number}")
+            for number, one in enumerate(each)
+        )
+        return replace(self, machines=machines)
+
+    @property
+    def by_machine(self) -> bool:
+        """Whether a job is bound to the machine that the selection chose."""
+        return self.resource == "machine" or (self.resource is None and not self.gangs)
 
     @property
     def processors(self) -> int:
@@ -167,7 +310,7 @@ class Cluster:
     @property
     def gangs(self) -> bool:
         """Whether each CPU has its own queue and runs one task of a job at a time."""
-        return self.gang_policy or self.policy in GANG_POLICIES
+        return self.gang_policy or self.policy.name in GANG_POLICIES
 
     @property
     def widest(self) -> int:
@@ -210,7 +353,7 @@ class Cluster:
         return tuple(limits)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Membership:
     """When a VO is in the grid and shares its resources."""
 
@@ -225,24 +368,63 @@ class Membership:
 ALWAYS = Membership()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, config=PLATFORM)
 class VirtualOrganization:
-    """A VO: its clusters and the plugins of its entities, each by name and settings."""
+    """A virtual organization, or `count` equal ones (name1, name2, ...)."""
 
-    name: Name
-    clusters: tuple[Cluster, ...] = field(default=())
-    selection: str = "partial"
-    selection_settings: PluginSettings = ()
-    cluster_choice: str = "least_load"
-    cluster_choice_settings: PluginSettings = ()
-    forwarding: str | None = None
-    """Its own forwarding policy; None: that of the protocol."""
-    forwarding_settings: PluginSettings = ()
-    admission: str = "all"
-    admission_settings: PluginSettings = ()
-    priority: PriorityRule = "none"
-    """Whose jobs start first: `local`, `remote` or `none`."""
-    membership: Membership = ALWAYS
+    name: Name = Field(description="Its name, which begins the names of its entities.")
+    clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)] = Field(
+        description="The VO's clusters."
+    )
+    count: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = Field(
+        default=None,
+        description="Number of equal VOs: NAME1, NAME2 and so on. Default: one, NAME.",
+    )
+    selection: VoSelection = PluginRef("partial")
+    cluster_choice: Annotated[
+        PluginRef,
+        PluginOf("cluster_choices"),
+        OF_SCHEDULER,
+        TakesEffect("the selection chooses the cluster"),
+    ] = Field(
+        default=PluginRef("least_load"),
+        description="How the Grid Dispatcher chooses among the clusters of the VO for jobs that "
+        "are bound to no machine (`resource: cluster`, gangs).",
+    )
+    forwarding: Annotated[PluginRef | None, PluginOf("forwarding"), OF_SCHEDULER] = Field(
+        default=None,
+        description="The VO's own forwarding policy. Default: that of the protocol.",
+    )
+    admission: VoAdmission = PluginRef("all")
+    priority: VoPriority = "none"
+    joins_s: Annotated[Joins, OF_SCHEDULER] = 0.0
+    leaves_s: Annotated[Leaves, OF_SCHEDULER] = None
+    workload: WorkloadSection | None = Field(
+        default=None, description="The jobs of the VO's users. Default: none of its own."
+    )
+    joins_us = Microseconds("joins_s")
+    leaves_us = Microseconds("leaves_s")
+
+    @property
+    def names(self) -> list[str]:
+        """The name of the VO, or of all VOs that its `count` makes."""
+        if self.count is None:
+            return [self.name]
+        return [f"{self.name}{number}" for number in range(1, self.count + 1)]
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether its jobs enter its cluster, and no Local Scheduler."""
+        return self.workload is not None and self.workload.entry_point == "cluster"
+
+    @property
+    def membership(self) -> Membership:
+        """When it is in the grid."""
+        return Membership(self.joins_us, self.leaves_us)
+
+    def expanded(self) -> VirtualOrganization:
+        """The VO with its clusters expanded."""
+        return replace(self, clusters=tuple(one.expanded() for one in self.clusters))
 
 
 class Distances(NamedTuple):
@@ -278,7 +460,7 @@ def transfer_us(megabytes: float, bandwidth_mbps: float | None) -> Time:
     return round(megabytes * 8.0 / bandwidth_mbps * SECOND_US)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class LinkFaults:
     """Shares of messages in [0, 1) that are lost, doubled or delayed, by `delay_us` at most."""
 
@@ -295,7 +477,7 @@ class LinkFaults:
 NO_LINK_FAULTS = LinkFaults()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Outage:
     """From `start_us` until before `end_us`."""
 

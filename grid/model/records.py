@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from pydantic.dataclasses import dataclass
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job import JobKey
@@ -179,7 +179,7 @@ def word_of(message: type) -> str:
 _WORDS: dict[type, str] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ClusterFacts:
     """A cluster as readers of a run's events need it, as plain data.
 
@@ -204,23 +204,6 @@ class ClusterFacts:
     def entity(self) -> str:
         """The name of its Local Dispatcher."""
         return f"{self.vo}/cluster/{self.name}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
-
-    @classmethod
-    def of_dict(cls, given: Mapping[str, Any]) -> ClusterFacts:
-        """From the result of `as_dict`. Raises KeyError, TypeError or ValueError."""
-        made = dict(given)
-        for name in ("vo", "name", "policy"):
-            made[name] = str(made[name])
-        for name, kind in (("cpus", int), ("ram_mb", float), ("machine_licenses", int)):
-            made[name] = tuple(map(kind, made[name]))
-        made["cpus_of"] = tuple(map(int, made.get("cpus_of", ())))
-        made["licenses"] = tuple((str(name), int(copies)) for name, copies in made["licenses"])
-        made["outages"] = tuple((int(m), int(start), int(end)) for m, start, end in made["outages"])
-        return cls(**made)
 
 
 def facts_of(

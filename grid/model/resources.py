@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
+from grid.model.fields import ARCHITECTURES, OPERATING_SYSTEMS
 from grid.model.job import Job, dtypes
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Cluster, VirtualOrganization
+from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import Time
 
 UNKNOWN = np.inf

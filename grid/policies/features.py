@@ -51,16 +51,18 @@ FEATURES = {
     "memory": Feature("machines", lambda spec: _has_memory(spec) and "machines with ram_mb"),
     "licenses": Feature("licenses", lambda spec: spec.platform.licenses and "licenses"),
     "binding to machines": Feature(
-        "resource", lambda spec: spec.platform.by_machine and "machine", pools=True
+        "resource", lambda spec: spec.platform.resource == "machine" and "machine", pools=True
     ),
     "one job a machine": Feature(
         "one_job_a_machine", lambda spec: spec.platform.one_job_a_machine and "true"
     ),
     "preemption costs": Feature(
-        "preemption", lambda spec: spec.platform.overheads != PreemptionOverheads() and "costs"
+        "preemption", lambda spec: spec.platform.preemption != PreemptionOverheads() and "costs"
     ),
     "choices of processors": Feature(
-        "processor_choice", lambda spec: spec.platform.processor_choice, gangs=True
+        "processor_choice",
+        lambda spec: spec.platform.processor_choice and "a choice",
+        gangs=True,
     ),
     "machines switched off": Feature(
         "machines",
@@ -107,7 +109,7 @@ def refusals(spec: ClusterSpec, policy: Any) -> Iterator[tuple[str, str, str]]:
     refused = unsupported(policy)
     origin = getattr(policy, "origin", None)
     kind = "gang policy" if isinstance(policy, GangPolicy) else "policy"
-    name = f"{kind} {spec.platform.policy if origin is None else origin.name}"
+    name = f"{kind} {spec.platform.policy.name if origin is None else origin.name}"
     for feature in required(spec):
         if feature in refused:
             field, found, *_ = FEATURES[feature]

@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.errors import InvalidPlugin, kind_of, shorten
+from grid.model.fields import PluginRef
 from grid.model.plugins.calls import Call, expected_attribute
-from grid.model.plugins.registry import Kind, Plugin, Plugins
+from grid.model.plugins.registry import Kind, Plugins
 from grid.model.time import NEVER, Time
 from grid.policies.features import FEATURES
 from grid.policies.gang_policy import GangPolicy
@@ -171,13 +172,14 @@ def policy_names() -> tuple[str, ...]:
     return Plugins().names(POLICIES)
 
 
-def is_gang_policy(part: Plugin, settings: Mapping[str, Any], parts: Plugins) -> bool:
-    """Whether what the part makes is a policy for gangs."""
-    if isinstance(part.target, type):
-        return issubclass(part.target, GangPolicy)
-    if part.is_own:
+def is_for_gangs(policy: PluginRef, plugins: Plugins) -> bool:
+    """Whether a local policy is a gang policy."""
+    plugin = plugins.find(POLICIES, policy.name)
+    if isinstance(plugin.target, type):
+        return issubclass(plugin.target, GangPolicy)
+    if plugin.is_own:
         return False
-    return isinstance(parts.make(POLICIES, part.name, settings), GangPolicy)
+    return isinstance(plugins.make(POLICIES, policy.name, policy.settings), GangPolicy)
 
 
 def make_policy(

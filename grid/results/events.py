@@ -299,7 +299,7 @@ class EventFile:
             if [one.name for one in schema] != EVENT_SCHEMA.names:
                 raise ValueError("other columns")
             platform = json.loads((schema.metadata or {})[_PLATFORM])
-            self.clusters = [ClusterFacts.of_dict(one) for one in platform]
+            self.clusters = [ClusterFacts(**one) for one in platform]
         except pa.ArrowException:
             raise self._error("a broken file") from None
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -430,7 +430,7 @@ def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
 
 def _policies(grid: Grid) -> list[str]:
     """Their plans are not timed: a restarted actor repeats plans of its past."""
-    return [grid.plugins.shown(cluster.policy) for vo in grid.vos for cluster in vo.clusters]
+    return [grid.plugins.shown(cluster.policy.name) for vo in grid.vos for cluster in vo.clusters]
 
 
 def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None) -> LiveOutcome:

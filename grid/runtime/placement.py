@@ -98,7 +98,7 @@ def expected_work_us(grid: Grid) -> list[float]:
     """Expected CPU time of the jobs of each VO in microseconds, if they stay there."""
     per_job = [
         JOB_US
-        + max((PLANS_US.get(cluster.policy, OTHER_US) for cluster in vo.clusters), default=0.0)
+        + max((PLANS_US.get(cluster.policy.name, OTHER_US) for cluster in vo.clusters), default=0.0)
         for vo in grid.vos
     ]
     return [jobs * each for jobs, each in zip(grid.jobs_by_vo(), per_job, strict=True)]

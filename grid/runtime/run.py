@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from platform import python_version
@@ -16,7 +16,7 @@ import numpy as np
 from grid import __version__
 from grid.config.build import Grid
 from grid.config.plugins import metric_meanings, metrics_of
-from grid.config.schema import OverheadsSection, Scenario
+from grid.config.schema import Scenario
 from grid.config.traces import hashes_of_logs
 from grid.config.warm_up import warm_up
 from grid.config.workload import realize
@@ -25,6 +25,7 @@ from grid.model.errors import RunFailed, dotted, input_error, need, only_on_ray,
 from grid.model.interventions import NO_INTERVENTIONS, InterventionLog
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
+from grid.model.platform import PreemptionOverheads
 from grid.model.records import ClusterHistory, JobsLeft, facts_of
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check, digest
@@ -430,7 +431,7 @@ def without_effect(scenario: Scenario, results: JobResults, directory: Directory
         dotted(("vos", v, "clusters", c, "preemption")): "no job was preempted or started again"
         for v, vo in enumerate(scenario.vos or ())
         for c, cluster in enumerate(vo.clusters)
-        if cluster.preemption != OverheadsSection()
+        if cluster.preemption != PreemptionOverheads()
         and not any((name, cluster.name) in paid for name in vo.names)
     }
 
@@ -441,7 +442,7 @@ def spool_of(grid: Grid) -> EventSpool:
 
     outages = iter(entry.outages for entry in grid.directory.clusters)
     platform = [
-        facts_of(vo.name, cluster, grid.plugins.shown(cluster.policy), next(outages)).as_dict()
+        asdict(facts_of(vo.name, cluster, grid.plugins.shown(cluster.policy.name), next(outages)))
         for vo in grid.vos
         for cluster in vo.clusters
     ]

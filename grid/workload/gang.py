@@ -25,8 +25,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from grid.model.arrays import Ints
+from grid.model.fields import REFERENCE_MIPS
 from grid.model.job_table import JobTable
-from grid.model.platform import REFERENCE_MIPS, Machine, VirtualOrganization
+from grid.model.platform import Machine, VirtualOrganization
 from grid.model.time import SECOND_US
 from grid.workload.generators import GeneratorSettings, capacity
 

@@ -14,9 +14,10 @@ from pydantic import AfterValidator, BaseModel, ConfigDict
 
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import Path, Problem, dotted, kind_of, shorten
+from grid.model.fields import REFERENCE_MIPS
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, LIMITS, JobTable, RequirementColumns
-from grid.model.platform import REFERENCE_MIPS, License, Machine, VirtualOrganization
+from grid.model.platform import License, Machine, VirtualOrganization
 from grid.model.plugins.registry import Plugins, function_kind
 from grid.model.time import SECOND_US
 

@@ -31,9 +31,10 @@ import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
 from grid.model.arrays import Floats, Ints
+from grid.model.fields import ARCHITECTURES, OPERATING_SYSTEMS
 from grid.model.job import RequirementKind
 from grid.model.job_table import JobTable, RequirementColumns
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Machine, VirtualOrganization
+from grid.model.platform import Machine, VirtualOrganization
 from grid.model.time import SECOND_US, from_seconds
 from grid.workload.generators import GeneratorSettings
 

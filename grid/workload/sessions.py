@@ -17,8 +17,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from grid.model.arrays import Floats
+from grid.model.fields import REFERENCE_MIPS
 from grid.model.job_table import JobTable
-from grid.model.platform import REFERENCE_MIPS, VirtualOrganization
+from grid.model.platform import VirtualOrganization
 from grid.workload.generators import GeneratorSettings, microseconds
 from grid.workload.stochastic import DayCycle, Exponential, Lognormal, Size, Times, drawn_processors
 

@@ -24,8 +24,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from grid.model.arrays import Floats, Ints
+from grid.model.fields import REFERENCE_MIPS
 from grid.model.job_table import JobTable
-from grid.model.platform import REFERENCE_MIPS, VirtualOrganization
+from grid.model.platform import VirtualOrganization
 from grid.workload.generators import GeneratorSettings, capacity, microseconds
 
 _Mean = Annotated[float, Field(ge=1e-6, le=1e9)]

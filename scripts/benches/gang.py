@@ -11,6 +11,7 @@ import time
 from grid.cluster import make_cluster
 from grid.cluster.gang.processor_choices import ald
 from grid.kernel.entity import random_stream
+from grid.model.fields import PluginRef
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER
@@ -24,7 +25,7 @@ LOAD = 1.0
 def stream(jobs: int) -> tuple[Cluster, JobTable]:
     """The cluster and so many jobs."""
     machines = gang_machines(PROCESSORS, random_stream(1, "machines"), GangMachines())
-    cluster = Cluster("cluster", machines, "afcfs")
+    cluster = Cluster("cluster", machines, PluginRef("afcfs"))
     settings = GangJobs(jobs=jobs, tasks=16 * jobs, load=LOAD)
     vos = (VirtualOrganization("grid", (cluster,)),)
     return cluster, gang_jobs(["grid"], vos, random_stream(1, "jobs"), settings)["grid"]

@@ -11,6 +11,7 @@ import time
 import numpy as np
 
 from grid.cluster import make_cluster
+from grid.model.fields import PluginRef
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine
 from grid.model.time import NEVER, SECOND_US
@@ -40,7 +41,7 @@ def measure() -> dict[str, float]:
     jobs = overloaded()
     figures = {}
     for policy in POLICIES:
-        platform = Cluster("pool", (Machine("pool", PROCESSORS),), policy)
+        platform = Cluster("pool", (Machine("pool", PROCESSORS),), PluginRef(policy))
         cluster = make_cluster(platform, make_policy(policy, {}))
         started = time.process_time()
         cluster.submit_rows(jobs)

@@ -12,8 +12,7 @@ from typer.testing import CliRunner, Result
 
 from grid.cli.app import app
 from grid.config.shipped import all_shipped, find, shipped_folder
-from tests.config.wrong_direct_jobs import ALL_WRONG
-from tests.config.wrong_scenarios import RIGHT, Wrong
+from tests.config.wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +34,7 @@ def arguments(wrong: Wrong, path: Path) -> list[str]:
     return [str(path), *(part for override in wrong.overrides for part in ("--set", override))]
 
 
-@pytest.mark.parametrize("wrong", ALL_WRONG, ids=lambda wrong: wrong.name)
+@pytest.mark.parametrize("wrong", WRONG_SCENARIOS, ids=lambda wrong: wrong.name)
 def test_errors_name_file_line_and_field(wrong: Wrong, tmp_path: Path) -> None:
     path = wrong.write(tmp_path)
     result = invoke("check", *arguments(wrong, path))
@@ -48,7 +47,7 @@ def test_errors_name_file_line_and_field(wrong: Wrong, tmp_path: Path) -> None:
 
 def test_the_installed_command_reports_errors(tmp_path: Path) -> None:
     names = "empty file", "100,000 brackets", "alias bomb"
-    for wrong in (one for one in ALL_WRONG if one.name in names):
+    for wrong in (one for one in WRONG_SCENARIOS if one.name in names):
         path = wrong.write(tmp_path)
         command = [Path(sys.executable).with_name("grid"), "check", *arguments(wrong, path)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -11,6 +11,7 @@ import pytest
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.processor_choices import ald, ld
 from grid.model.errors import InputError
+from grid.model.fields import PluginRef
 from grid.model.job import Job
 from grid.model.platform import (
     Cluster,
@@ -65,25 +66,25 @@ PROBES: dict[str, Probe] = {
         [job(0, licenses=1), job(1, licenses=1)],
     ),
     "binding to machines": Probe(
-        Cluster("c", TWO_SPEEDS), Cluster("c", TWO_SPEEDS, by_machine=True), [job(0)], bound=0
+        Cluster("c", TWO_SPEEDS), Cluster("c", TWO_SPEEDS, resource="machine"), [job(0)], bound=0
     ),
     "one job a machine": Probe(ONE, replace(ONE, one_job_a_machine=True), [job(0), job(1)]),
     "preemption costs": Probe(
         ONE,
-        replace(ONE, overheads=PreemptionOverheads(2 * S, 3 * S, 3 * S)),
+        replace(ONE, preemption=PreemptionOverheads(2, 3, 3)),
         [job(0, checkpointable=True)],
         outages=DOWN,
         asked_outages=DOWN,
     ),
     "choices of processors": Probe(
         replace(ONE, machines=(Machine("m", 3),)),
-        replace(ONE, machines=(Machine("m", 3),), processor_choice="ald"),
+        replace(ONE, machines=(Machine("m", 3),), processor_choice=PluginRef("ald")),
         # After the second, all queues are empty, and the first still runs.
         [job(0), job(1, 2, 1, submit_us=S), job(2, 2, 1, submit_us=3 * S)],
     ),
     "machines switched off": Probe(
         ONE,
-        replace(ONE, machines=(Machine("m", 4, switch_off=SwitchOff(S, 3 * S)),)),
+        replace(ONE, machines=(Machine("m", 4, switch_off=SwitchOff(1, 3)),)),
         [job(0, run_s=2), job(1, run_s=2, submit_us=6 * S)],
     ),
     "jobs over their estimates": Probe(
@@ -97,9 +98,9 @@ PROBES: dict[str, Probe] = {
 def make(
     platform: Cluster, policy: str, outages: tuple[MachineOutage, ...], **more: Any
 ) -> ClusterShell:
-    platform = replace(platform, policy=policy)
+    platform = replace(platform, policy=PluginRef(policy))
     made = make_policy(policy, SETTINGS.get(policy, {}))
-    choice = ald if platform.processor_choice == "ald" else ld
+    choice = ald if platform.processor_choice else ld
     return make_cluster(platform, made, None, outages, choice=choice, **more)
 
 

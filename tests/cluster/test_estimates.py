@@ -101,7 +101,7 @@ def history_and(third: Job) -> list[Job]:
 
 def test_a_job_whose_machine_boots_is_not_expected_to_run_beyond_its_limit() -> None:
     """It begins at 120 and could be killed at 150: expected at 130, then 150, and not later."""
-    off = Machine("pool", 8, switch_off=SwitchOff(5, 20))
+    off = Machine("pool", 8, switch_off=SwitchOff(0.000005, 0.00002))
     platform, policy = Cluster("cluster", (off,), estimates="average"), Told()
     jobs = history_and(of_user(1, 2, 100, 30, 30))
     assert play(general_cluster(platform, policy), jobs)[2][2:] == (100, 150)

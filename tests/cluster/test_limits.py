@@ -7,6 +7,7 @@ import pytest
 
 from grid.cluster import ClusterShell, make_cluster
 from grid.cluster.gang.core import GangExchange
+from grid.model.fields import PluginRef
 from grid.model.platform import Cluster, License, Machine, MachineOutage
 from grid.model.time import SECOND_US
 from grid.policies.registry import make_policy
@@ -28,7 +29,7 @@ def licensed() -> ClusterShell:
 
 def gangs() -> ClusterShell:
     """Four processors, a gang of three that runs."""
-    platform = Cluster("cluster", (Machine("pool", 4),), "afcfs")
+    platform = Cluster("cluster", (Machine("pool", 4),), PluginRef("afcfs"))
     cluster = make_cluster(platform, make_policy("afcfs", {}))
     cluster.submit(job(0, 0, 3, S, S), -1, 0)
     cluster.advance(1)
@@ -89,7 +90,7 @@ def test_a_reservation_that_is_too_large() -> None:
 def test_a_machine_that_runs_something_while_it_is_down(policy: str) -> None:
     outages = [MachineOutage(0, 2 * S, 4 * S), MachineOutage(1, 3 * S, 5 * S)]
     machines = (Machine("a", 1), Machine("b", 2))
-    platform = Cluster("cluster", machines, policy)
+    platform = Cluster("cluster", machines, PluginRef(policy))
     cluster = make_cluster(platform, make_policy(policy, {}), None, outages)
     for number in (0, 1):
         cluster.submit(job(number, 0, 1, 9 * S, 9 * S), -1, 0)

@@ -45,7 +45,7 @@ def played(
     platform = Cluster(
         "c",
         (SLOW, FAST),
-        overheads=overheads or PreemptionOverheads(),
+        preemption=overheads or PreemptionOverheads(),
         **more,  # type: ignore[arg-type]
     )
     cluster = general_cluster(platform, Scripted(plans))
@@ -99,20 +99,20 @@ def test_moved_within_one_plan() -> None:
 def test_overheads_of_suspending_and_resuming() -> None:
     """200 + 300 before it gets on again."""
     plans = {0: start(0), 4_000: stop(), 5_000: start(0)}
-    _, rows = played([job()], plans, PreemptionOverheads(200, 300, 5_000))
+    _, rows = played([job()], plans, PreemptionOverheads(0.0002, 0.0003, 0.005))
     assert rows == [(0, 11_500, 1, 0, 500, 10_500)]
 
 
 def test_overheads_of_suspending_and_moving() -> None:
     plans = {0: start(0), 4_000: stop(), 5_000: start(1)}
-    _, rows = played([job(checkpointable=True)], plans, PreemptionOverheads(200, 300, 1_000))
+    _, rows = played([job(checkpointable=True)], plans, PreemptionOverheads(0.0002, 0.0003, 0.001))
     assert rows == [(0, 9_200, 1, 0, 1_200, 8_200)]
 
 
 def test_preempted_before_it_gets_on() -> None:
     """Stopped 100 into an overhead of 500, it has done nothing; the overhead begins again."""
     plans = {0: start(0), 4_000: stop(), 5_000: start(0), 5_100: stop(), 6_000: start(0)}
-    _, rows = played([job()], plans, PreemptionOverheads(200, 300, 0))
+    _, rows = played([job()], plans, PreemptionOverheads(0.0002, 0.0003))
     assert rows == [(0, 12_500, 2, 0, 600, 10_600)]
 
 

@@ -21,7 +21,7 @@ from tests.cluster.test_preemption import Scripted
 from tests.examples import examples
 
 S = SECOND_US
-OFF = SwitchOff(5, 10)
+OFF = SwitchOff(0.000005, 0.00001)
 """After 5 microseconds; it boots for 10."""
 
 
@@ -42,7 +42,7 @@ def test_machines_that_are_never_switched_off_are_not_logged() -> None:
 def test_preempted_while_its_machine_boots() -> None:
     """At 8,000 the machine has been off for 2,000 (idle from 1,000 on). It boots until 11,000, with
     the job until 9,000 and again from 10,000 on; then the job takes 1,000."""
-    machine = Machine("m", 1, 100.0, switch_off=SwitchOff(5_000, 3_000))
+    machine = Machine("m", 1, 100.0, switch_off=SwitchOff(0.005, 0.003))
     plans = {0: Plan(start=[(0, 0)]), 8_000: Plan(start=[(0, 0)]), 9_000: Plan(preempt=[0])}
     plans[10_000] = Plan(start=[(0, 0)])
     cluster = general_cluster(Cluster("c", (machine,)), Scripted(plans))
@@ -58,7 +58,7 @@ def test_preempted_while_its_machine_boots() -> None:
 
 
 def test_an_estimate_counts_from_when_the_machine_has_booted() -> None:
-    machine = Machine("m", 1, switch_off=SwitchOff(5 * S, 100 * S))
+    machine = Machine("m", 1, switch_off=SwitchOff(5, 100))
     cluster = general(Cluster("c", (machine,)), "easy")
     cluster.submit(job(0, 20 * S, 1, 10 * S, 10 * S), -1, 20 * S)
     cluster.advance(21 * S)
@@ -84,8 +84,8 @@ def machines(draw: st.DrawFn) -> tuple[Machine, ...]:
                 st.none()
                 | st.builds(
                     SwitchOff,
-                    st.integers(0, 4).map(lambda seconds: seconds * S),
-                    st.integers(0, 3).map(lambda seconds: seconds * S),
+                    st.integers(0, 4),
+                    st.integers(0, 3),
                     watts,
                     watts,
                 )

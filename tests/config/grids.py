@@ -1,4 +1,4 @@
-"""Small grids for tests, and transcripts of what their entities say to each other."""
+"""Small grids for tests, and transcripts of their messages."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from grid.model.time import NEVER
 
 
 def grid_of(**scenario: Any) -> Grid:
-    """The grid of a scenario given as it would stand in YAML."""
+    """The grid of a scenario that is given as in YAML."""
     scenario.setdefault("name", "test")
     return realize(Scenario.model_validate(scenario), "test.yaml")[0]
 
@@ -63,7 +63,7 @@ def vo(
     system: str = "linux",
     **more: Any,
 ) -> dict[str, Any]:
-    """A VO of one machine with so many CPUs, and the jobs of its users."""
+    """A VO of one machine with `cpus` CPUs, and the jobs of its users."""
     section: dict[str, Any] = {
         "name": name,
         "clusters": [{"name": "c", "machines": [{"cpus": cpus, "operating_system": system}]}],
@@ -85,7 +85,7 @@ def run(grid: Grid) -> JobResults:
 
 
 class _Overheard:
-    """An entity, with all that it hears written down."""
+    """An entity whose received messages are recorded."""
 
     def __init__(self, name: str, entity: Any, lines: list[str], directory: bool) -> None:
         self.name, self.entity, self.lines, self.directory = name, entity, lines, directory
@@ -105,7 +105,7 @@ class _Overheard:
 
 
 def transcript(grid: Grid, directory: bool = False) -> list[str]:
-    """A line for each message: microseconds, who to whom, what.
+    """A line for each message: microseconds, sender, receiver, content.
 
     What concerns membership and a VO's own status only with `directory`.
     """

@@ -1,6 +1,6 @@
-"""Tells what a run of a shipped scenario compiles, or loads, that its warm-ups did not.
+"""Print the kernels that a run of a shipped scenario compiles, or loads, after its warm-up.
 
-For a process of its own: what other runs of a process compiled would count as warmed up.
+For a separate process: kernels that other runs compiled would count as warmed up.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grid.runtime.run import execute, realize
 
 
 def compiled() -> set[str]:
-    """All of our functions that are compiled by now, with the types of what they are given."""
+    """The compiled functions of this package, with the types of their arguments."""
     functions = [one for one in gc.get_objects() if isinstance(one, Dispatcher)]
     return {
         f"{one.py_func.__module__}.{one.py_func.__name__}{signature}"
@@ -31,7 +31,7 @@ def compiled() -> set[str]:
 
 
 def late(name: str, settings: list[str], warm: bool) -> list[str]:
-    """What a run of this scenario adds to the warm-ups, where it is `warm`, in order."""
+    """The functions that a run of this scenario compiles; with `warm`, after the warm-up."""
     compile_kernels()
     file = find(Path(name), experiment=False)
     scenario = load_scenario(file, settings)

@@ -15,7 +15,6 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SMALL = ["jobs=60", "machines=8", "licenses=4", "interarrival=60"]
 CS2 = ["cs2", "cs2_cs", "cs2_td", "cs2_cs_td"]
 CS2007 = ["cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np"]
-BASELINES = ["fcfs", "easy", "flexible", "edf"]
 MEASURED = {
     "late_percent",
     "slowdown_mean",
@@ -29,7 +28,7 @@ MEASURED = {
 
 
 def ran(name: str, *settings: str) -> dict[str, Any]:
-    """The figures of a small run; `execute` holds it to all checkers."""
+    """The metrics of a small run; `execute` applies all checkers."""
     file = SCENARIOS / f"{name}.yaml"
     run = execute(load_scenario(file, [*SMALL, *settings]), str(file), in_process=True)
     assert set(run.metrics["grid"]) >= MEASURED
@@ -37,7 +36,7 @@ def ran(name: str, *settings: str) -> dict[str, Any]:
     return {**run.metrics["grid"], "digest": run.manifest["digest"]}
 
 
-@pytest.mark.parametrize("policy", [*CS2, *BASELINES])
+@pytest.mark.parametrize("policy", [*CS2, "easy"])
 def test_convergent_2(policy: str) -> None:
     figures = ran("convergent-2", f"policy={policy}")
     assert 0 < figures["machine_usage"] <= 100
@@ -45,7 +44,7 @@ def test_convergent_2(policy: str) -> None:
     assert (figures["preemptions"] > 0) == (policy in CS2)
 
 
-@pytest.mark.parametrize("policy", [*CS2007, *BASELINES])
+@pytest.mark.parametrize("policy", [*CS2007, "edf"])
 def test_convergent_2007(policy: str) -> None:
     figures = ran("convergent-2007", f"policy={policy}")
     assert 0 < figures["machine_usage"] <= 100
@@ -58,11 +57,6 @@ def test_convergent_2007(policy: str) -> None:
 @pytest.mark.parametrize("solver", ["greedy", "exact"])
 def test_knapsack(solver: str) -> None:
     assert ran("knapsack", f"knapsack={solver}", "ratio_least=0.2", "ratio_most=0.2")
-
-
-def test_weights_change_a_run() -> None:
-    path = "vos.0.clusters.0.policy.settings.weights.deadline=0"
-    assert ran("convergent-2")["digest"] != ran("convergent-2", path)["digest"]
 
 
 def test_preemption_may_cost_time() -> None:

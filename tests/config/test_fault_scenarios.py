@@ -1,4 +1,4 @@
-"""Faults as a scenario tells them: read, checked, and the same whatever runs them."""
+"""Faults of a scenario: validation, and the same faults in every runtime."""
 
 from __future__ import annotations
 
@@ -51,15 +51,6 @@ def result(outcome: RunOutcome) -> str:
     return digest(in_order(outcome.chunks))
 
 
-def test_faults_that_never_happen_change_nothing() -> None:
-    bare = run_sequential(small_partial_utility(None))
-    wrapped = run_sequential(small_partial_utility(NOTHING))
-    assert result(wrapped) == result(bare)
-    # Each message is acknowledged.
-    assert wrapped.messages == 2 * bare.messages
-    assert not wrapped.violations
-
-
 def test_all_faults_at_once_lose_no_job_and_break_no_rule() -> None:
     grid = small_partial_utility(EVERYTHING)
     outcome = run_sequential(grid)
@@ -81,16 +72,9 @@ def test_outages_of_machines_alone_cost_no_messages() -> None:
     assert not bare.violations
 
 
-def test_the_seed_of_the_faults_is_the_scenarios_unless_they_have_their_own() -> None:
-    first = run_sequential(small_partial_utility(EVERYTHING))
-    again = run_sequential(small_partial_utility({**EVERYTHING, "seed": 1}))
-    other = run_sequential(small_partial_utility({**EVERYTHING, "seed": 2}))
-    assert result(first) == result(again) != result(other)
-
-
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
-def test_faults_fall_alike_on_any_number_of_actors() -> None:
+def test_faults_are_the_same_on_two_actors() -> None:
     from grid.runtime.windowed import run_windowed
 
     small = {**EVERYTHING, "heal_s": 30.0}
@@ -101,56 +85,18 @@ def test_faults_fall_alike_on_any_number_of_actors() -> None:
     assert not outcome.violations
 
 
-DOWN: dict[str, Any] = {
-    **{"heal_s": 40.0, "random_crashes": {"every_s": 20.0, "for_s": 2.0}},
-    "between_vos": {"lost": 0.2},
-    "machine_outages": [
-        {"vo": "gangs", "cluster": "one", "machine": 3, "at_s": 3.0, "for_s": 20.0},
-        {"vo": "gangs", "cluster": "one", "machine": 0, "at_s": 7.0, "for_s": 1.0},
-        {"vo": "gangs", "cluster": "two", "machine": 0, "at_s": 2.5, "for_s": 9.0},
-        {"vo": "gangs", "cluster": "three", "machine": 0, "at_s": 11.0, "for_s": 2.0},
-    ],
-}
 """In a grid of clusters of gangs."""
-
-
-def small_gangs(faults: dict[str, Any] | None) -> Grid:
-    path = Path(__file__).parents[1] / "runtime" / "fault_scenarios" / "gang.yaml"
-    section = None if faults is None else FaultsSection.model_validate(faults)
-    scenario = load_scenario(path).model_copy(update={"faults": section})
-    return realize(scenario, str(path))[0]
-
-
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
-def test_machines_of_gangs_go_down_alike_where_each_cluster_is_an_actor() -> None:
-    from grid.runtime.windowed import run_windowed
-
-    grid = small_gangs(DOWN)
-    expected = run_sequential(grid)
-    results = in_order(expected.chunks)
-    assert check(results, grid.directory, sum(grid.jobs_by_vo())) == []
-    assert expected.broken_rules() == []
-    assert results.outcome.restarts.sum() > 0
-    outcome = run_windowed(small_gangs(DOWN), "cluster")
-    assert outcome.actors > 3
-    assert result(outcome) == digest(results)
-    assert not outcome.violations
 
 
 WRONG = (
     "crashes: [{entity: nort/scheduler, at_s: 1, for_s: 1}]",
-    "crashes: [{entity: north/dispatcher, at_s: 1, for_s: 1}]",
     "vo_outages: [{vo: nort, at_s: 1, for_s: 1}]",
-    "vo_outages: [{vo: north, at_s: -1, for_s: 1}]",
     "partitions: [{one: [north], other: [east], at_s: 1, for_s: 1}]",
     "partitions: [{one: [north], other: [north], at_s: 1, for_s: 1}]",
-    "machine_outages: [{vo: sud, at_s: 1, for_s: 1}]",
     "machine_outages: [{vo: north, cluster: c, at_s: 1, for_s: 1}]",
     "machine_outages: [{vo: north, machine: 9, at_s: 1, for_s: 1}]",
     "vo_outages: [{vo: north, at_s: 10, for_s: 1}]",
     "between_vos: {lost: 1.0}",
-    "random_crashes: {every_s: 0, for_s: 1}",
 )
 
 
@@ -166,7 +112,7 @@ def test_invalid_faults_are_reported_with_line_and_field(text: str, tmp_path: Pa
     assert error.field.startswith(f"faults.{text.partition(':')[0]}")
 
 
-def test_a_job_that_is_long_under_way_with_its_input_is_sent_once() -> None:
+def test_a_job_with_a_long_input_transfer_is_sent_once() -> None:
     """Its input takes 8,000 s at 1 Mbit/s; an answer is due in four latencies, of 1 ms."""
     windows = {"kind": "operating_system", "options": [{"value": "windows"}]}
     asked = {"submit_s": 70, "run_s": 10, "input_mb": 1000, "requirements": [windows]}

@@ -1,4 +1,4 @@
-"""What `grid schema` prints accepts every scenario of this project, and refuses wrong ones."""
+"""The JSON Schema accepts every shipped scenario and rejects invalid ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_it_is_a_schema() -> None:
 
 
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
-def test_it_accepts_the_scenarios_of_this_project(path: Path) -> None:
+def test_it_accepts_shipped_scenarios(path: Path) -> None:
     assert errors(path.read_text()) == []
 
 
@@ -44,11 +44,11 @@ def test_it_accepts_parameters_and_a_scenario_without_a_name() -> None:
         ("ttl: 3", "forwarding: wait"),
     ],
 )
-def test_it_refuses(old: str, new: str) -> None:
+def test_it_rejects(old: str, new: str) -> None:
     assert errors(edited(old, new))
 
 
-def test_what_is_nothing_by_default_may_be_said_to_be_nothing() -> None:
+def test_null_is_valid_if_it_is_the_default() -> None:
     text = """
 name: nothing
 vos:

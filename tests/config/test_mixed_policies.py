@@ -1,4 +1,4 @@
-"""VOs with a local policy each: every job runs where it can, whatever the way it took."""
+"""VOs with different local policies: every job runs on a resource that it fits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL = Path(__file__).parents[1] / "runtime" / "fault_scenarios" / "policies.ya
 
 
 @pytest.mark.parametrize("forwarding", ["queue", "forward", "reject"])
-def test_every_job_runs_where_it_can(forwarding: str) -> None:
+def test_every_job_runs_on_a_resource_that_it_fits(forwarding: str) -> None:
     travelled = licensed = gangs_away = 0
     for seed in range(10):
         overrides = (f"protocol.forwarding={forwarding}", f"seed={seed}")

@@ -1,4 +1,4 @@
-"""Jobs that come when others have ended, by SWF's preceding job and think time."""
+"""Jobs that are submitted after their predecessor, by SWF's preceding job and think time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def submissions(run: Any) -> dict[int, float]:
     return {number: time / 1e6 for number, time in zip(numbers, times, strict=True)}
 
 
-def test_jobs_come_their_think_time_after_the_end_of_their_predecessor(tmp_path: Path) -> None:
+def test_jobs_are_submitted_their_think_time_after_their_predecessor(tmp_path: Path) -> None:
     run = grid.run(scenario(tmp_path))
     found, ends = submissions(run), {}
     for number, end in zip(run.results.number, run.results.outcome.end_us, strict=True):
@@ -68,18 +68,13 @@ def test_jobs_come_their_think_time_after_the_end_of_their_predecessor(tmp_path:
     assert run.metrics["grid"]["jobs_completed"] == 7
 
 
-def test_without_it_they_come_as_the_log_says(tmp_path: Path) -> None:
-    run = grid.run(scenario(tmp_path, waits_for_predecessors=False))
-    assert submissions(run) == {1: 0, 2: 5, 3: 6, 4: 50, 5: 60, 6: 70, 7: 500}
-
-
 def test_deadlines_move_with_the_jobs(tmp_path: Path) -> None:
     run = grid.run(scenario(tmp_path, attributes={"deadline": {"least": 2, "most": 2}}))
     slack = run.results.deadline_us - run.results.submit_us
     assert (slack == 2 * run.results.estimate_us).all()
 
 
-def test_who_waits_receives_it_through_faults_and_crashes(tmp_path: Path) -> None:
+def test_dependent_jobs_are_submitted_under_faults_and_crashes(tmp_path: Path) -> None:
     file = tmp_path / "waiting.yaml"
     file.write_text(yaml.safe_dump(scenario(tmp_path)))
     subject = subject_of(load_scenario(file), str(file))
@@ -87,21 +82,7 @@ def test_who_waits_receives_it_through_faults_and_crashes(tmp_path: Path) -> Non
     assert not [trial for trial in trials if trial.broken]
 
 
-@pytest.mark.parametrize(
-    ("workload", "says"),
-    [
-        ({"trace": None, "generator": "stochastic", "route": None}, "only with `trace`"),
-        ({"entry_point": "cluster"}, "only with `entry_point: scheduler`"),
-    ],
-)
-def test_only_logs_at_schedulers_have_predecessors(
-    tmp_path: Path, workload: dict[str, Any], says: str
-) -> None:
-    with pytest.raises(InputError, match=says):
-        grid.run(scenario(tmp_path, **workload))
-
-
-def test_logs_of_grids_know_no_think_times(tmp_path: Path) -> None:
+def test_gwf_logs_have_no_think_times(tmp_path: Path) -> None:
     given = scenario(tmp_path)
     log = tmp_path / "log.gwf"
     log.write_text(" ".join(["1", "0", "-1", "5", "1"] + ["-1"] * 24) + "\n")

@@ -1,4 +1,4 @@
-"""No file and no override, whatever is in it, makes anything but a scenario or an InputError."""
+"""Any file and any override gives a scenario or an InputError."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_bytes(file: Path, content: bytes) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, len(RIGHT)), st.integers(0, 12), NASTY), max_size=4))
-def test_a_scenario_with_places_overwritten(file: Path, cuts: list[tuple[int, int, str]]) -> None:
+def test_a_scenario_with_random_edits(file: Path, cuts: list[tuple[int, int, str]]) -> None:
     text = RIGHT
     for start, length, new in cuts:
         text = text[:start] + new + text[start + length :]
@@ -68,6 +68,6 @@ def test_overrides(file: Path, pairs: list[tuple[str, str]]) -> None:
     accepts_or_says_why(file, RIGHT.encode(), *(f"{place}={value}" for place, value in pairs))
 
 
-def test_a_name_that_breaks_the_line_is_in_no_list(file: Path) -> None:
+def test_a_name_with_a_line_end_is_not_suggested(file: Path) -> None:
     content = 'parameters: {"l\\N0": 1}\nnetwork: {latency_s: "${lat}"}\n'
     accepts_or_says_why(file, content.encode())

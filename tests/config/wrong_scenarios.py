@@ -1,4 +1,4 @@
-"""Scenarios with something wrong, and where and what the one who wrote them is to be told."""
+"""Invalid scenarios, with the file, line and field of their error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ vos:
     clusters:
       - cpus: 8
 """
-"""Nothing is wrong with this one; most of the others are edits of it."""
+"""A valid scenario, of which most of the others are edits."""
 
 ALIAS_BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 10)}]\n" for i in range(1, 10)
@@ -46,7 +46,7 @@ ALIAS_LADDER = "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in r
 
 @dataclass(frozen=True)
 class Wrong:
-    """A file's content, what `--set` gives, and a mistake that is to be reported.
+    """The content of a file, the overrides, and the error that is reported.
 
     `line` None: the message names no line; `field` empty: it names no field.
     """
@@ -64,7 +64,7 @@ class Wrong:
         return path
 
     def shown(self, path: Path) -> str:
-        """How the line of the message begins."""
+        """The beginning of the error line."""
         where = str(path) if self.line is None else f"{path}:{self.line}"
         if self.overrides and self.line is None:
             given = self.overrides[-1]
@@ -73,7 +73,7 @@ class Wrong:
 
 
 def edited(old: str, new: str) -> str:
-    """The right scenario with one place changed."""
+    """The valid scenario with one edit."""
     assert RIGHT.count(old) == 1, old
     return RIGHT.replace(old, new)
 
@@ -88,26 +88,16 @@ JOB = "vos.0.workload.jobs.0"
 
 NO_YAML = [
     Wrong("empty file", "", 1, ""),
-    Wrong("only comments", "# nothing\n", 2, ""),
-    Wrong("only null", "~\n", 1, ""),
     Wrong("binary file", b"\x7fELF\x02\x01\x01\x00\xff\xfe\x00", 1, ""),
-    Wrong("latin-1 on line 2", b"name: a\nseed: \xe9\n", 2, ""),
     Wrong("UTF-16", RIGHT.encode("utf-16"), 1, ""),
     Wrong("control character", "name: a\nseed: \x01\n", 2, ""),
-    Wrong("NUL", "name: a\x00\n", 1, ""),
-    Wrong("list", "- a\n- b\n", 1, ""),
     Wrong("text", "just text\n", 1, ""),
     Wrong("two documents", "name: a\n---\nname: b\n", 2, ""),
     Wrong("tab", "name: a\nnetwork:\n\tlatency_s: 1\n", 3, ""),
     Wrong("unclosed quote", 'seed: 1\nname: "a\nvos: []\n', 2, ""),
     Wrong("unclosed bracket", "name: a\nvos: [1, 2\nseed: 1\n", 2, ""),
     Wrong("bare parameter", "name: a\nprotocol: {ttl: ${ttl}}\n", 2, ""),
-    Wrong("colon in text", "name: a\nseed: b: c\n", 2, ""),
-    Wrong("stray bracket", "name: a\n]\n", 2, ""),
     Wrong("100,000 brackets", "[" * 100000, 1, DEEP),
-    Wrong("100,000 brackets under a key", "vos: " + "[" * 100000, 1, f"vos.{DEEP[2:]}"),
-    Wrong("100,000 dashes", "- " * 100000, 1, DEEP),
-    Wrong("100,000 braces", "{" * 100000, 1, ""),
     Wrong("300,000 values", "vos:\n" + "- 1\n" * 300000, 199999, "vos.199997"),
     Wrong("more than 4 MiB", "#" * (4 * 1024 * 1024 + 1), None, ""),
     Wrong("alias bomb", ALIAS_BOMB, 6, "a5.0"),
@@ -120,12 +110,8 @@ NO_YAML = [
 
 NO_PLAIN_DATA = [
     Wrong("duplicate key", edited("seed: 7", "seed: 7\nseed: 8"), 3, "seed"),
-    Wrong("duplicate inner key", edited("cpus: 4", "count: 4"), 17, f"{CPUS[:-4]}count"),
     Wrong("custom tag", edited("name: base", "name: !!python/name:os.system x"), 1, "name"),
-    Wrong("core tag", edited("seed: 7", "seed: !!int '7'"), 2, "seed"),
     Wrong("NaN", edited("ttl: 3", "ttl: .nan"), 8, "protocol.ttl"),
-    Wrong("infinity", edited("run_s: 60", "run_s: -.inf"), 22, f"{JOB}.run_s"),
-    Wrong("huge exponent", edited("run_s: 60", "run_s: 1e999"), 22, f"{JOB}.run_s"),
     Wrong("leading zero", edited("cpus: 4", "cpus: 010"), 17, CPUS),
     Wrong("5,000 digits", edited("seed: 7", "seed: " + "9" * 5000), 2, "seed"),
 ]  # fmt: skip
@@ -133,37 +119,25 @@ NO_PLAIN_DATA = [
 NO_SUCH_KEY = [
     Wrong("unknown key", edited("cpus: 4", "cpu: 4"), 17, f"{CPUS[:-1]}"),
     Wrong("unknown key at the top", edited("protocol:", "protocols:"), 7, "protocols"),
-    Wrong("nothing like it", edited("seed: 7", "zzz: 7"), 2, "zzz"),
     Wrong("a key of another section", edited("seed: 7", "ttl: 7"), 2, "ttl"),
     Wrong("a key of the top level", edited("ttl: 3", "faults: 3"), 8, "protocol.faults"),
-    Wrong("a key of two other sections", edited("ttl: 3", "policy: easy"), 8, "protocol.policy"),
-    Wrong("a huge number", edited("seed: 7", "seed: 1e30"), 2, "seed"),
-    Wrong("like one that stands elsewhere", edited("    workload:", "    cluster:"), 19,
-        "vos.0.cluster"),
     Wrong("merge of text", edited("cpus: 4", "<<: cpus"), 17, f"{CPUS[:-4]}<<"),
     Wrong("control character in a key", '"a\\nb": 1\n', 1, "'a\\nb'"),
     Wrong("missing key", edited("run_s: 60", "submit_s: 60"), 21, f"{JOB}.run_s"),
     Wrong("VO without a name", edited("name: south", "count: 2"), 27, "vos.1.name"),
     Wrong("VO without clusters", "name: a\nvos:\n  - name: b\n", 3, "vos.0.clusters"),
-    Wrong("no VO", "name: a\nvos: []\n", 2, "vos"),
     Wrong("neither kind of VO", "name: a\n", 1, ""),
 ]  # fmt: skip
 
 WRONG_TYPE = [
     Wrong("text for a number", edited("cpus: 4", "cpus: four"), 17, CPUS),
     Wrong("number in quotes", edited("cpus: 4", "cpus: '4'"), 17, CPUS),
-    Wrong("fraction", edited("cpus: 4", "cpus: 4.5"), 17, CPUS),
-    Wrong("boolean for a number", edited("cpus: 4", "cpus: true"), 17, CPUS),
-    Wrong("YAML 1.1 number", edited("cpus: 4", "cpus: 1_000"), 17, CPUS),
     Wrong("YAML 1.1 base 60", edited("run_s: 60", "run_s: 1:30"), 22, f"{JOB}.run_s"),
-    Wrong("nan as text", edited("run_s: 60", "run_s: nan"), 22, f"{JOB}.run_s"),
     Wrong("yes", edited("run_s: 60", "run_s: 60\n          checkpointable: yes"), 23,
         f"{JOB}.checkpointable"),
     Wrong("number for a name", edited("name: base", "name: 5"), 1, "name"),
     Wrong("name with a space", edited("name: base", "name: a b"), 1, "name"),
-    Wrong("number for a section", edited("ttl: 3", "ttl: 3\nworkload: 4"), 9, "workload"),
     Wrong("nothing for a section", edited("  ttl: 3\n", ""), 7, "protocol"),
-    Wrong("mapping for a list", "name: a\nvos: {name: b}\n", 2, "vos"),
     Wrong("number for machines", edited("- cpus: 8", "- machines: 8"), 29,
         "vos.1.clusters.0.machines"),
     Wrong("list for a policy", edited("policy: fcfs", "policy: [fcfs]"), 13,
@@ -174,22 +148,16 @@ WRONG_TYPE = [
         edited("ttl: 3", "information: {name: edges, settings: {edges: [[0, 1], [1, 7]]}}"), 8,
         "protocol.information.settings.edges.1"),
     Wrong("unknown word", edited("ttl: 3", "forwarding: wait"), 8, "protocol.forwarding"),
-    Wrong("one end of a link", edited("links: []", "links: [{between: [south], latency_s: 1}]"), 6,
-        "network.links.0.between.1"),
 ]  # fmt: skip
 
 WRONG_SIZE = [
     Wrong("negative", edited("cpus: 4", "cpus: -4"), 17, CPUS),
-    Wrong("zero", edited("cpus: 4", "cpus: 0"), 17, CPUS),
     Wrong("measured until before it begins",
         edited("  ttl: 3\n", "  ttl: 3\nmetrics: {submitted_from_s: 9, submitted_until_s: 9}\n"), 9,
         "metrics"),
     Wrong("admission of a VO that is not there",
         edited("    clusters:\n      - cpus: 8", "    admission: {name: limited, settings: {from_vos: [nort]}}\n    clusters:\n      - cpus: 8"),  # noqa: E501
         28, "vos.1.admission.settings.from_vos"),
-    Wrong("negative time", edited("run_s: 60", "run_s: -1"), 22, f"{JOB}.run_s"),
-    Wrong("huge", edited("cpus: 4", "cpus: 1" + "0" * 30), 17, CPUS),
-    Wrong("huge time", edited("run_s: 60", "run_s: 1e30"), 22, f"{JOB}.run_s"),
     Wrong("no speed", edited("cpus: 4", "mips: 0"), 17, f"{CPUS[:-4]}mips"),
     Wrong("utility above one", option("speed", "              options: [{value: 1, utility: 2}]"),
         26, f"{JOB}.requirements.0.options.0.utility"),
@@ -203,18 +171,11 @@ WRONG_SIZE = [
 WRONG_NAMES = [
     Wrong("VO twice", edited("name: south", "name: north"), 27, "vos.1.name"),
     Wrong("VO of all", edited("name: south", "name: grid"), 27, "vos.1.name"),
-    Wrong("VO twice by count",
-        edited("name: south", "name: north1\n    clusters: [{cpus: 1}]\n  - name: north\n    count: 2"),  # noqa: E501
-        29, "vos.2.name"),
     Wrong("cluster twice", edited("- cpus: 8", "- cpus: 8\n      - cpus: 9"), 30,
         "vos.1.clusters.1.name"),
     Wrong("link to nobody", edited("[]", "[{between: [north, sorth], latency_s: 1}]"), 6,
         "network.links.0.between.1"),
-    Wrong("link to itself", edited("[]", "[{between: [south, south], latency_s: 1}]"), 6,
-        "network.links.0.between"),
     Wrong("unknown policy", edited("policy: fcfs", "policy: fcsf"), 13, "vos.0.clusters.0.policy"),
-    Wrong("unknown policy with settings", edited("policy: fcfs", "policy: {name: nosuch}"), 13,
-        "vos.0.clusters.0.policy.name"),
     Wrong("unknown generator of machines",
         edited("- cpus: 8", "- machines: {generator: nosuch, count: 3}"), 29,
         "vos.1.clusters.0.machines.generator"),
@@ -235,25 +196,13 @@ WRONG_NAMES = [
     Wrong("a law that a generator does not know",
         edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: stochastic\n      settings:\n        jobs: 5\n        arrivals: {distribution: expo, mean_s: 1}\n        work: {distribution: fixed, mean_s: 1}"),  # noqa: E501
         34, "vos.1.workload.settings.arrivals.distribution"),
-    Wrong("a mapping without its law",
-        edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: stochastic\n      settings:\n        jobs: 5\n        arrivals: {mean_s: 1}\n        work: {distribution: fixed, mean_s: 1}"),  # noqa: E501
-        34, "vos.1.workload.settings.arrivals.distribution"),
-    Wrong("wrong setting of a generator of machines",
-        edited("- cpus: 8", "- machines:\n          generator: partial_utility\n          count: 3\n          settings: {speeds_mips: fast}"),  # noqa: E501
-        32, "vos.1.clusters.0.machines.settings.speeds_mips"),
     Wrong("a key of the top level where few others are",
         edited("links: []", "links: [{between: [north, south], latency_s: 1, vos: 1}]"), 6,
         "network.links.0.vos"),
     Wrong("gangs on machines that are switched off",
         edited("- cpus: 8", "- policy: afcfs\n        cpus: 8\n        switch_off: {after_s: 60}"),
         29, "vos.1.clusters.0.machines"),
-    Wrong("switched off, and no word when",
-        edited("cpus: 4", "cpus: 4\n            switch_off: {boot_s: 5}"), 18,
-        f"{CPUS[:-4]}switch_off.after_s"),
     Wrong("speed-beside-machines", edited("policy: fcfs", "policy: fcfs\n        mips: 2000"), 12,
-        "vos.0.clusters.0"),
-    Wrong("switched off beside a list of machines",
-        edited("policy: fcfs", "policy: fcfs\n        switch_off: {after_s: 60}"), 12,
         "vos.0.clusters.0"),
     Wrong("license of nobody", edited("[solver]", "[silver]"), 18, f"{CPUS[:-4]}licenses.0"),
     Wrong("license twice",
@@ -266,19 +215,9 @@ WRONG_JOBS = [
     Wrong("larger than its own cluster",
         edited("cpus: 2", "cpus: 8").replace("    workload:\n", "    workload:\n      entry_point: cluster\n"),  # noqa: E501
         24, f"{JOB}.cpus"),
-    Wrong("into one of two clusters",
-        edited("      - name: farm", "      - cpus: 3\n      - name: farm").replace("jobs:", "entry_point: cluster\n      jobs:"),  # noqa: E501
-        21, "vos.0.workload.entry_point"),
     Wrong("number twice",
         edited("        - number: 1", "        - {number: 1, run_s: 5}\n        - number: 1"), 22,
         f"{JOB[:-1]}1.number"),
-    Wrong("number of a numberless job",
-        edited("        - number: 1", "        - number: 2\n          run_s: 5\n        -"), 24,
-        f"{JOB[:-1]}1.number"),
-    Wrong("text for a speed", option("speed", "              options: [{value: linux}]"), 26,
-        f"{JOB}.requirements.0.options.0.value"),
-    Wrong("number for a system", option("operating_system", "              options: [{value: 3}]"),
-        26, f"{JOB}.requirements.0.options.0.value"),
     Wrong("negative requirement", option("ram", "              options: [{value: -5}]"), 26,
         f"{JOB}.requirements.0.options.0.value"),
     Wrong("two sources of jobs", edited("jobs:", "trace: wrong.yaml\n      jobs:"), 19,
@@ -286,48 +225,33 @@ WRONG_JOBS = [
     Wrong("jobs of a whole grid", edited("seed: 7", "workload: {jobs: [{run_s: 1}]}"), 2,
         "workload.jobs"),
     Wrong("missing trace", edited("seed: 7", "workload: {trace: nosuch.swf}"), 2, "workload.trace"),
-    Wrong("folder for a trace", edited("seed: 7", "workload: {trace: .}"), 2, "workload.trace"),
     Wrong("NUL in a trace's path", edited("seed: 7", 'workload: {trace: "a\\0b"}'), 2,
         "workload.trace"),
     Wrong("trace with an endless name", edited("seed: 7", f"workload: {{trace: {'a' * 5000}}}"), 2,
         "workload.trace"),
-    Wrong("trace of a VO", edited("- cpus: 8", "- cpus: 8\n    workload: {trace: nosuch.swf}"), 30,
-        "vos.1.workload.trace"),
 ]  # fmt: skip
 
 WRONG_PARAMETERS = [
     Wrong("unknown parameter", edited("ttl: 3", "ttl: ${hops}"), 8, "protocol.ttl"),
-    Wrong("nameless parameter", edited("ttl: 3", 'ttl: "${}"'), 8, "protocol.ttl"),
     Wrong("unclosed reference", edited("ttl: 3", "ttl: ${lat"), 8, "protocol.ttl"),
     Wrong("parameter of a wrong type", edited("ttl: 3", "ttl: ${who}"), 8, "protocol.ttl"),
     Wrong("parameter within text", edited("name: base", "name: a ${lat}"), 1, "name"),
     Wrong("list of parameters", edited("{lat: 0.1, who: north}", "[lat, who]"), 3, "parameters"),
-    Wrong("list for a parameter", edited("{lat: 0.1,", "{lat: [1],"), 3, "parameters.lat"),
     Wrong("parameter of a parameter", edited("{lat: 0.1,", '{lat: "${who}",'), 3, "parameters.lat"),
     Wrong("unused parameter", edited("{lat: 0.1,", "{lat: 0.1, latt: 1,"), 3, "parameters.latt"),
-    Wrong("unused parameter like a key", edited("{lat: 0.1,", "{lat: 0.1, sed: 1,"), 3,
-        "parameters.sed"),
-    Wrong("mistyped use of a parameter", edited("latency_s: ${lat}", "latency_s: ${latt}"), 5,
-        "network.latency_s"),
     Wrong("name of a parameter", edited("{lat: 0.1,", "{lat: 1, a.b: 1,"), 3, "parameters.a.b"),
     Wrong("--set without a value", RIGHT, None, "", ("lat",)),
-    Wrong("--set without a name", RIGHT, None, "", ("=5",)),
     Wrong("--set of nothing known", RIGHT, None, "latt", ("latt=5",)),
     Wrong("--set of no key", RIGHT, None, "protocol.tll", ("protocol.tll=5",)),
-    Wrong("--set of no section", RIGHT, None, "nett.a", ("nett.a=5",)),
     Wrong("--set past a list", RIGHT, None, "vos.2", ("vos.2.name=x",)),
-    Wrong("--set by name in a list", RIGHT, None, "vos.north", ("vos.north=x",)),
     Wrong("--set below a number", RIGHT, None, "seed.a", ("seed.a=1",)),
     Wrong("--set of a wrong type", RIGHT, None, "network.latency_s", ("lat=fast",)),
-    Wrong("--set of a wrong key", RIGHT, None, "protocol.ttl", ("protocol.ttl=x",)),
     Wrong("--set of a list", RIGHT, None, "lat", ("lat=[1, 2]",)),
     Wrong("--set of NaN", RIGHT, None, "lat", ("lat=.nan",)),
     Wrong("--set of broken YAML", RIGHT, None, "lat", ("lat=[1, ",)),
     Wrong("--set of 100,000 brackets", RIGHT, None, f"seed.{DEEP}", ("seed=" + "[" * 100000,)),
-    Wrong("--set of two documents", RIGHT, None, "lat", ("lat=1\n---\n2",)),
     Wrong("--set of a deep path", RIGHT, None, f"vos.{DEEP[2:]}", ("vos" + ".0" * 999 + "=1",)),
     Wrong("--set of a key twice", RIGHT, None, "protocol.ttl", ("protocol={ttl: 1, ttl: 2}",)),
-    Wrong("--set of nothing", RIGHT, None, "seed", ("seed=",)),
 ]  # fmt: skip
 
 WRONG_SCENARIOS = [

@@ -32,7 +32,7 @@ def test_every_combination_with_every_seed(tmp_path: Path) -> None:
     assert [case.seed for case in cases[:3]] == [7, 5, 7]
     last = cases[-1].scenario
     assert (last.network.latency_s, last.protocol.ttl, last.seed) == (0.5, 9, 5)
-    assert last.vos is not None and last.vos[0].selection == "matchmaking"
+    assert last.vos is not None and last.vos[0].selection.name == "matchmaking"
 
 
 def test_a_label_may_have_several_settings(tmp_path: Path) -> None:

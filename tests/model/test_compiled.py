@@ -71,7 +71,7 @@ def test_a_kernel_that_is_not_cached_is_interpreted_at_first(tmp_path: Path) -> 
         assert json.loads(done.stdout) == [is_cached, expected, expected]
 
 
-@pytest.mark.parametrize("name", ["two-vos", "local-policies"])
+@pytest.mark.parametrize("name", ["two-vos"])
 def test_an_interpreted_run_has_the_same_digest(name: str) -> None:
     program = "import grid, sys; print(grid.run(sys.argv[1]).manifest['digest'])"
     done = subprocess.run(

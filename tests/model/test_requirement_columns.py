@@ -1,4 +1,4 @@
-"""Requirements as columns are the same sequence as the list of tuples that they stand for."""
+"""Requirements as columns equal the same requirements as a list of tuples."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.job_table import BATCH, JobTable, OfJob, RequirementColumns, concatenate, joined
+from grid.model.job_table import JobTable, OfJob, RequirementColumns, concatenate, joined
 from grid.workload.generators import table_problems
 from grid.workload.jobs import repeated
 
@@ -62,7 +62,7 @@ def table(requirements: list[OfJob] | RequirementColumns, first: int = 0) -> Job
 
 
 @given(_lists, st.data())
-def test_they_are_read_as_the_list_is(jobs: list[OfJob], data: st.DataObject) -> None:
+def test_columns_are_read_like_the_list(jobs: list[OfJob], data: st.DataObject) -> None:
     columns = columns_of(jobs)
     assert list(columns) == jobs and len(columns) == len(jobs)
     assert columns.is_any.tolist() == [bool(wanted) for wanted in jobs]
@@ -77,7 +77,7 @@ def test_they_are_read_as_the_list_is(jobs: list[OfJob], data: st.DataObject) ->
 
 
 @given(_lists, _lists, st.data())
-def test_tables_with_them_are_taken_and_put_together_alike(
+def test_tables_with_columns_are_sliced_and_concatenated_like_lists(
     jobs: list[OfJob], others: list[OfJob], data: st.DataObject
 ) -> None:
     rows = data.draw(st.lists(st.integers(0, len(jobs) - 1), max_size=8)) if jobs else []
@@ -93,12 +93,6 @@ def test_tables_with_them_are_taken_and_put_together_alike(
         assert list(again.requirements or [()] * len(both) * 3) == both * 3
 
 
-def test_all_are_gone_through_piece_by_piece() -> None:
-    jobs = [(Requirement(RequirementKind.SPEED, (Option(float(n), 0.5),)),) for n in range(2500)]
-    assert len(jobs) > 2 * BATCH
-    assert list(columns_of(jobs)) == jobs
-
-
 @pytest.mark.parametrize(
     "changed",
     [
@@ -109,7 +103,7 @@ def test_all_are_gone_through_piece_by_piece() -> None:
         {"first_option": np.array([0, 2, 2])},
     ],
 )
-def test_wrong_ones_are_reported_with_their_row(changed: dict[str, np.ndarray]) -> None:
+def test_invalid_requirements_are_reported_with_their_row(changed: dict[str, np.ndarray]) -> None:
     speed = Requirement(RequirementKind.SPEED, (Option(1000.0, 0.5),))
     right = columns_of([(speed,), (speed,)])
     assert not list(table_problems((), table(right)))

@@ -13,7 +13,7 @@ from grid.model.resources import (
 )
 
 
-def test_the_rows_of_one_vo_have_all_that_is_known_of_them() -> None:
+def test_the_rows_of_one_vo_keep_their_status() -> None:
     pools = tuple(Cluster(name, (Machine(name, 4),)) for name in ("p", "q"))
     vos = [VirtualOrganization(name, pools) for name in ("a", "b")]
     columns = concatenate_resources([resources_of(vo, place) for place, vo in enumerate(vos)])

@@ -318,7 +318,7 @@ def test_preemptive_edf_preempts_only_for_a_start() -> None:
         job(1, 1 * s, 1, 20 * s, 20 * s, deadline_us=600 * s),
         job(2, 10 * s, 2, 5 * s, 5 * s, deadline_us=20 * s),
     ]
-    farm = Cluster("c", (Machine("m", 4),), overheads=PreemptionOverheads(3 * s, 5 * s))
+    farm = Cluster("c", (Machine("m", 4),), preemption=PreemptionOverheads(3, 5))
     cluster = general_cluster(farm, make_policy("edf", {"preemptive": True}))
     assert [end // s for _, _, _, end in play(cluster, jobs)] == [33, 21, 15]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -124,22 +124,23 @@ def test_the_grid_dispatcher_chooses_a_cluster_with_the_licenses() -> None:
     assert jobs.cluster.tolist()[:3] == ["licensed"] * 3
 
 
+Resource = Literal["machine", "cluster"]
 FEW = Machine("few", 4, ram_mb=500.0, licenses=("x", "y"))
 MANY = Machine("many", 2, licenses=("z", "x"))
 
 
-def cluster_of(*machines: Machine, by_machine: bool = False) -> Cluster:
+def cluster_of(*machines: Machine, resource: Resource = "cluster") -> Cluster:
     licenses = (License("x", 1), License("y", 0), License("z", 3))
-    return Cluster("c", machines, licenses=licenses, by_machine=by_machine)
+    return Cluster("c", machines, licenses=licenses, resource=resource)
 
 
 @pytest.mark.parametrize(
-    ("by_machine", "bits", "most"),
-    [(True, [1, 5, 0], [500.0, math.inf, math.inf]), (False, [5], [math.inf])],
+    ("resource", "bits", "most"),
+    [("machine", [1, 5, 0], [500.0, math.inf, math.inf]), ("cluster", [5], [math.inf])],
 )
-def test_limits_of_resources(by_machine: bool, bits: list[int], most: list[float]) -> None:
+def test_limits_of_resources(resource: Resource, bits: list[int], most: list[float]) -> None:
     """A license without copies counts as none, a machine without `ram_mb` as one without limit."""
-    cluster = cluster_of(FEW, MANY, Machine("none", 8), by_machine=by_machine)
+    cluster = cluster_of(FEW, MANY, Machine("none", 8), resource=resource)
     columns = resources_of(VirtualOrganization("v", (cluster,)), 0)
     assert columns.licenses.tolist() == bits
     assert columns.most_ram_mb.tolist() == most

@@ -42,7 +42,7 @@ def manager(
     admission: AdmissionSettings = ADMIT_ALL,
 ) -> ResourceManager:
     machines = tuple(Machine(f"m{i}", n, ram_mb=100.0 * (i + 1)) for i, n in enumerate(cpus))
-    vo = VirtualOrganization("a", (Cluster("c", machines, by_machine=True),))
+    vo = VirtualOrganization("a", (Cluster("c", machines),))
     return ResourceManager(
         0,
         resources_of(vo, 0),

@@ -16,6 +16,7 @@ import grid
 from grid.cli.app import app
 from grid.config.schema import GridSettings
 from grid.model.errors import InputError
+from grid.model.fields import PluginRef
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
@@ -61,8 +62,8 @@ def by_hand() -> grid.Grid:
         "network": {"latency_s": 0.2, "links": [{"between": ["a", "b"], "latency_s": 0.5}]},
         "protocol": {"ttl": 1, "snapshot_period_s": 5},
     }
-    pool = Cluster("c", (Machine("pool", 4, 2000.0),), "easy", by_machine=True)
-    pair = Cluster("c", (Machine("m0", 3), Machine("m1", 3)), by_machine=True)
+    pool = Cluster("c", (Machine("pool", 4, 2000.0),), PluginRef("easy"))
+    pair = Cluster("c", (Machine("m0", 3), Machine("m1", 3)))
     return grid.Grid(
         GridSettings.model_validate(settings),
         (VirtualOrganization("a", (pool,)), VirtualOrganization("b", (pair,))),

@@ -9,8 +9,9 @@ import pytest
 from pydantic import ValidationError
 
 from grid.kernel.entity import random_stream
+from grid.model.fields import REFERENCE_MIPS, PluginRef
 from grid.model.job_table import COLUMNS, JobTable
-from grid.model.platform import REFERENCE_MIPS, Cluster, Machine, VirtualOrganization
+from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.workload.gang import GangJobs, GangMachines, gang_jobs, gang_machines
 
 
@@ -19,7 +20,7 @@ def machines(count: int, seed: int = 1) -> tuple[Machine, ...]:
 
 
 def papers_vo() -> VirtualOrganization:
-    clusters = tuple(Cluster(f"c{n}", machines(n), "afcfs") for n in (32, 64))
+    clusters = tuple(Cluster(f"c{n}", machines(n), PluginRef("afcfs")) for n in (32, 64))
     return VirtualOrganization("vo", clusters)
 
 

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from grid.model.fields import ARCHITECTURES, OPERATING_SYSTEMS
 from grid.model.job import Job, Requirement, RequirementKind
 from grid.model.job_table import JobTable
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS, Machine
+from grid.model.platform import Machine
 from grid.workload.generators import generate_jobs, generate_machines
 from grid.workload.partial_utility import (
     PartialUtilityJobs,

@@ -31,6 +31,7 @@ from grid.lab.statistics import (
     repetitions_to_decide,
 )
 from grid.lab.study import Study
+from grid.model.fields import PluginRef
 
 Where = Mapping[str, Any]
 BySeed = Mapping[int, float]
@@ -628,8 +629,8 @@ def _least_slowdown(study: Study, metric: str, where: Where) -> float:
 def _without_policy(scenario: Scenario) -> str:
     """The bound is one for all policies."""
     vo = (scenario.vos or ())[0]
-    cluster = vo.clusters[0].model_copy(update={"policy": "easy"})
-    alone = vo.model_copy(update={"clusters": (cluster,)})
+    cluster = replace(vo.clusters[0], policy=PluginRef("easy"))
+    alone = replace(vo, clusters=(cluster,))
     return scenario.model_copy(update={"vos": (alone,)}).model_dump_json()
 
 

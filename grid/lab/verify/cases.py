@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from grid.config.schema import Scenario, VoSection
-from grid.config.sections import name_and_settings
+from grid.config.schema import Scenario
 from grid.lab.verify import theory
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import input_error, shorten
+from grid.model.fields import REFERENCE_MIPS
 from grid.model.job_results import JobResults
-from grid.model.platform import REFERENCE_MIPS
+from grid.model.platform import VirtualOrganization
 from grid.model.time import SECOND_US, from_seconds
 from grid.runtime.run import Run
 
@@ -105,7 +105,7 @@ class Given:
     scenario: Scenario
 
     @cached_property
-    def first(self) -> VoSection:
+    def first(self) -> VirtualOrganization:
         """The first VO."""
         assert self.scenario.vos is not None
         return self.scenario.vos[0]
@@ -166,8 +166,8 @@ class Given:
     @property
     def drawn(self) -> int:
         """How many resources the first VO's selection draws: `d` of `power_of_d`, else two."""
-        name, settings = name_and_settings(self.first.selection)
-        return int(str(dict(settings).get("d", 2))) if name == "power_of_d" else 2
+        selection = self.first.selection
+        return int(selection.settings.get("d", 2)) if selection.name == "power_of_d" else 2
 
     @property
     def period_s(self) -> float:
@@ -178,7 +178,6 @@ class Given:
     def gossip_times(self) -> str:
         """When VOs gossip. Raises InputError for gossip that theory does not cover."""
         overlay = self.scenario.protocol.information
-        assert not isinstance(overlay, str)
         settings = dict(overlay.settings)
         if overlay.name != "gossip" or settings["mode"] != "push_pull" or settings["fan_out"] != 1:
             expected = "gossip with mode push_pull and fan_out 1"
@@ -228,7 +227,7 @@ class Given:
         return ceil(RELAXATIONS * relaxation_s / WARM_UP / each_s)
 
 
-def _servers(vo: VoSection) -> list[tuple[int, float]]:
+def _servers(vo: VirtualOrganization) -> list[tuple[int, float]]:
     """CPUs of the VO's clusters, and their MIPS."""
     found: list[tuple[int, float]] = []
     for cluster in vo.clusters:

@@ -11,6 +11,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from grid.model.errors import InvalidPlugin, PluginFailed, shorten
 
 Check = Callable[..., str | None]
@@ -83,6 +85,9 @@ def in_one_line(error: BaseException) -> str:
     """An exception's type and message."""
     try:
         text = " ".join(str(error).split())
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False)[0]
+            text = f"{'.'.join(map(str, first['loc']))}: found {shorten(first['input'])}"
     except Exception:
         text = "with a message that cannot be read"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -199,16 +199,14 @@ class Plugins:
         return name if source is None else f"{source.shown}:{name.rpartition(':')[2]}"
 
     def hashes(self) -> dict[str, str | None]:
-        """SHA-256 of each plugin that is not built in: of its file or package, and of an object's
-        state. None if that is not available.
-        """
+        """SHA-256 of each plugin that is not built in (of its file and state), None if unknown."""
         found: dict[str, str | None] = {
             self.shown(reference): source.sha256 for reference, source in self.sources.items()
         }
         for objects in self.objects.values():
             found |= {name: identity_of(target) for name, target in objects.items()}
         for name, module in self.packages.items():
-            found[name] = _identity_of_package(module)
+            found[name] = _identity_of_module(module)
         return dict(sorted(found.items()))
 
     @property
@@ -363,14 +361,10 @@ def _state(target: Any) -> Any:
     return None if is_code else getattr(target, "__dict__", target)
 
 
-def _identity_of_package(module: str) -> str:
-    """SHA-256 of the files of the package that a module belongs to, as they are now."""
-    spec = find_spec(module.partition(".")[0])
-    folders = (spec.submodule_search_locations if spec is not None else None) or ()
-    files = [file for folder in folders for file in sorted(Path(folder).rglob("*.py"))]
-    if not files and spec is not None and spec.origin is not None:
-        files = [Path(spec.origin)]
-    return _sha256("\n".join(map(_text, files)))
+def _identity_of_module(module: str) -> str | None:
+    """SHA-256 of the file of a module, as it is now."""
+    spec = find_spec(module)
+    return None if spec is None or spec.origin is None else _sha256(_text(Path(spec.origin)))
 
 
 def _text(path: Path) -> str:

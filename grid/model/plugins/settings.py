@@ -12,23 +12,21 @@ number, no number for a bool, no setting that is not declared.
 from __future__ import annotations
 
 import inspect
+import json
 import re
-import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     Strict,
     ValidationError,
     create_model,
 )
-from pydantic_core import PydanticKnownError
 
 from grid.model.errors import InvalidPlugin, Path, shorten
 
@@ -67,7 +65,7 @@ class Declared(NamedTuple):
     def values(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings as keyword arguments. Raises InvalidPlugin for the first invalid one."""
         try:
-            checked = self.model.model_validate(dict(settings))
+            checked = self._validated(dict(settings))
         except ValidationError as invalid:
             error: dict[str, Any] = dict(invalid.errors(include_url=False)[0])
             path = path_of(error)
@@ -82,6 +80,14 @@ class Declared(NamedTuple):
         given = checked.model_fields_set
         return {name: getattr(checked, name) for name in self.model.model_fields if name in given}
 
+    def _validated(self, settings: dict[str, Any]) -> BaseModel:
+        try:
+            text = json.dumps(settings)
+        except (TypeError, ValueError):  # objects, which only Python can give
+            return self.model.model_validate(settings)
+        # In JSON, a strict tuple may be given as a list.
+        return self.model.model_validate_json(text, strict=True)
+
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 A_NAME = "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
@@ -89,13 +95,15 @@ A_NAME = "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a lett
 _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), lambda _: "an integer"),
     **dict.fromkeys(("float_type", "float_parsing"), lambda _: "a number"),
-    **dict.fromkeys(("model_type", "dict_type", "dataclass_type"), lambda _: "a mapping"),
+    **dict.fromkeys(("model_type", "dict_type"), lambda _: "a mapping"),
+    "dataclass_type": lambda limits: (
+        "a name, or a mapping with one" if limits["class_name"] == "PluginRef" else "a mapping"
+    ),
     **dict.fromkeys(("tuple_type", "list_type"), lambda _: "a list"),
     **dict.fromkeys(("missing", "union_tag_not_found"), lambda _: "a value: this key is required"),
     "bool_type": lambda _: "true or false",
     "string_type": lambda _: "text",
     "finite_number": lambda _: "a finite number",
-    "dataclass_exact_type": lambda limits: f"a {limits['class_name']}",
     "extra_forbidden": lambda _: "no such setting",
     "literal_error": lambda limits: re.sub(
         r"\b(True|False)\b", lambda word: word[0].lower(), str(limits["expected"])
@@ -160,7 +168,7 @@ def declared(target: Any, given: int, injected: type) -> Declared:
             whole = annotation
         else:
             default = ... if parameter.default is parameter.empty else parameter.default
-            fields[name] = (_strict(annotation), default)
+            fields[name] = (annotation, default)
     if whole is not None:
         if fields:
             raise TypeError(f"the parameter {next(iter(fields))} next to a model of the settings")
@@ -211,32 +219,6 @@ def _annotation(function: Any, parameter: inspect.Parameter) -> Any:
     if annotation is parameter.empty:
         return type(parameter.default) if type(parameter.default) in _SCALARS else Any
     return annotation
-
-
-def _strict(annotation: Any) -> Any:
-    """The same type with strict scalars."""
-    if annotation in _SCALARS:
-        return Annotated[annotation, Strict()]
-    origin, inner = get_origin(annotation), get_args(annotation)
-    if origin is None:
-        return annotation
-    if origin is Literal:
-        return Annotated[annotation, BeforeValidator(partial(_of_same_type, inner))]
-    if origin is Annotated:
-        return Annotated[(_strict(inner[0]), *inner[1:])]
-    if origin in (Union, types.UnionType):
-        return Union[tuple(map(_strict, inner))]  # noqa: UP007
-    return origin[tuple(one if one is ... else _strict(one) for one in inner)]
-
-
-def _of_same_type(values: tuple[Any, ...], given: Any) -> Any:
-    """The value, unless it equals a literal of another type only, as 1 equals True."""
-    types_of_equals = [type(one) for one in values if one == given]
-    if types_of_equals and type(given) not in types_of_equals:
-        *first, last = map(repr, values)
-        expected = f"{', '.join(first)} or {last}" if first else last
-        raise PydanticKnownError("literal_error", {"expected": expected})
-    return given
 
 
 def setting_lines(model: type[BaseModel]) -> Iterator[str]:

@@ -18,8 +18,6 @@ from grid.model.plugins.registry import identity_of
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import KernelPolicy, easy
-from grid.runtime.clock import Pace
-from grid.runtime.run import Live, execute
 from grid.runtime.window import Window
 from tests.model.plugins.valid_plugins import VALID, everything, scenario
 
@@ -53,27 +51,11 @@ def test_plugins_give_the_same_digest_on_ray(mine: Path) -> None:
         grid.run(scenario("mine.py:Raises"), ray=True, placement="2")
 
 
-@pytest.mark.ray
-@pytest.mark.thorough
-@pytest.mark.usefixtures("ray_session")
-def test_plugins_run_live(tmp_path: Path) -> None:
-    live = Live(Pace(speedup=4.0), tmp_path / "journals")
-    run = execute(grid.load_scenario(everything()), "scenario", live=live, placement="vo")
-    assert run.jobs_table()["double"].to_pylist() == [2.0, 4.0, 2.0, 2.0, 2.0]
-
-
 def test_objects_plug_in_by_name(mine: Path) -> None:
     names: dict[str, Any] = {}
     exec(mine.read_text(), names)
     run = grid.run(scenario("largest"), policies={"largest": names["Largest"]})
     assert run.metrics["grid"]["jobs_completed"] == 3
-
-
-def test_a_plan_may_have_arrays() -> None:
-    with_lists, with_arrays = (
-        grid.run(scenario(f"mine.py:{name}")) for name in ("Largest", "StartsAsArray")
-    )
-    assert with_lists.jobs().equals(with_arrays.jobs())
 
 
 class Backwards(KernelPolicy):
@@ -183,31 +165,6 @@ def test_an_object_that_cannot_be_sent_is_one_line() -> None:
 
     with pytest.raises(RunFailed, match=r"^policies locked cannot be sent[^\n]*$"):
         grid.run(scenario("locked"), policies={"locked": Locked}, ray=True, placement="2")
-
-
-SCRIPT = """from __future__ import annotations
-
-from typing import Annotated
-
-from pydantic import Field
-
-
-class Fails:
-    def __init__(self, *, most: Annotated[int, Field(ge=1)] = 2):
-        self.most = most
-
-    def plan(self, view, now):
-        raise ValueError("no plan")
-"""
-
-
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
-def test_a_class_of_a_script_is_named_with_its_file_on_ray(tmp_path: Path) -> None:
-    names: dict[str, Any] = {"__name__": "__main__"}
-    exec(compile(SCRIPT, str(tmp_path / "script.py"), "exec", dont_inherit=True), names)
-    with pytest.raises(PluginFailed, match=r"script\.py:13: policy mine"):
-        grid.run(scenario("mine"), policies={"mine": names["Fails"]}, ray=True, placement="2")
 
 
 class KeepsALock(FirstOnly):

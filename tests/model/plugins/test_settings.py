@@ -39,16 +39,6 @@ def test_nested_settings_are_listed_with_their_keys() -> None:
     ]
 
 
-def test_settings_keep_the_order_of_their_declaration() -> None:
-    def made(*, one: int = 1, copy: int = 2, three: str = "") -> tuple[int, int, str]:
-        return one, copy, three
-
-    values = declared(made, 0, type(None)).values
-    assert list(values({"three": "a", "copy": 1, "one": 1}).items()) == [
-        ("one", 1), ("copy", 1), ("three", "a")
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("settings", "path"),
     [

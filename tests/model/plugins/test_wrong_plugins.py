@@ -105,26 +105,15 @@ def run(place: str, text: str, **settings: Any) -> Any:
     ("place", "text"),
     [
         ("policy", "raise SystemExit(0)"),
-        ("policy", "raise asyncio.CancelledError"),
         ("policy", "return None"),
         ("policy", "return Plan(start=[(10**6, 0)])"),
-        ("policy", "return Plan(kill=[-1])"),
         ("policy", "return Plan(start=[(view.queue[0], 99)])"),
         ("policy", "view.free[0] -= 1; return Plan()"),
-        ("policy", "view.queue[:] = 0; return Plan()"),
-        ("policy", "view.machines.licenses[:] = 1; return Plan()"),
-        ("policy", "view.jobs.machine[0] += 1; return Plan()"),
-        ("policy", "return Plan(made=np.array([True, False]))"),
         ("selection", "return best_choice(np.ones(1), job, table, own_vo, own_only)"),
         ("selection", "return best_choice(np.full(2, np.nan), job, table, own_vo, own_only)"),
-        ("selection", "return best_choice(['a', 'b'], job, table, own_vo, own_only)"),
-        ("selection", "return best_choice(np.ones(2), job, table, own_vo, own_only, 'lucky')"),
         ("selection", "table.columns.mips[:] = 1.0"),
         ("forwarding", "question.table.columns.cpus[0] = 9.0"),
         ("forwarding", "return asks(question, wait_us=10.5)"),
-        ("forwarding", "return asks(question, wait_us=-1)"),
-        ("forwarding", "return asks(question, enough='some')"),
-        ("forwarding", "return asks(question, lease_us=5e6)"),
         ("forwarding", "return asks(question, vos=1)"),
         ("forwarding", "return Award(0.0) if question.bids else asks(question)"),
         ("forwarding", "return local(question)._replace(wait='perhaps')"),
@@ -165,12 +154,9 @@ def run(place: str, text: str, **settings: Any) -> Any:
             """,
         ),
         ("jobs", "return jobs(names, estimate_us=np.full(3, -1))"),
-        ("jobs", "return jobs(names, run_us=5)"),
-        ("jobs", "return jobs(names, run_us=np.full(3, np.nan))"),
         ("jobs", "return jobs(names) | {3: None}"),
         ("jobs", "names.append('mars')"),
         ("machines", "return tuple(Machine(f'm{n}', 0) for n in range(count))"),
-        ("machines", "return (Machine('m', 1, mips=float('nan')), Machine('n', 1))"),
         ("machines", "return (Machine('m', 1, licenses=('other',)), Machine('n', 1))"),
         (
             "machines",
@@ -178,13 +164,9 @@ def run(place: str, text: str, **settings: Any) -> Any:
         ),
         ("machines", "return (Machine('m', 1),)"),
         ("job", "results.outcome.end_us[:] = 0"),
-        ("job", "return np.full(len(results), 1j)"),
         ("job", "return np.full(len(results), np.inf)"),
-        ("job", "return np.array(['one'] * len(results))"),
         ("vo", "results.submit_us[:] = 0"),
-        ("vo", "return np.zeros((40, 40))"),
         ("vo", "def Mine(results, directory):\n    return 101\nMine.bounds = (0, 100)"),
-        ("vo", "def Mine(results, directory):\n    return -1\nMine.bounds = (0, None)"),
         ("cluster", "edges_us[:] = 0"),
     ],
 )
@@ -204,21 +186,10 @@ def test_an_error_names_its_innermost_line_and_keeps_the_traceback() -> None:
     assert "one // 0" in getattr(failed.value, "details", "")
 
 
-def test_bounds_hold_with_settings() -> None:
-    text = (
-        "def Mine(results, directory, *, figure: int = 1):\n    return figure\nMine.bounds = (0, 9)"
-    )
-    assert run("vo", text, figure=3).metrics["grid"]["Mine"] == 3
-    with pytest.raises(RunFailed, match=r"mine\.py:"):
-        run("vo", text, figure=-2)
-
-
 @pytest.mark.parametrize(
     ("place", "text"),
     [
         ("policy", "class Mine: ignores = ('memery',)"),
-        ("policy", "class Mine: ignores = 'memory'"),
-        ("policy", "class Mine(GangPolicy): ignores = ('nonsense',)"),
         ("policy", "class Mine:\n    async def plan(self, view, now): return Plan()"),
         ("policy", "class Mine(GangPolicy):\n    def __init__(self): pass"),
         ("policy", "class Mine:\n    def plan(self, view): return Plan()"),
@@ -231,9 +202,7 @@ def test_bounds_hold_with_settings() -> None:
         ("selection", "class Mine(METHOD): pass"),
         ("vo", "def Mine(results, directory):\n    return 1\nMine.bounds = (1, 0)"),
         ("vo", "def Mine(results): return 1"),
-        ("vo", "class Mine:\n    def __call__(self, results, directory, scale): return 1"),
         ("overlay", "class Mine(Overlay): period_us = -5"),
-        ("overlay", "class Mine: pass"),
         ("forwarding", "class Mine: pass"),
     ],
 )
@@ -255,12 +224,12 @@ def test_an_invalid_plugin_is_an_input_error_at_its_key(place: str, text: str) -
         ({"name": "fcfs", "settings": {"most": 1}}, ".settings.most"),
     ],
 )
-@pytest.mark.parametrize("folder", ["", "a-folder-with-a-long-name/and-another-one-in-that"])
 def test_a_wrong_name_or_setting_is_an_input_error(
-    policy: Any, field: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    policy: Any, field: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / folder).mkdir(parents=True, exist_ok=True)
-    monkeypatch.chdir(tmp_path / folder)
+    folder = tmp_path / "a-folder-with-a-long-name" / "and-another-one-in-that"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
     Path("mine.py").write_text(
         "from typing import Annotated\nfrom pydantic import Field\nclass Mine:\n"
         "    def __init__(self, *, most: Annotated[int, Field(ge=1)] = 1): pass\n"
@@ -314,23 +283,3 @@ def test_a_policy_that_only_wakes_ends_the_run(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(registry, "MOST_IDLE_WAKES", 50)
     with pytest.raises(RunFailed, match=r"mine\.py:Mine: .* 50 times"):
         run("policy", "return Plan(wake_us=now + 1)")
-
-
-def test_a_policy_may_wake_while_anything_changes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "MOST_IDLE_WAKES", 45)
-    text = """
-    plan = Plan(start=[(s, 0) for s in view.queue[:1].tolist() if view.fits(s, 0)])
-    return replace(plan, wake_us=now + 250_000 if len(view.queue) > len(plan.start) else NEVER)
-    """
-    assert run("policy", text).metrics["grid"]["jobs_completed"] == 6
-
-
-def test_a_gang_policy_may_ignore_a_feature_that_a_cluster_requests() -> None:
-    Path("mine.py").write_text(
-        f"{HEAD}class Mine(GangPolicy):\n    ignores = ('machine outages',)\n"
-    )
-    faults = {"heal_s": 9, "machine_outages": [{"vo": "a", "at_s": 5, "for_s": 1}]}
-    clusters = [{"cpus": 1, "policy": "mine.py:Mine"}]
-    vos = [{"name": "a", "clusters": clusters, "workload": {"jobs": [{"run_s": 10}]}}]
-    with pytest.raises(InputError, match=r"mine.py:Mine .* machine outages"):
-        grid.load_scenario({"vos": vos, "faults": faults})

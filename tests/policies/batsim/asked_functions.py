@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from grid.cluster import make_cluster
+from grid.model.fields import PluginRef
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine
 from grid.policies.batsim.policy import batsim
@@ -36,7 +37,9 @@ def schedule(
     policy: Policy, jobs: JobTable, processors: int = CPUS
 ) -> tuple[list[int], list[int], list[int]]:
     """Start, end and state of each job of a pool of so many processors under `policy`, by row."""
-    cluster = make_cluster(Cluster("pool", (Machine("pool", processors),), "batsim"), policy)
+    cluster = make_cluster(
+        Cluster("pool", (Machine("pool", processors),), PluginRef("batsim")), policy
+    )
     cluster.submit_rows(jobs)
     cluster.advance(2**60)
     rows, outcome = cluster.take_ended_rows()

@@ -121,11 +121,11 @@ def test_limits_jobs_and_work(name: str) -> None:
 @pytest.mark.parametrize("name", ["cs2", "cs2_cs_td", "cs_i_p", "cs_ni_p"])
 def test_work_where_preemption_costs_time(name: str) -> None:
     """Work done = work asked for + work lost + what suspending, resuming and moving cost."""
-    costs = PreemptionOverheads(suspend_us=3_000_001, resume_us=7_000_003, move_us=20_000_007)
+    costs = PreemptionOverheads(suspend_s=3.000001, resume_s=7.000003, move_s=20.000007)
     for seed in range(RUNS):
         platform, jobs = random_cluster(seed)
         jobs.checkpointable[:] = False
-        watched, (rows, ended) = played(name, replace(platform, overheads=costs), jobs)
+        watched, (rows, ended) = played(name, replace(platform, preemption=costs), jobs)
         for index, row in enumerate(rows.tolist()):
             runs, held = watched.runs[row], int(ended.held_us[index])
             assert held == sum(length for _, length in runs)

@@ -129,7 +129,7 @@ def test_a_full_view_drops_the_entry_confirmed_first() -> None:
 def test_resources_omitted_from_a_newer_summary_are_unknown() -> None:
     """Also if the table is laid out again, since a VO has joined."""
     machines = tuple(Machine(f"m{n}", 1, ram_mb=1.0) for n in range(3))
-    three = resources_of(VirtualOrganization("b", (Cluster("c", machines, by_machine=True),)), 1)
+    three = resources_of(VirtualOrganization("b", (Cluster("c", machines),)), 1)
     status = KnownState(0, OWN, [], ())
     status.join(1, three)
     for at_s, busy in ((1, [0.0, 0.0, 0.0]), (2, [1.0, 0.0, 1.0]), (3, [1.0, 1.0, 0.0])):

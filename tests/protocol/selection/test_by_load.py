@@ -175,7 +175,7 @@ def test_earliest_completion_by_hand() -> None:
 def test_backlog_decreases_as_jobs_run() -> None:
     """One CPU: 10 s and 6 s come at 0 and 4 s; the first is over at 8 s and not at 10 s."""
     machines = (Machine("m", 1, 2000.0), Machine("m", 2))
-    vo = VirtualOrganization("v0", (Cluster("c", machines, by_machine=True),))
+    vo = VirtualOrganization("v0", (Cluster("c", machines),))
     found = Assignments("v0", resources_of(vo, 0), True)
     found.add(("v0", 1), job(estimate_s=20), 0, 0)
     assert found.backlog_s(4 * SECOND_US).tolist() == [6, 0]

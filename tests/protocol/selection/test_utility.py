@@ -19,9 +19,7 @@ MODES = ("partial", "binary", "matchmaking")
 
 def table(vos: list[list[Machine]], assigned: list[float]) -> ResourceTable:
     parts = [
-        resources_of(
-            VirtualOrganization(f"v{i}", (Cluster("c", tuple(machines), by_machine=True),)), i
-        )
+        resources_of(VirtualOrganization(f"v{i}", (Cluster("c", tuple(machines)),)), i)
         for i, machines in enumerate(vos)
     ]
     return ResourceTable(concatenate_resources(parts), np.array(assigned))

@@ -7,20 +7,24 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from grid.config.sections import OwnSeed, PluginOf, Section, TakesEffect
 from grid.model.fields import (
+    ARCHITECTURES,
+    OPERATING_SYSTEMS,
     Architecture,
     Count,
     Megabytes,
     OperatingSystem,
+    OwnSeed,
     PluginName,
+    PluginOf,
     PositiveSeconds,
     Seconds,
+    Section,
     Switch,
+    TakesEffect,
     Whole,
 )
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.platform import ARCHITECTURES, OPERATING_SYSTEMS
 
 Utility = Annotated[float, Field(ge=0, le=1, strict=True)]
 
