@@ -26,7 +26,7 @@ LASTS = (TAKE_MACHINE_DOWN, TAKE_VO_DOWN, CUT_OFF)
 """Interventions that last until `heal`."""
 
 
-class Wish(NamedTuple):
+class Action(NamedTuple):
     """A requested intervention: `what`, one of FIELDS, with its fields.
 
     `kill` ends the process of an actor, that of an `entity`, which is started again. Machines and
@@ -43,33 +43,35 @@ class Wish(NamedTuple):
 
     def in_words(self) -> str:
         """A sentence for a completed intervention."""
-        return {
-            KILL: f"the actor of {self.entity} was killed",
-            TAKE_MACHINE_DOWN: f"machine {self.machine} of {self.vo}/{self.cluster} was taken down",
-            TAKE_VO_DOWN: f"{self.vo} was taken down",
-            CUT_OFF: f"{self.vo} and {self.other} were cut off from each other",
-            HEAL: "all injected faults were healed",
-            PAUSE: "the clock was stopped",
-            GO_ON: "the clock was resumed",
-        }[self.what]
+        return _SENTENCES[self.what][1].format(**self._asdict())
 
-    def as_asked(self) -> str:
+    def as_request(self) -> str:
         """A sentence for a request."""
-        return {
-            KILL: f"kill the actor of {self.entity}",
-            TAKE_MACHINE_DOWN: f"take machine {self.machine} of {self.vo}/{self.cluster} down",
-            TAKE_VO_DOWN: f"take {self.vo} down",
-            CUT_OFF: f"cut {self.vo} and {self.other} off from each other",
-            HEAL: "heal all injected faults",
-            PAUSE: "stop the clock",
-            GO_ON: "resume the clock",
-        }[self.what]
+        return _SENTENCES[self.what][0].format(**self._asdict())
 
 
-class Asked(NamedTuple):
+_SENTENCES = {
+    KILL: ("kill the actor of {entity}", "the actor of {entity} was killed"),
+    TAKE_MACHINE_DOWN: (
+        "take machine {machine} of {vo}/{cluster} down",
+        "machine {machine} of {vo}/{cluster} was taken down",
+    ),
+    TAKE_VO_DOWN: ("take {vo} down", "{vo} was taken down"),
+    CUT_OFF: (
+        "cut {vo} and {other} off from each other",
+        "{vo} and {other} were cut off from each other",
+    ),
+    HEAL: ("heal all injected faults", "all injected faults were healed"),
+    PAUSE: ("stop the clock", "the clock was stopped"),
+    GO_ON: ("resume the clock", "the clock was resumed"),
+}
+"""Sentences for a request and for a completed intervention."""
+
+
+class Request(NamedTuple):
     """A pending request; `refused` is the reason if it is refused already."""
 
-    wish: Wish
+    action: Action
     refused: str = ""
 
 
@@ -82,14 +84,14 @@ class Intervention(NamedTuple):
     number: int
     time_us: Time
     real_s: float
-    wish: Wish
+    action: Action
 
     def row(self) -> dict[str, Any]:
         """The row in the run's folder."""
         return {"number": self.number, **_row(self)}
 
     def in_words(self) -> str:
-        return self.wish.in_words()
+        return self.action.in_words()
 
 
 class Refusal(NamedTuple):
@@ -101,7 +103,7 @@ class Refusal(NamedTuple):
     done: int
     time_us: Time
     real_s: float
-    wish: Wish
+    action: Action
     why: str
 
     def row(self) -> dict[str, Any]:
@@ -109,7 +111,7 @@ class Refusal(NamedTuple):
         return {**_row(self), "refused": self.why}
 
     def in_words(self) -> str:
-        return f"did not {self.wish.as_asked()}: {self.why}"
+        return f"did not {self.action.as_request()}: {self.why}"
 
 
 class InterventionLog(NamedTuple):
@@ -131,8 +133,8 @@ NO_INTERVENTIONS = InterventionLog()
 def _row(one: Intervention | Refusal) -> dict[str, Any]:
     """Time, and the fields of the request."""
     times = {"time_s": one.time_us / SECOND_US, "real_s": round(one.real_s, 6)}
-    fields = {name: getattr(one.wish, name) for name in FIELDS[one.wish.what]}
-    return {**times, "what": one.wish.what, **fields}
+    fields = {name: getattr(one.action, name) for name in FIELDS[one.action.what]}
+    return {**times, "what": one.action.what, **fields}
 
 
 def is_text(value: str) -> bool:
@@ -140,7 +142,7 @@ def is_text(value: str) -> bool:
     return not any("\ud800" <= sign <= "\udfff" for sign in value)
 
 
-def wish_of(row: Mapping[str, Any]) -> Wish:
+def action_of(row: Mapping[str, Any]) -> Action:
     """The request in a row, which may have other columns. Raises ValueError."""
     what = row.get("what")
     if not isinstance(what, str) or what not in FIELDS:
@@ -151,25 +153,25 @@ def wish_of(row: Mapping[str, Any]) -> Wish:
             raise ValueError(f"{name}: expected a number")
         if name != "machine" and not (isinstance(value, str) and is_text(value)):
             raise ValueError(f"{name}: expected a name")
-    return Wish(what, **given)  # type: ignore[arg-type]
+    return Action(what, **given)  # type: ignore[arg-type]
 
 
 def lasting(done: Sequence[Intervention]) -> list[Intervention]:
     """Interventions that last and were not healed since."""
-    whats = [one.wish.what for one in done]
+    whats = [one.action.what for one in done]
     healed = len(whats) - whats[::-1].index(HEAL) if HEAL in whats else 0
-    return [one for one in done[healed:] if one.wish.what in LASTS]
+    return [one for one in done[healed:] if one.action.what in LASTS]
 
 
-def why_idle(done: Sequence[Intervention], wish: Wish) -> str:
+def why_idle(done: Sequence[Intervention], action: Action) -> str:
     """Why the request would have no effect after `done`; empty if it would have one."""
-    clock = [one.wish.what for one in done if one.wish.what in (PAUSE, GO_ON)]
-    if wish.what == (PAUSE if clock[-1:] == [PAUSE] else GO_ON):
-        return f"the clock is already {'stopped' if wish.what == PAUSE else 'running'}"
-    turned = wish._replace(vo=wish.other, other=wish.vo)
-    same = (wish, turned) if wish.what == CUT_OFF else (wish,)
-    if any(one.wish in same for one in lasting(done)):
-        return f"{wish.in_words()} already"
+    clock = [one.action.what for one in done if one.action.what in (PAUSE, GO_ON)]
+    if action.what == (PAUSE if clock[-1:] == [PAUSE] else GO_ON):
+        return f"the clock is already {'stopped' if action.what == PAUSE else 'running'}"
+    turned = action._replace(vo=action.other, other=action.vo)
+    same = (action, turned) if action.what == CUT_OFF else (action,)
+    if any(one.action in same for one in lasting(done)):
+        return f"{action.in_words()} already"
     return ""
 
 

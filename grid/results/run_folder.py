@@ -18,8 +18,8 @@ from grid.model.interventions import (
     Intervention,
     InterventionLog,
     Refusal,
+    action_of,
     is_text,
-    wish_of,
 )
 from grid.model.time import from_seconds
 
@@ -231,10 +231,10 @@ def read_interventions(folder: Path) -> InterventionLog:
             if not (time_us >= 0 and 0 <= real_s <= MOST_SECONDS):
                 raise ValueError("times that no run has")
             if "refused" not in row:
-                done.append(Intervention(len(done) + 1, time_us, real_s, wish_of(row)))
+                done.append(Intervention(len(done) + 1, time_us, real_s, action_of(row)))
             elif is_text(row["refused"]):
-                wish = wish_of(row)
-                refused.append(Refusal(len(done), time_us, real_s, wish, row["refused"]))
+                action = action_of(row)
+                refused.append(Refusal(len(done), time_us, real_s, action, row["refused"]))
             else:
                 raise ValueError("no reason why one was refused")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:

@@ -23,9 +23,9 @@ from grid.model.interventions import (
     PAUSE,
     TAKE_MACHINE_DOWN,
     TAKE_VO_DOWN,
-    Asked,
     Intervention,
     Refusal,
+    Request,
     why_idle,
 )
 from grid.model.job_results import JobResults
@@ -46,9 +46,9 @@ def pauses(done: Sequence[Intervention]) -> Pauses:
     found: list[tuple[float, float]] = []
     begun: float | None = None
     for one in done:
-        if one.wish.what == PAUSE and begun is None:
+        if one.action.what == PAUSE and begun is None:
             begun = one.real_s
-        elif one.wish.what == GO_ON and begun is not None:
+        elif one.action.what == GO_ON and begun is not None:
             found.append((begun, one.real_s))
             begun = None
     if begun is not None:
@@ -62,14 +62,14 @@ def orders(
     """The orders to an entity of `vo`, or of a Local Dispatcher's `cluster`, and their times."""
     is_stopped = breaks = False
     for one in done:
-        wish, number = one.wish, one.number
-        if wish.what == TAKE_VO_DOWN and wish.vo == vo and not is_stopped:
+        action, number = one.action, one.number
+        if action.what == TAKE_VO_DOWN and action.vo == vo and not is_stopped:
             is_stopped = True
             yield one.time_us, Order(number, Stop())
-        elif wish.what == TAKE_MACHINE_DOWN and (wish.vo, wish.cluster) == (vo, cluster):
+        elif action.what == TAKE_MACHINE_DOWN and (action.vo, action.cluster) == (vo, cluster):
             breaks = True
-            yield one.time_us, Order(number, TakeDown(wish.machine))
-        elif wish.what == HEAL:
+            yield one.time_us, Order(number, TakeDown(action.machine))
+        elif action.what == HEAL:
             if is_stopped:
                 yield one.time_us, Order(number, Resume())
             if breaks:
@@ -84,14 +84,14 @@ def with_outages(directory: Directory, done: Sequence[Intervention]) -> Director
         outages = list(entry.outages)
         since: dict[int, Time] = {}
         for one in done:
-            wish = one.wish
-            if wish.what == HEAL:
+            action = one.action
+            if action.what == HEAL:
                 outages += [MachineOutage(*down, one.time_us) for down in since.items()]
                 since = {}
-            elif (wish.what, wish.vo, wish.cluster) == (
+            elif (action.what, action.vo, action.cluster) == (
                 TAKE_MACHINE_DOWN, directory.vos[entry.vo], entry.name,
             ):  # fmt: skip
-                since.setdefault(wish.machine, one.time_us)
+                since.setdefault(action.machine, one.time_us)
         outages += [MachineOutage(*down, NEVER) for down in since.items()]
         clusters.append(replace(entry, outages=disjoint_outages(outages)))
     return replace(directory, clusters=tuple(clusters))
@@ -115,10 +115,10 @@ def with_cuts(
     before = faults if faults is not None else Faults(seed)
     cuts: list[Partition] = []
     for one in done:
-        if one.wish.what == CUT_OFF:
-            sides = (frozenset([vos.index(name)]) for name in (one.wish.vo, one.wish.other))
+        if one.action.what == CUT_OFF:
+            sides = (frozenset([vos.index(name)]) for name in (one.action.vo, one.action.other))
             cuts.append(Partition(Outage(one.time_us, NEVER), *sides))
-        elif one.wish.what == HEAL:
+        elif one.action.what == HEAL:
             cuts = [_until(cut, one.time_us) for cut in cuts]
     return replace(before, partitions=(*before.partitions, *cuts))
 
@@ -186,29 +186,29 @@ class LiveWatch:
         self._known.update(keys)
         return chunk.take(np.flatnonzero(rows))
 
-    def _do(self, asked: Asked, clock: Clock) -> None:
+    def _do(self, asked: Request, clock: Clock) -> None:
         """Carry out a request, or record its refusal."""
-        wish = asked.wish
+        action = asked.action
         if asked.refused:
             self._refuse(asked, clock)
             return
-        why = why_idle(self.done, wish)
-        if wish.what == KILL and not self._kill(wish.entity):
-            why = f"the actor of {wish.entity} was not killed: it is being started again"
+        why = why_idle(self.done, action)
+        if action.what == KILL and not self._kill(action.entity):
+            why = f"the actor of {action.entity} was not killed: it is being started again"
         if why:
             self._undone = (*self._undone, why)
-            self._refuse(Asked(wish, why), clock)
+            self._refuse(Request(action, why), clock)
             return
-        notice_s = 0.0 if wish.what == KILL else NOTICE_SECONDS
+        notice_s = 0.0 if action.what == KILL else NOTICE_SECONDS
         real_s = max(0.0, clock.real_s() + notice_s)
-        new = Intervention(len(self.done) + 1, clock.at(real_s), real_s, wish)
+        new = Intervention(len(self.done) + 1, clock.at(real_s), real_s, action)
         self.done = (*self.done, new)
         clock.pauses = pauses(self.done)
 
-    def _refuse(self, asked: Asked, clock: Clock) -> None:
+    def _refuse(self, asked: Request, clock: Clock) -> None:
         if len(self.refused) < MOST_REFUSALS:
             real_s = max(0.0, clock.real_s())
-            new = Refusal(len(self.done), clock.at(real_s), real_s, asked.wish, asked.refused)
+            new = Refusal(len(self.done), clock.at(real_s), real_s, asked.action, asked.refused)
             self.refused = (*self.refused, new)
 
 

@@ -356,7 +356,7 @@ class LiveOutcome:
             "kills": self.kills,
             "restarts": self.restarts,
             "interventions": len(self.interventions.done),
-            "not_healed": [one.wish.in_words() for one in lasting(self.interventions.done)],
+            "not_healed": [one.action.in_words() for one in lasting(self.interventions.done)],
             "unfinished": self.unfinished,
             "interrupted": self.interrupted,
             "late": {

@@ -14,7 +14,7 @@ from grid.config.wrapped import breakable_machines, clusters_of
 from grid.kernel.process import LogicalProcess
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import PluginFailed
-from grid.model.interventions import Asked, LiveFacts
+from grid.model.interventions import LiveFacts, Request
 from grid.model.time import Time
 from grid.results.look import Beginning, Look, ProcessLook
 from grid.runtime.clock import Lateness, Pace
@@ -54,7 +54,7 @@ class Watcher(Protocol):
         """The state of the run, which continues when this returns."""
         ...
 
-    def requests(self) -> Sequence[Asked]:
+    def requests(self) -> Sequence[Request]:
         """New interventions in a live run; none in virtual time."""
         ...
 
@@ -76,7 +76,7 @@ class Watchers:
         for one in self._watchers:
             one.look(look)
 
-    def requests(self) -> Sequence[Asked]:
+    def requests(self) -> Sequence[Request]:
         return [asked for one in self._watchers for asked in one.requests()]
 
 
@@ -147,7 +147,7 @@ class VoTable:
         if len(self._vos) > ROWS:
             self.rows.append((f"and {len(self._vos) - ROWS:,} more", *[""] * 5))
 
-    def requests(self) -> Sequence[Asked]:
+    def requests(self) -> Sequence[Request]:
         return ()
 
     def _row(self, vo: int, load: Floats, queued: Floats) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def test_what_is_written_is_read(value: Any) -> None:
 
 
 def test_a_job_is_read_as_it_was() -> None:
-    wish = Requirement(RequirementKind.SPEED, (Option(1000.0, 0.3), Option(1e308, 1.0)), 0.5)
+    speed = Requirement(RequirementKind.SPEED, (Option(1000.0, 0.3), Option(1e308, 1.0)), 0.5)
     job = Job(
         number=7,
         vo="north",
@@ -63,7 +63,7 @@ def test_a_job_is_read_as_it_was() -> None:
         processors=2,
         estimate_us=30,
         run_us=40,
-        requirements=(wish, wish),
+        requirements=(speed, speed),
     )
     back = decode(encode(SubmitJob(job)))
     assert back == SubmitJob(job)

@@ -22,10 +22,10 @@ from grid.model.interventions import (
     PAUSE,
     TAKE_MACHINE_DOWN,
     TAKE_VO_DOWN,
+    Action,
     Intervention,
     InterventionLog,
     Refusal,
-    Wish,
 )
 from grid.model.job_results import JobResults, in_order
 from grid.model.platform import MachineOutage
@@ -57,17 +57,17 @@ from grid.runtime.sequential import run_sequential
 from tests.runtime.test_host import PunctualClock, grid_of
 
 VO_DOWN, MACHINE_DOWN = (
-    Wish(TAKE_VO_DOWN, vo="south"),
-    Wish(TAKE_MACHINE_DOWN, "north", "", "cluster", 0),
+    Action(TAKE_VO_DOWN, vo="south"),
+    Action(TAKE_MACHINE_DOWN, "north", "", "cluster", 0),
 )
-CUT = Wish(CUT_OFF, vo="north", other="south")
+CUT = Action(CUT_OFF, vo="north", other="south")
 
 
-def done(*wishes: tuple[float, Wish]) -> Done:
+def done(*actions: tuple[float, Action]) -> Done:
     """What was done, at these seconds of both clocks."""
     return tuple(
-        Intervention(place + 1, round(at * SECOND_US), at, wish)
-        for place, (at, wish) in enumerate(wishes)
+        Intervention(place + 1, round(at * SECOND_US), at, action)
+        for place, (at, action) in enumerate(actions)
     )
 
 
@@ -141,7 +141,7 @@ def test_what_is_down_starts_nothing_and_what_is_cut_off_hears_nothing(
     tmp_path: Path, dies_s: float | None
 ) -> None:
     """Also where the actors die meanwhile: from their journals they are as they were."""
-    told = done((2, MACHINE_DOWN), (4, CUT), (6, VO_DOWN), (40, Wish(HEAL)))
+    told = done((2, MACHINE_DOWN), (4, CUT), (6, VO_DOWN), (40, Action(HEAL)))
     results = Played(grid_of("two", {}), tmp_path, told, dies_s).results()
     start_s = results.outcome.start_us / SECOND_US
     host = results.placement.executed_vo
@@ -155,7 +155,7 @@ def test_what_is_down_starts_nothing_and_what_is_cut_off_hears_nothing(
 def test_events_tell_when_a_machine_was_taken_down_and_mended(tmp_path: Path) -> None:
     grid = grid_of("two", {})
     (tmp_path / "live").mkdir()
-    told = done((2, MACHINE_DOWN), (30, Wish(HEAL)))
+    told = done((2, MACHINE_DOWN), (30, Action(HEAL)))
     played, spool = Played(grid, tmp_path / "live", told, 20.0, events=True), spool_of(grid)
     spool.write(tmp_path / EVENTS_FILE, played.results(spool), grid.directory)
     file = EventFile(tmp_path)
@@ -170,7 +170,7 @@ def test_without_interventions_a_watched_run_is_as_it_was(tmp_path: Path) -> Non
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     alone = Played(grid, tmp_path / "a", (), None).results()
-    late = Played(grid, tmp_path / "b", done((1000, Wish(HEAL)), (1001, CUT)), None).results()
+    late = Played(grid, tmp_path / "b", done((1000, Action(HEAL)), (1001, CUT)), None).results()
     assert alone.outcome.start_us.tolist() == late.outcome.start_us.tolist()
 
 
@@ -216,7 +216,7 @@ def test_events_are_those_of_virtual_time(
 
 
 def test_cuts_end_when_all_is_healed_and_others_stay() -> None:
-    told = done((1, CUT), (5, Wish(HEAL)), (7, CUT))
+    told = done((1, CUT), (5, Action(HEAL)), (7, CUT))
     faults = with_cuts(Faults(1, heal_us=2 * SECOND_US), 9, ["north", "south", "west"], told)
     for at_s, cut in ((0, False), (1, True), (4.9, True), (5, False), (7, True), (1e6, True)):
         now = round(at_s * SECOND_US)
@@ -226,7 +226,7 @@ def test_cuts_end_when_all_is_healed_and_others_stay() -> None:
 
 
 def test_a_vo_is_stopped_from_its_order_until_all_is_healed() -> None:
-    told = done((1, VO_DOWN), (2, VO_DOWN), (5, Wish(HEAL)), (6, Wish(HEAL)))
+    told = done((1, VO_DOWN), (2, VO_DOWN), (5, Action(HEAL)), (6, Action(HEAL)))
     stops = [is_stopped(told, "south", at * SECOND_US) for at in range(7)]
     assert stops == [False, True, True, True, True, False, False]
     assert not is_stopped(told, "north", 3 * SECOND_US)
@@ -236,7 +236,7 @@ def test_the_clock_stands_still_in_pauses(monkeypatch: pytest.MonkeyPatch) -> No
     real = [1000.0]
     monkeypatch.setattr("time.monotonic", lambda: real[0])
     clock = Clock(epoch_in(0.0), speedup=2.0)
-    told = done((2, Wish(PAUSE)), (3, Wish(PAUSE)), (5, Wish(GO_ON)), (9, Wish(PAUSE)))
+    told = done((2, Action(PAUSE)), (3, Action(PAUSE)), (5, Action(GO_ON)), (9, Action(PAUSE)))
     clock.pauses = pauses(told)
     assert clock.pauses == ((2, 5), (9, float("inf")))
     expected = {0.0: 0, 2.0: 4, 4.0: 4, 5.0: 4, 6.0: 6, 9.0: 12, 50.0: 12}
@@ -252,12 +252,12 @@ def test_the_clock_stands_still_in_pauses(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
-    wishes = [
-        MACHINE_DOWN, CUT, VO_DOWN, Wish(KILL, entity="north/scheduler"),
-        Wish(HEAL), Wish(PAUSE), Wish(GO_ON),
+    actions = [
+        MACHINE_DOWN, CUT, VO_DOWN, Action(KILL, entity="north/scheduler"),
+        Action(HEAL), Action(PAUSE), Action(GO_ON),
     ]  # fmt: skip
-    told = done(*((place + 0.5, wish) for place, wish in enumerate(wishes)))
-    assert {wish.what for wish in wishes} == set(FIELDS)
+    told = done(*((place + 0.5, action) for place, action in enumerate(actions)))
+    assert {action.what for action in actions} == set(FIELDS)
     refused = Refusal(2, 2 * SECOND_US, 9.25, VO_DOWN, "south was taken down already")
     pressed = InterventionLog(told, (refused,))
     write_interventions(tmp_path / INTERVENTIONS_FILE, pressed)
@@ -267,16 +267,16 @@ def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert rows[2]["refused"] == refused.why and rows[2]["vo"] == "south"
     assert {key for row in rows for key in row} == set(FILES["interventions"].columns)
     assert read_interventions(tmp_path / "nowhere") == InterventionLog()
-    assert all(wish.in_words() and wish.as_asked() for wish in wishes)
+    assert all(action.in_words() and action.as_request() for action in actions)
 
 
 def test_machines_taken_down_are_down_in_the_directory_as_those_of_faults() -> None:
     directory = grid_of("two", {}).directory
     first, *others = directory.clusters
     first = replace(first, outages=(MachineOutage(0, 3 * SECOND_US, 6 * SECOND_US),))
-    other = Wish(TAKE_MACHINE_DOWN, "north", "", "cluster", 1)
+    other = Action(TAKE_MACHINE_DOWN, "north", "", "cluster", 1)
     pressed = done(
-        (1, MACHINE_DOWN), (2, MACHINE_DOWN), (3, VO_DOWN), (4, Wish(HEAL)), (8, other), (9, CUT)
+        (1, MACHINE_DOWN), (2, MACHINE_DOWN), (3, VO_DOWN), (4, Action(HEAL)), (8, other), (9, CUT)
     )  # fmt: skip
     found = with_outages(replace(directory, clusters=(first, *others)), pressed)
     assert found.clusters[0].outages == (

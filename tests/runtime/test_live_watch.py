@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from grid.model.interventions import Asked, Wish
+from grid.model.interventions import Action, Request
 from grid.model.job_results import JobResults, in_order
 from grid.results.look import Beginning, Look, ProcessLook
 from grid.runtime import interventions as live_watch
@@ -17,14 +17,14 @@ from grid.runtime.observers import Status
 from grid.runtime.sequential import run_sequential
 from tests.runtime.test_host import grid_of
 
-PAUSE, GO_ON, HEAL = Wish("pause"), Wish("go_on"), Wish("heal")
+PAUSE, GO_ON, HEAL = Action("pause"), Action("go_on"), Action("heal")
 
 
 class Requesting:
     """A watcher that requests what it is given, and keeps what it is shown."""
 
     def __init__(self) -> None:
-        self.wanted: list[Wish | Asked] = []
+        self.wanted: list[Action | Request] = []
         self.looks: list[Look] = []
 
     def begin(self, beginning: Beginning) -> None:
@@ -36,9 +36,9 @@ class Requesting:
     def look(self, look: Look) -> None:
         self.looks.append(look)
 
-    def requests(self) -> Sequence[Asked]:
+    def requests(self) -> Sequence[Request]:
         wanted, self.wanted = self.wanted, []
-        return [one if isinstance(one, Asked) else Asked(one) for one in wanted]
+        return [one if isinstance(one, Request) else Request(one) for one in wanted]
 
 
 @pytest.fixture
@@ -65,22 +65,28 @@ def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
     watch.take("host", look(1.0, []))
     watcher.wanted = [
         GO_ON, PAUSE, PAUSE,
-        Wish("kill", entity="gone"), Wish("kill", entity="there"),
+        Action("kill", entity="gone"), Action("kill", entity="there"),
         GO_ON, GO_ON,
     ]  # fmt: skip
     watch.step(clock, {}, [])
-    assert [one.wish.what for one in watch.done] == ["pause", "kill", "go_on"]
+    assert [one.action.what for one in watch.done] == ["pause", "kill", "go_on"]
     assert [one.number for one in watch.done] == [1, 2, 3]
     assert killed == ["gone", "there"]
     assert watcher.looks[-1].done == watch.done
     assert watcher.looks[-1].undone == (
         "the clock is already running", "the clock is already stopped",
-        "the actor of gone was not killed: it is being started again", "the clock is already running",
+        "the actor of gone was not killed: it is being started again",
+        "the clock is already running",
     )  # fmt: skip
     # All of them are written down, with the reasons.
     idle = [one.why for one in watch.refused]
     assert idle == list(watcher.looks[-1].undone)
-    assert [one.wish for one in watch.refused] == [GO_ON, PAUSE, Wish("kill", entity="gone"), GO_ON]
+    assert [one.action for one in watch.refused] == [
+        GO_ON,
+        PAUSE,
+        Action("kill", entity="gone"),
+        GO_ON,
+    ]
     watcher.wanted = [HEAL]
     watch.step(clock, {}, [], is_over=True)
     assert len(watch.done) == 3
@@ -96,11 +102,11 @@ def test_what_was_refused_on_the_page_is_not_done_but_written_down(
     clock = Clock(epoch_in(0.0), 2.0)
     watch.take("host", look(1.0, []))
     real[0] += 3.0
-    nowhere = Asked(Wish("kill", entity="nowhere"), "the run has no such one")
+    nowhere = Request(Action("kill", entity="nowhere"), "the run has no such one")
     watcher.wanted = [nowhere, HEAL, nowhere, nowhere]
     watch.step(clock, {}, [])
-    assert killed == [] and [one.wish for one in watch.done] == [HEAL]
-    refused = [(one.real_s, one.wish, one.why) for one in watch.refused]
+    assert killed == [] and [one.action for one in watch.done] == [HEAL]
+    refused = [(one.real_s, one.action, one.why) for one in watch.refused]
     assert refused == [(pytest.approx(3.0), *nowhere)] * 2
     assert watch.refused[0].time_us == pytest.approx(6e6, abs=2)
     # Who pressed has been told by the page.

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 
 from grid.model.errors import RunFailed
-from grid.model.interventions import Asked
+from grid.model.interventions import Request
 from grid.results.look import Beginning, Look, SweepBeginning, SweepProgress
 
 LOOK_SECONDS = 0.25
@@ -68,9 +68,9 @@ class LivePage:
         now = time.monotonic()
         self._next = now + max(LOOK_SECONDS, (now - self._asked) / MAX_SHARE)
 
-    def requests(self) -> list[Asked]:
+    def requests(self) -> list[Request]:
         """The interventions that the page requested since the last call."""
-        requested: list[Asked] = []
+        requested: list[Request] = []
         with suppress(EOFError, OSError):
             while self._connection.poll():
                 requested.append(self._connection.recv())

@@ -30,12 +30,12 @@ from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import input_error
 from grid.model.interventions import (
     FIELDS,
-    Asked,
     Intervention,
     Refusal,
+    Request,
+    action_of,
     lasting,
     why_idle,
-    wish_of,
 )
 from grid.model.job_results import JobResults, in_order
 from grid.model.time import SECOND_US, Time, from_seconds
@@ -210,7 +210,7 @@ class Running(RunView):
     """
 
     def __init__(
-        self, beginning: Beginning, pass_on: Callable[[Asked], None] | None = None
+        self, beginning: Beginning, pass_on: Callable[[Request], None] | None = None
     ) -> None:
         self._beginning, self._pass_on = beginning, pass_on
         directory = beginning.directory
@@ -361,33 +361,33 @@ class Running(RunView):
         return RunData({}, metrics, "", jobs, cpus), np.arange(len(results)), count
 
     def intervene(self, row: Mapping[str, Any]) -> Answer:
-        live, wish = self._beginning.live, wish_of(row)
+        live, action = self._beginning.live, action_of(row)
         if live is None or self._pass_on is None:
             raise NotThere("nothing can be changed in a run in virtual time")
         if self._look is not None and self._look.is_over:
             raise NotThere("nothing can be changed in a run that is over")
         machines = dict(zip(self.clusters, live.machines, strict=True))
-        count = machines.get((wish.vo, wish.cluster), 0)
+        count = machines.get((action.vo, action.cluster), 0)
         exists = {
-            "vo": wish.vo in self.vos,
-            "other": wish.other in self.vos and wish.other != wish.vo,
-            "cluster": (wish.vo, wish.cluster) in machines,
-            "machine": 0 <= wish.machine < count,
-            "entity": wish.entity in live.entities,
+            "vo": action.vo in self.vos,
+            "other": action.other in self.vos and action.other != action.vo,
+            "cluster": (action.vo, action.cluster) in machines,
+            "machine": 0 <= action.machine < count,
+            "entity": action.entity in live.entities,
         }
-        unknown = next((name for name in FIELDS[wish.what] if not exists[name]), "")
+        unknown = next((name for name in FIELDS[action.what] if not exists[name]), "")
         refused = ""
         if unknown == "machine" and count:
-            refused = f"machine: found {wish.machine}, expected 0 to {count - 1}"
+            refused = f"machine: found {action.machine}, expected 0 to {count - 1}"
         elif unknown:
             refused = f"{unknown}: the run has no such one, or it cannot be taken down"
         elif self._look is not None:
-            refused = why_idle(self._look.done, wish)
+            refused = why_idle(self._look.done, action)
         # The run records refused interventions, too.
-        self._pass_on(Asked(wish, refused))
+        self._pass_on(Request(action, refused))
         if refused:
             raise NotThere(refused)
-        return {"requested": wish.as_asked()}
+        return {"requested": action.as_request()}
 
 
 class Replay(RunView):

@@ -90,12 +90,15 @@ def run_with(folder: Path, presses: Callable[[Script], None]) -> Run:
 def check_recorded(folder: Path) -> None:
     """All interventions are in the run's folder, and on the page of `grid watch`."""
     done, refused = read_interventions(folder)
-    assert [(one.wish.vo, one.wish.entity) for one in refused] == [("south", ""), ("", "nowhere")]
+    assert [(one.action.vo, one.action.entity) for one in refused] == [
+        ("south", ""),
+        ("", "nowhere"),
+    ]
     assert [one.why.split(" ")[0] for one in refused] == ["south", "entity:"]
-    assert [one.wish.what for one in done] == [
+    assert [one.action.what for one in done] == [
         "take_machine_down", "cut_off", "take_vo_down", "kill", "kill", "pause", "go_on", "heal",
     ]  # fmt: skip
-    noticed = [one.time_us for one in done if one.wish.what != "kill"]
+    noticed = [one.time_us for one in done if one.action.what != "kill"]
     assert noticed == sorted(noticed)
     told = [words for _, words in Replay(folder).about()["done"]]
     assert len(told) == 10

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from grid.integrations.watch.views import Replay, Running
-from grid.model.interventions import Asked, Intervention, LiveFacts, Wish
+from grid.model.interventions import Action, Intervention, LiveFacts, Request
 from tests.integrations.watch.pages import Watching, served, watched, write_run, write_scenario
 from tests.lab.report import chromium
 
@@ -182,7 +182,7 @@ def test_a_run_in_progress_is_followed_to_its_end(
 def test_buttons_inject_faults_after_confirmation(
     browser: chromium.Browser, live: Watching
 ) -> None:
-    entities, requested = ("vo1/cluster/cluster", "vo2/scheduler"), list[Asked]()
+    entities, requested = ("vo1/cluster/cluster", "vo2/scheduler"), list[Request]()
     facts = LiveFacts(1.0, entities, (3, 0, 3))
     run = Running(live.beginning._replace(live=facts), requested.append)
     look = live.looks[0]._replace(is_over=False, more={"messages late, p50 (ms)": 1.5})
@@ -199,16 +199,16 @@ def test_buttons_inject_faults_after_confirmation(
             press(browser, id, "Yes")
         wait_for_text(browser, "requested", "Cut vo1 off")
         assert [one.refused for one in requested] == [""] * 6
-        assert [one.wish for one in requested] == [
-            Wish("pause"),
-            Wish("heal"),
-            Wish("kill", entity=entities[0]),
-            Wish("take_vo_down", vo="vo1"),
-            Wish("take_machine_down", vo="vo1", cluster="cluster", machine=0),
-            Wish("cut_off", vo="vo1", other="vo2"),
+        assert [one.action for one in requested] == [
+            Action("pause"),
+            Action("heal"),
+            Action("kill", entity=entities[0]),
+            Action("take_vo_down", vo="vo1"),
+            Action("take_machine_down", vo="vo1", cluster="cluster", machine=0),
+            Action("cut_off", vo="vo1", other="vo2"),
         ]
         done = tuple(
-            Intervention(number, 2_000_000, float(number), requested[place].wish)
+            Intervention(number, 2_000_000, float(number), requested[place].action)
             for number, place in ((1, 0), (2, 3))
         )
         run.take(look._replace(done=done))
