@@ -21,7 +21,7 @@ BUSY = ("queue", "forward", "when_nothing_free", "until_idle", "reserve", "aucti
 
 
 @dataclass(frozen=True)
-class Told:
+class RecordedRun:
     """A run: its results, its file of events, and the events themselves."""
 
     grid: Grid
@@ -74,15 +74,15 @@ def _vo(draw: Random, number: int, memory: bool) -> dict[str, Any]:
 
 
 def played(grid: Grid) -> tuple[JobResults, EventSpool]:
-    """The results of a run in one process, and what it told."""
+    """The results of a run in one process, and its events."""
     spool = spool_of(grid)
     outcome = run_sequential(grid, spool=spool)
     return in_order(outcome.chunks), spool
 
 
-def told(grid: Grid, folder: Path) -> Told:
+def recorded(grid: Grid, folder: Path) -> RecordedRun:
     """A run whose events are in `folder`."""
     results, spool = played(grid)
     spool.write(folder / "events.parquet", results, grid.directory)
     file = EventFile(folder)
-    return Told(grid, results, file, file.all())
+    return RecordedRun(grid, results, file, file.all())

@@ -1,4 +1,4 @@
-"""What is predicted for other dealings of a windowed run, and what is said of it."""
+"""What is predicted for other placements of a windowed run, and what is said of it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from grid.results.ceiling import (
 
 
 def slowly(work: list[list[float]], overlaps: list[bool]) -> float:
-    """When all have done it, process by process and round by round."""
-    told = [0.0 for _ in work[0]]
-    for seconds, goes_on in zip(work, overlaps, strict=True):
-        begins = told if goes_on else [max(told) for _ in told]
-        told = [max(begins[p] + own, *told) for p, own in enumerate(seconds)]
-    return max(told)
+    """The same, process by process and round by round."""
+    reported = [0.0 for _ in work[0]]
+    for seconds, overlaps_last in zip(work, overlaps, strict=True):
+        begins = reported if overlaps_last else [max(reported) for _ in reported]
+        reported = [max(begins[p] + own, *reported) for p, own in enumerate(seconds)]
+    return max(reported)
 
 
 @given(
@@ -70,13 +70,13 @@ def test_the_prediction_for_the_measured_placement_equals_the_measurement() -> N
     """Two processes, each of two VOs that have half a second in each of a hundred windows."""
     rows = [[(w, v, 0.5) for w in range(100) for v in vos] for vos in ((0, 1), (2, 3))]
     both = [timings([1.0] * 100, costs(*own)) for own in rows]
-    dealings = {
+    placements = {
         1: np.zeros(4, np.int64),
         2: np.array([0, 0, 1, 1]),
         4: np.arange(4),
     }
-    found = ceiling(both, dealings, ["a", "b", "c", "d"])
-    # Beside a second of events there are 10 ms each for messages, posts and the least waiting.
+    found = ceiling(both, placements, ["a", "b", "c", "d"])
+    # Messages, posts and the least waiting take 10 ms each.
     assert found["predicted"] == {
         "1": 200.0,
         "2": pytest.approx(103.0),

@@ -1,4 +1,4 @@
-"""Every kind of planted mistake is found, and nothing else is said."""
+"""Every kind of planted violation is found."""
 
 from __future__ import annotations
 
@@ -71,8 +71,8 @@ def test_a_valid_table_violates_no_invariant() -> None:
     ],
 )
 def test_a_planted_violation_is_found(row: int, values: dict[str, Any], expected: str) -> None:
-    mistakes = check(planted(row, **values), TWO_VOS)
-    assert any(line.startswith(f"jobs that {expected}") for line in mistakes), mistakes
+    lines = check(planted(row, **values), TWO_VOS)
+    assert any(line.startswith(f"jobs that {expected}") for line in lines), lines
 
 
 @pytest.mark.parametrize("order", [[1, 0, 2], [0, 2, 1], [2, 1, 0]])

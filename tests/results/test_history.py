@@ -26,12 +26,12 @@ from grid.results.history import (
     whereabouts,
     why_waiting,
 )
-from tests.results.random_runs import told
+from tests.results.random_runs import recorded
 
 
 @pytest.mark.parametrize("lease_s", [0.0, 100.0])
 def test_a_job_sent_to_a_bidder_has_no_known_state(tmp_path: Path, lease_s: float) -> None:
-    """The rule calls all for each job: nobody goes by what was told before."""
+    """The policy calls all VOs for each job, whatever their known states are."""
     auction = {"name": "auction", "settings": {"when": "always", "lease_s": lease_s}}
     pools = [("slow", 500), ("fast", 4000)]
     jobs = [{"submit_s": 40 + n, "run_s": 60} for n in range(3)]
@@ -43,14 +43,14 @@ def test_a_job_sent_to_a_bidder_has_no_known_state(tmp_path: Path, lease_s: floa
         ],
     }
     scenario["vos"][0]["workload"] = {"jobs": jobs}
-    run = told(realize(load_scenario(scenario), "here")[0], tmp_path)
+    run = recorded(realize(load_scenario(scenario), "here")[0], tmp_path)
     events = [one for one in run.events if one.event == "forward"]
     assert [one.to_vo for one in events] == ["fast"] * 3
     assert all(one.free_cpus is None and one.age_us is None for one in events)
 
 
 def test_whereabouts_of_a_job_with_several_queued_reservations() -> None:
-    """Of redundant requests no bid is awaited: the lines are what the job waits in."""
+    """A job with redundant requests waits in queues, not for bids."""
 
     def ask(time_us: int, to_vo: str, waits: bool) -> Event:
         entity = "north/scheduler"
@@ -68,8 +68,8 @@ def test_whereabouts_of_a_job_with_several_queued_reservations() -> None:
 
     key = ("north", 7)
     events = [ask(1, "south", True), ask(1, "west", True), ask(5, "west", False)]
-    told = [line.text for line in job_history(key, events)]
-    assert told == [
+    texts = [line.text for line in job_history(key, events)]
+    assert texts == [
         "north requests a queued reservation in south.",
         "north requests a queued reservation in west.",
         "north calls west for a bid.",
@@ -80,7 +80,7 @@ def test_whereabouts_of_a_job_with_several_queued_reservations() -> None:
 
 
 def test_a_job_waits_in_the_admission_queue_for_jobs_with_priority(tmp_path: Path) -> None:
-    """The guest's job comes while a job of the host runs, which has another one at 50 s."""
+    """The guest's job arrives while a job of the host runs, which has another one at 50 s."""
     own = [{"run_s": 100, "cpus": 2}, {"submit_s": 50, "run_s": 100, "cpus": 2}]
     guests = [{"submit_s": 10, "run_s": 50, "cpus": 2}]
     for priority, word, where in (
@@ -131,7 +131,7 @@ def test_preemptions_and_restarts_of_a_job(tmp_path: Path) -> None:
     mine = EventFile(tmp_path / "run").of_job(("a", 1))
     *_, last = job_history(("a", 1), mine)
     assert last.text == "It ends: completed. It was preempted 2 times and restarted 2 times."
-    # Two entities that hear the same are one step.
+    # The same message to two entities is one step.
     twice = Event(1, "a/dispatcher", MESSAGE, "run_job", vo="a", job=0, cluster="pool")
     assert (
         len(job_history(("a", 0), [twice, twice._replace(time_us=2, entity="a/cluster/pool")])) == 1
@@ -193,7 +193,7 @@ def test_a_machine_that_was_taken_down_is_down_until_its_repair() -> None:
 
 
 def test_an_outage_in_a_cluster_for_gangs_affects_the_cpus_of_the_machine() -> None:
-    """Which gangs ran on them is not told, so nobody is said to run."""
+    """Events do not show which gangs ran on them, so no holders are named."""
     facts = ClusterFacts(
         "v", "c", "afcfs", (4,), outages=((0, 5, 9), (1, 6, 9)), gangs=True, cpus_of=(1, 1, 2)
     )
@@ -232,15 +232,15 @@ def test_earlier_arrivals_do_not_imply_earlier_starts() -> None:
 
 
 def test_an_unfinished_run_explains_no_waits(tmp_path: Path) -> None:
-    """Events tell of the starts of jobs that have ended: the others may have been running."""
+    """Starts are known of jobs that have ended only."""
     jobs = [{"run_s": 5, "cpus": 2}, {"submit_s": 1, "run_s": 5, "cpus": 2}]
     vo = {"name": "a", "clusters": [{"name": "p", "cpus": 2}], "workload": {"jobs": jobs}}
     grid.run({"vos": [vo]}, out=tmp_path / "run", events=True)
     whole = CliRunner().invoke(app, ["job", str(tmp_path / "run"), "2"])
     assert "Why it waited" in whole.stdout and NOT_KEPT not in whole.stdout
     manifest = tmp_path / "run" / "manifest.json"
-    told = json.loads(manifest.read_text()) | {"live": {"unfinished": 3}}
-    manifest.write_text(json.dumps(told))
+    changed = json.loads(manifest.read_text()) | {"live": {"unfinished": 3}}
+    manifest.write_text(json.dumps(changed))
     for more in ([], ["--at", "2"]):
         cut = CliRunner().invoke(app, ["job", str(tmp_path / "run"), "2", *more])
         assert cut.exit_code == 0

@@ -1,6 +1,4 @@
-"""Stories and reasons of random jobs of shipped scenarios, whose policies have CPUs, memory,
-licenses and gangs to share out; and that what checks them rejects what is wrong.
-"""
+"""Histories and reasons of random jobs, and that their checks reject wrong ones."""
 
 from __future__ import annotations
 
@@ -13,7 +11,12 @@ import pytest
 import grid
 from grid.model.records import DECISION, MESSAGE, ClusterFacts, Event
 from grid.results.history import ClusterLog, why_waiting
-from tests.results.slow_history import looked_at, of_moment, of_reason, of_story
+from tests.results.slow_history import (
+    checked,
+    errors_of_history,
+    errors_of_reason,
+    jobs_at,
+)
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 JOBS = 40
@@ -50,19 +53,19 @@ def test_histories_and_reasons_agree_with_the_events(
     scenario: Any, settings: dict[str, Any], waits: int, tmp_path: Path
 ) -> None:
     grid.run(scenario, set=settings, out=tmp_path / "run", events=True)
-    found = looked_at(tmp_path / "run", JOBS)
+    found = checked(tmp_path / "run", JOBS)
     assert found.errors == []
     assert found.waits >= waits
 
 
-def events_of(*told: tuple[int, str, int, dict[str, Any]]) -> list[Event]:
-    """Of a cluster: (time, event, job, fields)."""
+def events_of(*rows: tuple[int, str, int, dict[str, Any]]) -> list[Event]:
+    """Events of a cluster, from (time, event, job, fields)."""
     return [
         Event(
             time, "v/cluster/c", DECISION if word in ("start", "end") else MESSAGE, word,
             vo="v", job=job, **{"processors": 1, **more},
         )
-        for time, word, job, more in told
+        for time, word, job, more in rows
     ]  # fmt: skip
 
 
@@ -74,13 +77,13 @@ def test_a_reason_that_is_wrong_is_found() -> None:
     )  # fmt: skip
     why = why_waiting(("v", 3), ClusterLog(facts, events).at(5))
     assert why is not None
-    there = list(of_moment(events, 5, "v/cluster/c"))
-    assert list(of_reason(why, there, facts, 5)) == []
+    there = list(jobs_at(events, 5, "v/cluster/c"))
+    assert list(errors_of_reason(why, there, facts, 5)) == []
     for wrong in (
         {"ahead": ()}, {"ahead": (("v", 2), ("v", 1))}, {"lacks": ()}, {"holders": ()},
         {"machine": -1}, {"machine": 1},
     ):  # fmt: skip
-        assert list(of_reason(replace(why, **wrong), there, facts, 5)), wrong  # type: ignore[arg-type]
+        assert list(errors_of_reason(replace(why, **wrong), there, facts, 5)), wrong  # type: ignore[arg-type]
 
 
 def test_a_history_that_contradicts_the_table_is_found() -> None:
@@ -90,12 +93,12 @@ def test_a_history_that_contradicts_the_table_is_found() -> None:
         "submission_time": 0.0, "starting_time": 1.0, "hops": 0, "state": "completed"
     }  # fmt: skip
     key = ("v", 1)
-    assert list(of_story(key, mine, row)) == []
+    assert list(errors_of_history(key, mine, row)) == []
     for wrong in (
         {"submission_time": 2.0}, {"starting_time": 2.0}, {"starting_time": None}, {"hops": 1},
         {"state": "failed"},
     ):  # fmt: skip
-        assert list(of_story(key, mine, row | wrong)), wrong
-    assert list(of_story(key, mine[1:], row))
-    assert list(of_story(key, mine[:2], row))
-    assert list(of_story(key, mine[::-1], row))
+        assert list(errors_of_history(key, mine, row | wrong)), wrong
+    assert list(errors_of_history(key, mine[1:], row))
+    assert list(errors_of_history(key, mine[:2], row))
+    assert list(errors_of_history(key, mine[::-1], row))
