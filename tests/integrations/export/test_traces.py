@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from grid.integrations.export.chrome import write_chrome
 from grid.integrations.export.paje import write_paje
 from grid.integrations.export.perfetto import BEGIN, COUNTER, END, INSTANT, write_perfetto
-from grid.integrations.export.schedule import queue_levels, read_schedule, thinned
+from grid.integrations.export.schedule import read_schedule, thinned
 from grid.integrations.export.tracks import lanes_of
 from grid.results.events import EventFile
 from tests.integrations.export.runs import metrics, run_folder
@@ -232,13 +232,3 @@ def test_a_trace_of_paje_has_the_jobs_and_links_of_the_run(seed: int) -> None:
     assert links == int((schedule.ran & (schedule.jobs.placement.hops > 0)).sum())
     with pytest.raises(AssertionError):
         replayed([*data.decode().splitlines(), "9 0.5 S l0"])
-
-
-def test_queue_levels_equal_the_jobs_tables() -> None:
-    folder = run_folder(SEEDS[0])
-    schedule = read_schedule(folder)
-    longest = longest_queues(folder)
-    for cluster, (vo, name) in enumerate(schedule.clusters):
-        _, levels = queue_levels(schedule, cluster)
-        assert levels.max(initial=0) == longest[schedule.vos[vo], name]
-        assert levels[-1] == 0

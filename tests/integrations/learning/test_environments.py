@@ -261,17 +261,14 @@ def test_machines_may_fail_but_messages_may_not_be_lost() -> None:
         ClusterEnv(lossy).reset(seed=1)
 
 
-def test_a_trained_policy_makes_the_same_decisions_in_a_scenario() -> None:
+def test_trained_agents_make_the_same_decisions_in_a_scenario() -> None:
     scenario = one_pool(40)
     env = ClusterEnv(scenario)
     episode(env, 7, first_open)
     scenario["vos"][0]["clusters"][0]["policy"] = "mine"
-    policies = {"mine": lambda: AgentPolicy(first_open)}
-    run = grid.run(scenario, set={"seed": 7}, policies=policies)
+    run = grid.run(scenario, set={"seed": 7}, policies={"mine": lambda: AgentPolicy(first_open)})
     assert run.metrics["grid"] == env.metrics()["grid"]
 
-
-def test_a_trained_selection_makes_the_same_decisions_in_a_scenario() -> None:
     scenario = three_vos(15)
     env = ClusterEnv(scenario, selection="north")
     episode(env, 4, last_open)
@@ -280,12 +277,10 @@ def test_a_trained_selection_makes_the_same_decisions_in_a_scenario() -> None:
     run = grid.run(scenario, set={"seed": 4}, selections=selections)
     assert run.metrics["grid"] == env.metrics()["grid"]
 
-
-def test_trained_forwarding_makes_the_same_decisions_in_a_scenario() -> None:
     scenario = three_vos(15)
-    env = GridEnv(scenario)
-    grid_episode(env, 4, last_open)
+    vos = GridEnv(scenario)
+    grid_episode(vos, 4, last_open)
     scenario["protocol"] = {"forwarding": "mine"}
     forwarding = {"mine": AgentForwarding(last_open, vos=3)}
     run = grid.run(scenario, set={"seed": 4}, forwarding=forwarding)
-    assert run.metrics["grid"] == env.metrics()["grid"]
+    assert run.metrics["grid"] == vos.metrics()["grid"]

@@ -87,12 +87,6 @@ def test_sums_are_over_the_jobs_that_start_in_an_interval() -> None:
         assert np.isclose(utility[place], jobs.placement.utility[rows].sum())
 
 
-def test_an_empty_table_has_no_states_and_no_flows() -> None:
-    none = some_jobs(1, 0)
-    assert none.span_us == (0, 0)
-    assert none.states(1).sum() == 0 and len(flows([none], 1, 1)) == 0
-
-
 def some_results(seed: int, count: int) -> JobResults:
     """Random jobs in no order."""
     rng = np.random.default_rng(seed)
