@@ -55,8 +55,10 @@ class ExitCode(IntEnum):
         "Invalid input: a file, key or option, or a job or Ray cluster that does not exist. Up to "
         "five lines state file, line, key, what was found and what was expected. Nothing was run.",
     )
-    INTERRUPTED = 130, "Ctrl-C or SIGTERM. The last line states which results are kept and how to "
-    "continue."
+    INTERRUPTED = (
+        130,
+        "Ctrl-C or SIGTERM. The last line states which results are kept and how to continue.",
+    )
 
 
 class _Interrupts:

@@ -239,7 +239,7 @@ class Engine:
     def _set_plan(self, plan: Plan, now: Time) -> None:
         """Hand the plan to the next call of the loop."""
         if plan.wake_us <= now:
-            raise self.error(f"wants to wake at {plan.wake_us}, and it is {now}")
+            raise self.error(f"requests a wake-up at {plan.wake_us}, but the time is {now}")
         changes = len(plan.kill) + len(plan.preempt) + len(plan.reject) + len(plan.start)
         if changes == 0 and plan.wake_us == NEVER:
             self._count = 0
@@ -269,9 +269,9 @@ class Engine:
         problems = {
             runs.NO_MACHINE: f"starts a job on machine {machine} of {store.machines.shape[1]}",
             runs.NO_LICENSES: f"starts a job on machine {machine} without its licenses",
-            runs.NOT_RUNNING: "preempts a job that does not run",
-            runs.NOT_KILLED: "kills a job that does not run",
-            runs.NOT_WAITING: "starts or rejects a job that does not wait, or does it twice",
+            runs.NOT_RUNNING: "preempts a job that is not running",
+            runs.NOT_KILLED: "kills a job that is not running",
+            runs.NOT_WAITING: "starts or rejects a job that is not waiting, or does so twice",
         }
         return problems[what]
 
@@ -438,7 +438,7 @@ class Engine:
         for number, copies in enumerate(store.licenses[at.COPIES].tolist()):
             users = len(np.unique(machine[whole[at.LICENSES, running] >> number & 1 == 1]))
             if users > copies:
-                yield f"{users} machines hold license {number}, of which there are {copies} copies"
+                yield f"{users} machines hold license {number}, which has {copies} copies"
 
     def _running(self) -> Ints:
         """The running jobs, in no order."""

@@ -297,7 +297,7 @@ class ClusterShell:
         if not down:
             return ()
         busy = sorted(set(down).intersection(self.core.busy_machines()))
-        return [f"machine {machine} is down, and something runs there" for machine in busy]
+        return [f"machine {machine} is down, but a job runs there" for machine in busy]
 
     def _next_change_us(self) -> Time:
         """When a machine next goes down or comes up; NEVER if the cluster has no jobs."""

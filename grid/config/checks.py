@@ -60,12 +60,12 @@ MAX_OUTAGES = 100_000
 """Of one machine, on average."""
 SAMPLE = 100
 """Machines of a generator that a check makes."""
-NO_MEMORY = "none, for no machine of the grid gives its ram_mb"
+NO_MEMORY = "none, since no machine of the grid has ram_mb"
 NO_EFFECT = {
     "jobs enter the cluster": "no such setting, since the VO's jobs enter its cluster directly",
     "no entity sends messages": "no such setting, since all jobs enter their clusters directly",
-    "the selection chooses the cluster": "no such setting, since it takes several clusters whose "
-    "jobs the selection does not bind to a machine (`resource: cluster`, gangs)",
+    "the selection chooses the cluster": "no such setting, since it requires several clusters "
+    "whose jobs are not bound to a machine (`resource: cluster`, gangs)",
 }
 """The conditions of `TakesEffect`, and what is expected of a setting without effect."""
 
@@ -120,14 +120,14 @@ def vo_problems(settings: GridSettings, vos: Sequence[VirtualOrganization]) -> I
     for v, vo in enumerate(vos):
         path: Path = ("vos", v)
         if "grid" in vo.names and len(names) > 1:
-            yield (*path, "name"), "'grid'", "another name: in results it means all VOs"
+            yield (*path, "name"), "'grid'", "another name: in results it refers to all VOs"
         again = [name for name in vo.names if owners.setdefault(name, v) != v]
         if again:
             expected = f"another name than that of vos.{owners[again[0]]}"
             yield (*path, "name"), f"{again[0]!r} again", expected
         if len(names) == 1 and (vo.joins_s or vo.leaves_s is not None):
             key = "joins_s" if vo.joins_s else "leaves_s"
-            yield (*path, key), shorten(getattr(vo, key)), "none, for there is no other VO"
+            yield (*path, key), shorten(getattr(vo, key)), "none, since there is no other VO"
         known = dict.fromkeys(names)
         for key, name in unknown_vos(vo.admission.name, vo.admission.settings.items(), known):
             expected = expected_name(name, names, "the name of a VO")
@@ -149,7 +149,7 @@ def _repeated(names: Sequence[str], path: Path, what: str) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, one in enumerate(names):
         if first.setdefault(one, index) != index:
-            yield (*path, index, "name"), f"{one!r} again", f"a name of its own for each {what}"
+            yield (*path, index, "name"), f"{one!r} again", f"a unique name for each {what}"
 
 
 def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
@@ -226,7 +226,7 @@ def _job_list_problems(
     for index, job in enumerate(workload.jobs or ()):
         number = index + 1 if job.number is None else job.number
         if numbers.setdefault(number, index) != index:
-            expected = "a number of its own for each job (default: its position, from 1)"
+            expected = "a unique number for each job (default: its position, from 1)"
             yield (*path, index, "number"), f"{number} again", expected
         if widest is not None and job.cpus > widest:
             expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
@@ -543,7 +543,7 @@ def _repeated_numbers(position: int, tables: Sequence[JobTable]) -> Iterator[Pro
     numbers, counts = np.unique(jobs, return_counts=True)
     if (counts > 1).any():
         found = f"job number {numbers[counts > 1][0]} again"
-        yield ("vos", position), found, "a number of its own for each job of a VO"
+        yield ("vos", position), found, "a unique number for each job of a VO"
 
 
 def may_pass_the_end(vos: Sequence[VirtualOrganization], tables: Tables) -> bool:

@@ -169,7 +169,7 @@ def _find_traces(root: Node, folder: FilePath) -> list[ErrorLine]:
             found = f"{node.found()}: {reason(error)}"
             key = parameter_in(node.text) or dotted(where)
             expected = "a log in the current folder or in the scenario's, or another path: "
-            expected += f"--set {key}=FILE (the emulator brings none)"
+            expected += f"--set {key}=FILE (the emulator does not include logs)"
             errors.append(node.error(where, expected, found))
     return errors
 

@@ -223,7 +223,7 @@ def _set(parent: Node, step: str | int, new: Node) -> bool:
 
 
 def _no_place(parent: Node, path: Path, new: Node) -> ErrorLine:
-    expected = "a list or mapping to set this in"
+    expected = "a list or mapping that contains this key"
     if isinstance(parent.value, list):
         names = [child(entry, "name") for entry in parent.value]
         known = [str(name.value) for name in names if name is not None]

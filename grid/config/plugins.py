@@ -138,7 +138,7 @@ def plugin_problems(uses: Iterable[PluginUse], plugins: Plugins) -> Iterator[Pro
             owner = names[use.kind.name].setdefault(name, f"{use.name_path}")
             if owner != f"{use.name_path}":
                 whose = owner if owner == "every run" else "this scenario"
-                expected = f"another name for {use.kind.one}, for {whose} has a {name}"
+                expected = f"another name for {use.kind.one}: {whose} already has a {name}"
                 yield use.name_path, repr(use.name), expected
         tag = f"{use.kind.name} {use.name} {use.settings!r}"
         if tag not in tried:
@@ -199,7 +199,7 @@ def unnamed_objects(
     uses = [use for one in scenarios for use in plugin_uses(one)]
     named = {inner.name for use in uses for inner in (use, *_heuristics(use))}
     found = "{}, of which the scenario names none"
-    expected = "a name that the scenario has, or no objects of this kind"
+    expected = "a name that the scenario uses, or no objects of this kind"
     return [
         ErrorLine(source, None, kind, found.format(", ".join(map(repr, of))), expected)
         for kind, of in objects.items()

@@ -138,13 +138,13 @@ class _Jobs:
         numbers, counts = np.unique(concatenate(tables).number, return_counts=True)
         again = numbers[counts > 1]
         if len(again):
-            expected = "numbers that the grid's own workload does not use"
+            expected = "numbers that the workload of the grid does not use"
             raise input_error(where, f"job number {again[0]} again", expected, self.file)
 
     def _check_routes(self, jobs: JobTable, workload: WorkloadSection) -> None:
         if len(jobs) and (jobs.site < 0).all():
             found = "nothing" if workload.route is None else f"{workload.route!r}"
-            expected = f"a field that jobs of {workload.trace} have, to share them out over VOs"
+            expected = f"a field that jobs of {workload.trace} have, to distribute them over VOs"
             raise input_error("workload.route", found, expected, self.file)
 
     def _shared(self, vos: Vos) -> dict[str, JobTable]:

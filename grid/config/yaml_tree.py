@@ -255,7 +255,7 @@ class _Reader(_Tree):
         node = Node(entries, self.source, self._line(event))
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                self.stop(self._line(event), path, "a key that is no text", "text for a key")
+                self.stop(self._line(event), path, "a key that is not text", "text for a key")
             key = event.value
             inner = (*path, key)
             self.count(self._line(event), inner, len(inner))

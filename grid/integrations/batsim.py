@@ -41,7 +41,7 @@ class Server:
 
     def __init__(self, policy: Policy | GangPolicy, name: str) -> None:
         if isinstance(policy, GangPolicy | Batsim):
-            expected = "a policy that plans the queue of one pool itself"
+            expected = "a policy that schedules the queue of one pool without preemption"
             raise input_error("policy", name, expected)
         self._policy = _Watched(policy)
         self._name = name
@@ -72,7 +72,9 @@ class Server:
     ) -> None:
         if kind == "SIMULATION_BEGINS":
             if self._cluster is not None:
-                raise ProtocolError("found a second SIMULATION_BEGINS, expected one simulation")
+                raise ProtocolError(
+                    "found a second SIMULATION_BEGINS, expected a single simulation"
+                )
             self._cluster = _Cluster(_integer(data, "nb_compute_resources"), self._policy)
             return
         cluster = self._cluster
@@ -100,7 +102,9 @@ class Server:
         if plan is None or view is None:
             return []
         if plan.preempt:
-            raise PluginFailed(f"policy {self._name} preempts jobs, which the protocol has not")
+            raise PluginFailed(
+                f"policy {self._name} preempts jobs, which the protocol does not support"
+            )
         answers = [
             {"type": "REJECT_JOB", "data": {"job_id": cluster.names[slot]}} for slot in plan.reject
         ]
@@ -218,7 +222,7 @@ class _Cluster:
         """A job that ran has ended."""
         slot = self._slots.get(name)
         if slot is None or name not in self._held:
-            raise ProtocolError(f"found the end of {shorten(name)}, expected one that runs")
+            raise ProtocolError(f"found the end of {shorten(name)}, expected that of a running job")
         self._core.end(slot, now)
         self._forget(slot)
 

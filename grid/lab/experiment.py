@@ -60,7 +60,7 @@ Finite = Annotated[float, Field(strict=True)]
 class RangeSection(Section):
     """An axis whose values `sampling` draws."""
 
-    low: Finite = Field(description="The least value.")
+    low: Finite = Field(description="The smallest value.")
     high: Finite = Field(description="The largest value.")
     scale: Literal["linear", "log"] = Field(
         default="linear", description="Uniform in the value, or in its logarithm."
@@ -197,7 +197,7 @@ class ExperimentSection(Section):
         "path of a key; or, under any name, labels with several settings each.",
     )
     sampling: SamplingSection | None = Field(
-        default=None, description="How values of ranges are drawn; required if an axis is one."
+        default=None, description="How values of ranges are drawn; required if an axis is a range."
     )
     zip: tuple[Annotated[tuple[Key, ...], Field(min_length=2)], ...] = Field(
         default=(),
@@ -205,12 +205,12 @@ class ExperimentSection(Section):
     )
     exclude: tuple[Cells, ...] = Field(
         default=(),
-        description="Combinations that are left out, such as `{ttl: 0, period: [5, 20]}`.",
+        description="Combinations to leave out, such as `{ttl: 0, period: [5, 20]}`.",
     )
     conditions: dict[Key, Cells] = Field(
         default_factory=dict,
         description="Conditions for an axis to have an effect, such as `period: {ttl: [1, 4]}`. "
-        "Otherwise its first value is run once, and is the result for all its values.",
+        "Otherwise only its first value is run, and its result is used for all values.",
     )
     seeds: Repetitions | SeedList = Field(
         default=10,
@@ -221,29 +221,29 @@ class ExperimentSection(Section):
     )
     measure: Literal["run", "knapsack"] = Field(
         default="run",
-        description="Metrics of runs, or of their knapsack choices alone (C07 Table 1).",
+        description="Metrics of runs, or only of their knapsack choices (C07 Table 1).",
     )
     compare: Key | None = Field(
         default=None,
-        description="The axis whose values are compared in pairs, and are the lines of charts. "
-        "The x axis is the first other axis of numbers, or else the first other one; with further "
-        "axes there is a chart for each combination of their values. Default: the first axis.",
+        description="The axis whose values are compared in pairs and are the lines of charts. The "
+        "x axis is the first other numeric axis, or else the first other axis. With further axes, "
+        "there is a chart for each combination of their values. Default: the first axis.",
     )
     repeated_over: Key | None = Field(
         default=None,
-        description="An axis whose values are repetitions, as seeds are, such as days of a log: "
-        "tables, reports, differences and pages are of all of them together. Default: none.",
+        description="An axis whose values are repetitions, like seeds, such as days of a log. "
+        "Tables, reports, differences and pages cover all of them together. Default: none.",
     )
     metrics: tuple[Label, ...] = Field(
         default=(),
-        description="What the report compares, as `grid metrics` names it. Default: your own "
-        "and the usual ones, as far as settings differ in them; at most eight.",
+        description="What the report compares, by the names of `grid metrics`. Default: your own "
+        "and common metrics in which settings differ, at most eight.",
     )
     quick: QuickSection | None = Field(
         default=None, description="Changes under `--quick`. Default: none."
     )
     study: StudySection | None = Field(
-        default=None, description="Question and answers of a study, for its page."
+        default=None, description="Question and answers of a study, shown on its page."
     )
 
     @model_validator(mode="after")
@@ -514,7 +514,7 @@ def _problems_of_design(experiment: ExperimentSection) -> Iterator[Problem]:
     if (runs := experiment.sampled().runs) > MAX_RUNS:
         yield "seeds", f"{runs} runs in all", f"at most {MAX_RUNS}"
     elif not runs:
-        yield "exclude", "all combinations", "some that are left"
+        yield "exclude", "all combinations", "at least one remaining combination"
 
 
 def _cells_of(experiment: ExperimentSection) -> list[tuple[str, Mapping[str, Any]]]:
@@ -566,7 +566,7 @@ def _problems(experiment: ExperimentSection) -> Iterator[Problem]:
         given = [set(settings) for _, settings in axis_choices(name, axis)]
         for key in sorted(set().union(*given)):
             if (other := set_by.setdefault(key, name)) != name:
-                found = f"a value of {key}, which the axis {other} sets, too"
+                found = f"a value of {key}, which the axis {other} also sets"
                 yield f"axes.{name}", found, "each key in one axis"
         for key in sorted(experiment.set) if given else ():
             if all(any(_is_within(key, own) for own in keys) for keys in given):

@@ -174,7 +174,7 @@ def measured_words(measured: Sequence[Mapping[str, float | None]]) -> str:
     if not intervals:
         return ""
     differ = "in an interval that differs between settings: " if len(intervals) > 1 else ""
-    return f"Metrics of jobs are over those submitted {differ}{'; '.join(intervals)}."
+    return f"Job metrics cover jobs submitted {differ}{'; '.join(intervals)}."
 
 
 def missing_runs(folder: Path) -> str:
@@ -193,8 +193,8 @@ def fewer_seeds(study: Study) -> str:
     listed = [f"{named_point(point)}: {number} of {most}" for point, number in fewer[:NAMED]]
     more = f"; and {len(fewer) - NAMED:,} others" * (len(fewer) > NAMED)
     return (
-        f"Some means are over fewer seeds ({'; '.join(listed)}{more}): compare these by their "
-        "differences, which are paired by seed."
+        f"Some means are over fewer seeds ({'; '.join(listed)}{more}): compare them by their "
+        f"paired differences instead."
     )
 
 

@@ -143,7 +143,7 @@ class Store:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise self._mistake("a sweep that is running", "no other sweep in it") from None
+                raise self._mistake("a running sweep", "no other sweep in it") from None
             for left_over in self.folder.rglob(".*.partial"):
                 left_over.unlink()
             yield
@@ -158,7 +158,7 @@ class Store:
         # A sweep that was killed at its start has no description yet.
         is_sweep = SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}
         if not is_sweep:
-            raise self._mistake("a folder that is no sweep", expected)
+            raise self._mistake("a folder that is not a sweep", expected)
         if any((self.folder / kind).is_symlink() for kind in ("runs", "clock")):
             raise self._mistake("a link to another folder", expected)
 
@@ -198,7 +198,7 @@ def read_json(path: Path) -> Record:
 def refuse_sweep(folder: Path) -> None:
     """Raises InputError if the folder is that of a sweep, for commands that need jobs."""
     if (folder / SWEEP_FILE).is_file():
-        expected = "that of a run: a sweep stores no jobs. Run one of its cases by itself: "
+        expected = "that of a run: a sweep stores no jobs. To repeat one of its runs: "
         expected += "grid run SCENARIO --set KEY=VALUE --seed N"
         raise input_error("", "the folder of a sweep", expected, str(folder))
 

@@ -412,7 +412,7 @@ def _attempt_with(code: str, scenario: Scenario, file: str, measure: str) -> Ans
     if code_version() != code:
         import ray
 
-        return f"the node {ray.util.get_node_ip_address()} has another version of the code"
+        return f"the node {ray.util.get_node_ip_address()} has a different version of the code"
     return attempt(scenario, file, measure)
 
 
@@ -513,12 +513,12 @@ def dry_run_lines(experiment: ExperimentSection, file: Path | None, folder: Path
     kept = [key for key in keys if store.is_sound(key)]
     factors = [f"{count} {' with '.join(axes)}" for axes, count in experiment.dimensions.items()]
     factors.append(f"{len(experiment.seed_list)} seeds")
-    missing = f"{len(kept):,} of them are in {folder}, {len(keys) - len(kept):,} are to be run"
+    missing = f"{len(kept):,} of them are in {folder}, {len(keys) - len(kept):,} remain to be run"
     if kept and len(kept) < len(keys):
         mean_s = sum(sum(store.clock(key)["cpu_seconds"].values()) for key in kept) / len(kept)
         missing += f", about {mean_s * (len(keys) - len(kept)):,.0f} CPU seconds"
     excluded = ", without those excluded" if experiment.exclude else ""
-    excluded += ", equal ones once" if len(keys) < len(cases) else ""
+    excluded += ", equal runs counted once" if len(keys) < len(cases) else ""
     lines = [f"{experiment.name}: {len(keys):,} runs ({' x '.join(factors)}{excluded})", missing]
     if other := other_sweep(folder, experiment.name):
         lines.append(f"{folder} has the sweep {other}: replacing its tables requires --force")

@@ -53,7 +53,7 @@ FEATURES = {
     "binding to machines": Feature(
         "resource", lambda spec: spec.platform.resource == "machine" and "machine", pools=True
     ),
-    "one job a machine": Feature(
+    "one job per machine": Feature(
         "one_job_a_machine", lambda spec: spec.platform.one_job_a_machine and "true"
     ),
     "preemption costs": Feature(

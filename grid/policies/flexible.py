@@ -74,7 +74,9 @@ class FlexibleSettings(PluginModel):
         default=2.0,
         description="with eg: run times before its deadline at which a job becomes urgent",
     )
-    maximum: Factor = Field(default=20.0, description="with eg: weight of a most urgent job")
+    maximum: Factor = Field(
+        default=20.0, description="with eg: maximum weight, of the most urgent jobs"
+    )
     minimum: Factor = Field(default=0.1, description="with eg: weight of a job that is not urgent")
     boost_value: Factor = Field(default=2.0, description="with eg: weight of the shortest job")
     weights: dict[str, Weight] = Field(

@@ -106,7 +106,7 @@ class GangPolicy:
             Field(description="time until other clusters are asked again after all have refused"),
         ] = 60.0,
         answer_within_s: Annotated[
-            Wait, Field(description="time after which an answer counts as lost")
+            Wait, Field(description="time after which a reply counts as lost")
         ] = 60.0,
     ) -> None:
         self.local_migration = migration != "none"

@@ -105,7 +105,7 @@ def edf(
         Field(
             description=(
                 "whether jobs with later deadlines are preempted for more urgent ones; "
-                "on_arrival: only for newly arrived jobs"
+                "on_arrival: only for jobs that have just arrived"
             )
         ),
     ] = False,

@@ -43,7 +43,7 @@ class _PlanCheck:
                     return _no_slot("start", slot)
                 if not 0 <= index(machine) < len(view.free):
                     found = f"gave a start on machine {machine!r}"
-                    return f"{found}, expected one below {len(view.free)}"
+                    return f"{found}, expected a number below {len(view.free)}"
             for name in ("preempt", "reject", "kill"):
                 for slot in getattr(plan, name):
                     if not 0 <= index(slot) < slots:
@@ -137,7 +137,8 @@ def _interpreted(policy: Any) -> Any:
 POLICIES = Kind(
     "policies",
     "policy",
-    "decides which waiting jobs of a cluster start, where; those for gangs inherit GangPolicy",
+    "decides which waiting jobs of a cluster start, and where; policies for gangs inherit from "
+    "GangPolicy",
     {
         "fcfs": "grid.policies.queue:fcfs",
         "sjf": "grid.policies.queue:sjf",

@@ -86,7 +86,7 @@ class Checker:
 
     def _take(self, key: JobKey, what: Any) -> Iterator[str]:
         if key in self._open:
-            yield f"{job_in_words(key)} arrived, and was here already"
+            yield f"{job_in_words(key)} arrived, but was already here"
         self._open[key] = what
 
     def _known(self, key: JobKey, what: str) -> Iterator[str]:
@@ -186,7 +186,7 @@ class SchedulerChecker(Checker):
                 yield from self._known(key, "it received resources for, or the end of,")
             case Assigned(key) | Refused(key) | NotAdmitted(key):
                 if key not in self._asked:
-                    yield f"it received an answer for {job_in_words(key)} without having asked"
+                    yield f"it received a reply for {job_in_words(key)} without a request"
                 self._asked.pop(key, None)
             case JobDone(key) | SubmissionFail(key):
                 if key not in self._away:
@@ -220,7 +220,7 @@ class SchedulerChecker(Checker):
                 self._calls[call] = None
             case Bid(call):
                 if call not in self._called:
-                    yield f"it answered a call twice, or one that was released: {call}"
+                    yield f"it replied twice to a call, or to a released call: {call}"
                 self._called.pop(call, None)
             case ReturnJob(job) if job.vo == self._name:
                 yield f"it sent back its own {job_in_words(job.key)}"
@@ -235,7 +235,7 @@ class SchedulerChecker(Checker):
         if key[1] in self._ended:
             yield f"{job_in_words(key)} ended twice"
         if key not in self._open and key not in self._away:
-            yield f"{job_in_words(key)} ended, and was never submitted"
+            yield f"{job_in_words(key)} ended, but was never submitted"
         self._ended[key[1]] = None
         self._open.pop(key, None)
         self._away.pop(key, None)
@@ -277,7 +277,7 @@ class ManagerChecker(Checker):
         match message:
             case AssignJob(job):
                 if job.key in self._open:
-                    yield f"{job_in_words(job.key)} arrived, and was here already"
+                    yield f"{job_in_words(job.key)} arrived, but was already here"
                 self._asked = message
                 if message.call in self._open:
                     self._taken = self._open.pop(message.call)
@@ -296,7 +296,7 @@ class ManagerChecker(Checker):
     def _answered(self, message: Any, asked: AssignJob | None) -> Iterator[str]:
         key = message.key
         if asked is None or asked.job.key != key:
-            yield f"it answered for {job_in_words(key)} without a request"
+            yield f"it replied for {job_in_words(key)} without a request"
         elif isinstance(message, Assigned):
             if self._taken not in (None, asked.job.processors):
                 yield f"it held {self._taken} CPUs for {job_in_words(key)}"
@@ -314,7 +314,7 @@ class ManagerChecker(Checker):
             case ReservationReply(call):
                 request = self._requests.pop(call, None)
                 if request is None:
-                    yield f"it answered twice for a reservation, or for a released one: {call}"
+                    yield f"it replied twice to a reservation, or to a released one: {call}"
                 elif message.held:
                     self._open[call] = request.job.processors
                     self._until_us[call] = self.now + request.lease_us
@@ -327,17 +327,17 @@ class ManagerChecker(Checker):
                 yield from self._known(job.key, "it started")
             case JobEnded(key):
                 if key != self._ended:
-                    yield f"it reported the end of {job_in_words(key)}, and had not received it"
+                    yield f"it reported the end of {job_in_words(key)} without having received it"
                 self._ended = None
             case LocalStatus(assigned):
                 held = sum(self._open.values())
                 if assigned.sum() != held or (assigned < 0).any():
-                    yield f"it assigned {assigned.sum():g} CPUs, and jobs hold {held}"
+                    yield f"it assigned {assigned.sum():g} CPUs, but jobs hold {held}"
                 resource, self._unheld = self._unheld, -1
                 if resource >= 0 and assigned[resource] > self._cpus[resource]:
                     yield (
                         f"resource {resource} was assigned as free; it has "
-                        f"{self._cpus[resource]:g} CPUs, and {assigned[resource]:g} are assigned"
+                        f"{self._cpus[resource]:g} CPUs, but {assigned[resource]:g} are assigned"
                     )
 
     def _over_quota(self, new: JobKey) -> Iterator[str]:

@@ -100,7 +100,7 @@ def _problem_of_ask(ask: Ask, question: Question) -> str | None:
         if _may_not_go(vo, question):
             return f"asks VO {vo}, to which this job may not go (`own_only`, `barred`)"
     if not ask.vos and not question.pending and ask.wait_us is None:
-        return "asks no VO, and waits for nothing"
+        return "asks no VO and waits for no reply"
     return None
 
 
@@ -314,7 +314,7 @@ def _cluster_problem(cluster: Any, _: Job, loads: Sequence[Load], *__: object) -
 ADMISSION = function_kind(
     "admission",
     "admission policy",
-    "decides whether a VO admits a job of another VO",
+    "decides whether a VO admits a job from another VO",
     _built_in({"admission": {"all": "admit_all", "none": "admit_none", "limited": "limited"}}),
     ("request",),
     _admission_problem,
@@ -323,7 +323,7 @@ ADMISSION = function_kind(
 FORWARDING = Kind(
     "forwarding",
     "forwarding policy",
-    "decides where a job queues, is forwarded to, or that it is rejected",
+    "decides whether a job queues, is forwarded or is rejected, and where",
     _built_in(
         {
             "forwarding.local": (
@@ -341,7 +341,7 @@ FORWARDING = Kind(
 SELECTIONS = Kind(
     "selections",
     "selection",
-    "chooses a resource of the grid for each job",
+    "chooses the resource for each job",
     _built_in(
         {
             "selection.by_utility": ("partial", "binary", "matchmaking"),
@@ -361,7 +361,7 @@ SELECTIONS = Kind(
 INFORMATION = Kind(
     "information",
     "information overlay",
-    "decides how the status of VOs spreads to others",
+    "defines which VOs receive the status of which other VOs, and how",
     _built_in(
         {
             "information.overlays": {

@@ -143,20 +143,20 @@ def reason(run: Measured, parts: Prediction, names: Sequence[str]) -> str:
     limit = f"the speed-up limit is {gain:.1f}"
     if by_vo[busiest] > PART * total:
         return (
-            f"{limit}: VO {names[busiest]} alone has {by_vo[busiest] / alone:.0%} of the work; "
-            "distribute its work and machines over more VOs, or place each cluster separately "
+            f"{limit}: VO {names[busiest]} alone has {by_vo[busiest] / alone:.0%} of the work. "
+            f"Distribute its work and machines over more VOs, or place each cluster separately "
             "(--placement cluster)"
         )
     window = f"a window has {1e6 * alone / rounds:.0f} us of work on average ({rounds:,} windows)"
     if parts.events < (1 - PART) * total:
         return (
             f"{limit}: {window}, and synchronization takes "
-            f"{1e6 * (total - parts.events) / rounds:.0f} us; longer latencies between VOs make "
-            "fewer and longer windows"
+            f"{1e6 * (total - parts.events) / rounds:.0f} us; longer latencies between VOs result "
+            f"in fewer and longer windows"
         )
     return (
         f"{limit}: {window}, most of it in a few VOs while the others wait; longer latencies "
-        "between VOs make longer windows, in which more VOs have work"
+        f"between VOs result in longer windows, in which more VOs have work"
     )
 
 

@@ -80,7 +80,7 @@ def _identities(results: JobResults) -> Iterator[Rule]:
     yield "are not in the order (submission, VO, number)", late
     outcome, placement = results.outcome, results.placement
     yield "have no final state", ~np.isin(outcome.state, [int(state) for state in FINAL_STATES])
-    yield "request no processor", results.processors < 1
+    yield "request no processors", results.processors < 1
     utility = placement.utility
     yield "have a utility outside [0, 1]", ~((utility >= 0) & (utility <= 1))
     counts = (
@@ -110,10 +110,10 @@ def _times(results: JobResults) -> Iterator[Rule]:
     yield "have a negative time", negative | (submit < 0)
     started, ended = start >= 0, end >= 0
     yield "have a start without an end, or an end without a start", started != ended
-    yield "are completed and never ran", (outcome.state == JobState.COMPLETED) & ~started
-    yield "are rejected and have run", (outcome.state == JobState.REJECTED) & started
-    yield "ran and were never assigned", started & (assigned < 0)
-    yield "did not run and were assigned", ~started & (assigned >= 0)
+    yield "are completed but never ran", (outcome.state == JobState.COMPLETED) & ~started
+    yield "are rejected but have run", (outcome.state == JobState.REJECTED) & started
+    yield "ran but were never assigned", started & (assigned < 0)
+    yield "did not run but were assigned", ~started & (assigned >= 0)
     yield "were assigned before they were submitted", (assigned >= 0) & (assigned < submit)
     yield "started before they were assigned", started & (start < assigned)
     yield "ended before they started", started & ended & (end < start)
@@ -135,12 +135,12 @@ def _resources(results: JobResults, directory: Directory) -> Iterator[Rule]:
     other_machine = (outcome.machine < 0) | (outcome.machine >= machines[known])
     yield "ran on no machine of their cluster", did_run & ~outside & other_machine
     other_vo = placement.executed_vo != vo_of_cluster[known]
-    yield "ran in another VO than their row says", did_run & ~outside & other_vo
+    yield "ran in a VO other than that in their row", did_run & ~outside & other_vo
     remote = did_run & (placement.hops == 0) & (placement.executed_vo != results.vo)
-    yield "ran in another VO and were never forwarded", remote
+    yield "ran in another VO but were never forwarded", remote
     positions = (placement.executed_vo, placement.cluster, outcome.machine)
     anywhere = np.logical_or.reduce([position != -1 for position in positions])
-    yield "did not run and have a resource", ~did_run & anywhere
+    yield "did not run but have a resource", ~did_run & anywhere
 
 
 def _overbooked(results: JobResults, directory: Directory) -> list[str]:

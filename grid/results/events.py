@@ -335,7 +335,7 @@ class EventFile:
 
     def explain(self, key: JobKey, mine: list[Event], time_us: int) -> list[str]:
         """What a job does at that time and why it waits; `mine` are its events."""
-        where = whereabouts(key, mine, time_us) or "It is not submitted yet."
+        where = whereabouts(key, mine, time_us) or "It has not been submitted yet."
         if self.cut_short:
             return [where, NOT_KEPT]
         seen = [one.entity for one in mine if "/cluster/" in one.entity and one.time_us <= time_us]

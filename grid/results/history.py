@@ -16,8 +16,8 @@ from grid.model.records import ClusterFacts, Event
 from grid.model.time import NEVER, SECOND_US, Time
 
 NOT_KEPT = (
-    "This run ended before all its jobs had: its events do not show which of the others were "
-    "running, and therefore not what a job waited for."
+    "This run was stopped before all jobs had ended. Its events do not show which jobs were still "
+    "running, so the reasons for waits are unknown."
 )
 NAMED = 3
 """Jobs that are named; the others are counted."""
@@ -46,8 +46,8 @@ _TEXTS = {
         "{vo} checks whether the resource is still free.",
     ),
     "admit": (
-        "{vo} assigns it {resource}, with {free} after that.",
-        "It is assigned in {vo}, and not yet in its cluster.",
+        "{vo} assigns it {resource}, with {free} left.",
+        "It is assigned in {vo}, but has not reached its cluster.",
     ),
     "hold_back": (_HELD, _HELD),
     "refuse": (
@@ -170,12 +170,12 @@ def _most_free(event: Event) -> str:
     if event.free_cpus is None:
         return ""
     if event.free_cpus <= 0:
-        return " In its view no CPU was free."
+        return "  According to the known state, no CPU was free."
     if event.free_cpus < (event.processors or 1):
-        return f" In its view at most {_cpus(event.free_cpus)} were free."
+        return f" According to the known state, at most {_cpus(event.free_cpus)} were free."
     return (
-        f" In its view {_cpus(event.free_cpus)} were free, but on resources that do not fit or "
-        "that the job may not use."
+        f" According to the known state, {_cpus(event.free_cpus)} were free, but on resources "
+        f"that are unsuitable or barred for the job."
     )
 
 
@@ -318,17 +318,17 @@ class WhyWaiting:
         if self.machine < 0:
             lines.append("No machine of the cluster can ever run it.")
         elif self.lacks:
-            closest = place if facts.gangs else f"{place}, which comes closest,"
+            closest = place if facts.gangs else f"{place}, the closest match,"
             lines += [_sentence(one, self.machine, closest) for one in self.lacks]
             if self.holders:
                 runs = "runs" if len(self.holders) == 1 else "run"
                 lines.append(f"There {runs} {_named(self.holders)}.")
         else:
-            other = "has not reached this job yet" if self.ahead else "plans at another time"
+            other = "has not considered this job yet" if self.ahead else "plans at another time"
             first = "" if self.ahead else ", and no waiting job arrived before it"
             lines.append(
-                f"{place} has all of that free{first}: policy {facts.policy} reserves it for "
-                f"others, or {other}."
+                f"{place} has enough free{first}: policy {facts.policy} reserves it for other "
+                f"jobs, or {other}."
             )
         if self.ahead:
             wait = "waits" if len(self.ahead) == 1 else "wait"

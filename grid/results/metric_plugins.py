@@ -39,7 +39,7 @@ def _cluster_problem(column: Any, *given: Any) -> str | None:
 def _column_problem(column: Any, rows: int, of: str) -> str | None:
     expected = f"expected an array of {rows} numbers, one for each of the {of}"
     if np.iscomplexobj(column):
-        return f"gave complex numbers, {expected}"
+        return f"returned complex numbers, {expected}"
     try:
         numbers = np.asarray(column, np.float64)
     except (TypeError, ValueError):

@@ -77,10 +77,12 @@ def check_folder(
         return
     earlier = earlier_run(folder)
     if earlier is None and not _is_of_killed_run(list(folder.iterdir())):
-        raise _error(folder, "a folder that is no run")
+        raise _error(folder, "a folder that is not a run")
     for name in _FILES:
         if (folder / name).is_dir():
-            raise _error(folder / name, "a folder", "a file of a run, or nothing there")
+            raise _error(
+                folder / name, "a folder", "a file of a run, or a path that does not exist"
+            )
     if earlier is not None and scenario and not force:
         found = (str(earlier.get("scenario"))[:64], earlier.get("runtime") == "live")
         if found != (scenario, live):
@@ -130,7 +132,7 @@ def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) 
             found = f"an existing file that does not end in {endings}"
             raise _error(path, found, "a new file, or one with that ending", option)
         elif ".md" in suffixes and path.is_file() and not is_page(path):
-            raise _error(path, "a file that is no such page", "a new file, or a page", option)
+            raise _error(path, "a file that is not such a page", "a new file, or a page", option)
         elif not os.access(path, os.W_OK):
             raise _error(path, "a file that may not be written", "another path", option)
 
@@ -155,7 +157,7 @@ def _as_input_error(path: Path, option: str = "--out") -> Iterator[None]:
         yield
     except (OSError, ValueError) as error:
         found = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise _error(path, found, "a path that can be made or written to", option) from None
+        raise _error(path, found, "a path that can be created or written to", option) from None
 
 
 def _is_of_killed_run(paths: list[Path]) -> bool:
@@ -175,7 +177,7 @@ def _try_to_write(folder: Path, option: str = "--out") -> None:
     try:
         Path(tempfile.mkdtemp(prefix=".", suffix=_PARTIAL, dir=folder)).rmdir()
     except OSError as error:
-        found = f"a folder in which nothing can be made ({error.strerror or error})"
+        found = f"a folder that cannot be written to ({error.strerror or error})"
         raise _error(folder, found, "a writable folder", option) from None
 
 
@@ -229,17 +231,17 @@ def read_interventions(folder: Path) -> InterventionLog:
         for row in json.loads(path.read_text(encoding="utf-8")):
             time_us, real_s = from_seconds(row["time_s"]), float(row["real_s"])
             if not (time_us >= 0 and 0 <= real_s <= MOST_SECONDS):
-                raise ValueError("times that no run has")
+                raise ValueError("invalid times")
             if "refused" not in row:
                 done.append(Intervention(len(done) + 1, time_us, real_s, action_of(row)))
             elif is_text(row["refused"]):
                 action = action_of(row)
                 refused.append(Refusal(len(done), time_us, real_s, action, row["refused"]))
             else:
-                raise ValueError("no reason why one was refused")
+                raise ValueError("no reason for a refusal")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         found = shorten(str(error))
-        raise input_error("interventions", found, "what a live run wrote", str(path)) from None
+        raise input_error("interventions", found, "a file written by a live run", str(path)) from None
     return InterventionLog(tuple(done), tuple(refused))
 
 

@@ -33,8 +33,8 @@ def measured_line(manifest: Mapping[str, Any]) -> str | None:
     until = "" if until_s is None else f" and before {until_s:,.12g} s"
     when = f"submitted from {measured['submitted_from_s']:,.12g} s on{until}"
     if not measured["jobs"]:
-        return f"there are no metrics of jobs: none was {when}"
-    return f"metrics of jobs cover {measured['jobs']:,} jobs, {when}"
+        return f"there are no job metrics: no job was {when}"
+    return f"job metrics cover {measured['jobs']:,} jobs, {when}"
 
 
 def print_summary(

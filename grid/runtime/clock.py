@@ -101,7 +101,7 @@ def live_lines(live: dict[str, Any]) -> list[str]:
     """The lines of the summary about a live run: `live` is that part of its manifest."""
     lines = [
         f"live at {live['speedup']:g} times real time, {live['actors']} Ray actors; "
-        f"{live['kills']} killed, {live['restarts']} started again"
+        f"{live['kills']} killed, {live['restarts']} restarted"
     ]
     if live.get("interventions"):
         lines.append(f"{live['interventions']} interventions; interventions.json has them")

@@ -70,17 +70,17 @@ TO_DO = {
     "OutOfMemoryError": "the machine has too little memory free: end other programs, or use fewer "
     "actors (--placement 1), fewer runs at once (--cpus 1) or --in-process",
     "ObjectStoreFullError": "Ray's memory is full: end other programs, or use --in-process",
-    "OutOfDiskError": "the disk is full: make room in the folder for temporary files (RAY_TMPDIR)",
-    "LocalRayletDiedError": "Ray has ended on this machine: it had no memory or was killed; run it "
-    "again, or use --in-process",
-    "NodeDiedError": "a node was lost: run it again",
-    "ActorDiedError": "an actor was lost, maybe for lack of memory: run it again, or with "
+    "OutOfDiskError": "the disk is full: free space in the folder for temporary files (RAY_TMPDIR)",
+    "LocalRayletDiedError": "Ray has ended on this machine: it was out of memory or was killed; "
+    "repeat the run, or use --in-process",
+    "NodeDiedError": "a node was lost: repeat the run",
+    "ActorDiedError": "an actor was lost, possibly for lack of memory: repeat the run, or use "
     "--placement 1 or --in-process",
-    "AuthenticationError": "the cluster has another token than this machine: set "
+    "AuthenticationError": "the cluster and this machine have different tokens: set "
     "RAY_AUTH_MODE=token and the same RAY_AUTH_TOKEN_PATH as on its nodes",
 }
 """What to do about errors of Ray, by their names."""
-OTHERWISE = "run it again, or with --in-process, which needs no Ray"
+OTHERWISE = "repeat the run, or use --in-process, which does not require Ray"
 
 
 def advice(error: Exception) -> str:
@@ -105,8 +105,8 @@ def refuse_unsendable(plugins: Plugins) -> None:
             except Exception as error:
                 reason = in_one_line(error.__cause__ or error)
                 raise RunFailed(
-                    f"{kind} {name} cannot be sent to other processes: {reason}; make what it "
-                    "needs in its __init__, or run it in this process"
+                    f"{kind} {name} cannot be sent to other processes: {reason}; create the "
+                    f"objects that it needs in its __init__, or run it in this process"
                 ) from None
 
 
@@ -126,7 +126,7 @@ def ray_cluster(
                 yield here
     except ray.exceptions.RayTaskError as error:
         if isinstance(error, ray.exceptions.TaskCancelledError):
-            raise RayFailed("a Ray actor was interrupted: run it again") from None
+            raise RayFailed("a Ray actor was interrupted: repeat the run") from None
         # An error in what runs on Ray, not in Ray.
         raise
     except ray.exceptions.RayError as error:
@@ -270,8 +270,8 @@ def _join(address: str, option: str) -> None:
     except Exception as error:  # Ray raises almost anything, RuntimeError among it.
         expected = "a running Ray cluster"
         if isinstance(error, ray.exceptions.AuthenticationError):
-            expected = "one with our token (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH)"
-        found = f"no Ray cluster that accepts us at {address} ({_first_line(error)[:200]})"
+            expected = "a cluster with the same token (RAY_AUTH_MODE, RAY_AUTH_TOKEN_PATH)"
+        found = f"no access to the Ray cluster at {address} ({_first_line(error)[:200]})"
         raise input_error(option, found, expected) from None
 
 
@@ -291,9 +291,9 @@ def check_address(address: str, option: str = "--address") -> None:
         with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as connection:
             if "RAY_USE_TLS" in os.environ or _speaks_grpc(connection):
                 return
-            found = f"something that is no Ray cluster at {address}"
+            found = f"a service other than Ray at {address}"
     except OSError:
-        found = f"nothing that answers at {address}"
+        found = f"no reply from {address}"
     raise input_error(option, found, "a running Ray cluster")
 
 
@@ -323,8 +323,8 @@ def _start(cpus: int) -> None:
         folder = os.environ.get("RAY_TMPDIR", "/tmp")
         raise RayDidNotStart(
             f"Ray did not start on this machine ({_first_line(error)}); it needs 1 GB of memory, "
-            f"room in /dev/shm and {folder}, and free ports: end other programs, or run with "
-            "--in-process, which needs no Ray"
+            f"free space in /dev/shm and {folder}, and free ports: end other programs, or use "
+            f"--in-process, which does not require Ray"
         ) from None
 
 

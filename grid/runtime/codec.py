@@ -119,7 +119,7 @@ def decode(text: str, packages: Collection[str] = OWN) -> Any:
     try:
         return _Decoder(packages).value(json.loads(text))
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
-        raise ValueError(f"no text of ours ({type(error).__name__}: {error})") from None
+        raise ValueError(f"not a valid text ({type(error).__name__}: {error})") from None
 
 
 class _Encoder:
@@ -276,5 +276,5 @@ def _plain(dtype: str) -> np.dtype[Any]:
     """A type of plain numbers, flags or text. Others hold anything, or so much as a number says."""
     found = np.dtype(dtype)
     if found.kind not in "biufU":
-        raise ValueError(f"{dtype} is no type of plain numbers, flags or text")
+        raise ValueError(f"{dtype} is not a type of plain numbers, flags or text")
     return found

@@ -194,7 +194,7 @@ class LiveWatch:
             return
         why = why_idle(self.done, action)
         if action.what == KILL and not self._kill(action.entity):
-            why = f"the actor of {action.entity} was not killed: it is being started again"
+            why = f"the actor of {action.entity} was not killed: it is being restarted"
         if why:
             self._undone = (*self._undone, why)
             self._refuse(Request(action, why), clock)
@@ -220,7 +220,7 @@ def _figures(status: Iterable[Status], restarts: int, clock: Clock) -> dict[str,
         nodes.add(one.node)
         late["messages"].merge(one.messages)
         late["timers"].merge(one.timers)
-    figures: dict[str, float] = {"Ray nodes": len(nodes), "actors started again": restarts}
+    figures: dict[str, float] = {"Ray nodes": len(nodes), "actors restarted": restarts}
     for what, of in late.items():
         report = of.report(clock.speedup)
         for name in ("p50", "p99"):

@@ -137,7 +137,7 @@ def _lock(folder: Path) -> IO[bytes]:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         held.close()
-        raise _mistake(folder, "a live run that is going on", "no other one") from None
+        raise _mistake(folder, "a live run in progress", "no other live run") from None
     return held
 
 
@@ -149,8 +149,8 @@ def _make_private(folder: Path) -> None:
         found = folder.lstat()
         private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
         if not private or found.st_uid != os.geteuid():
-            what = "nothing there, or a folder that only you can use (mode 700), and no link"
-            raise _mistake(folder, "something else of that name", what) from None
+            what = "no such path, or a folder that only you can use (mode 700), and no link"
+            raise _mistake(folder, "a different file with that name", what) from None
 
 
 def _empty(folder: Path) -> None:

@@ -63,7 +63,7 @@ class Display:
     def stage_now(self) -> str:
         """The stage; while the compiler works, that."""
         if self._compiling:
-            return f"{self._stage}: compiling code, which is kept for later runs"
+            return f"{self._stage}: compiling code (cached for later runs)"
         return self._stage
 
     @property

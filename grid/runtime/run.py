@@ -52,7 +52,7 @@ PLACEMENTS = ("vo", "cluster", "entity")
 TRANSPORTS = ("sockets", "calls")
 MOST_DIGITS = 6
 """Limit of the digits of a number of Ray actors."""
-_NO_SCENARIO = "# The grid of this run was made in Python, not from a scenario.\n"
+_NO_SCENARIO = "# The grid of this run was built in Python, not from a scenario.\n"
 
 
 class RunInvalid(RunFailed):
@@ -161,7 +161,7 @@ class RunOptions:
             raise input_error("transport", shorten(self.transport), " or ".join(TRANSPORTS))
         if self.live is not None and self.transport is not None:
             found = f"{shorten(self.transport)} for a live run"
-            raise input_error("transport", found, "a run in virtual time, or nothing here")
+            raise input_error("transport", found, "a run in virtual time, or no value")
         if self.profile and (self.in_process or self.live is not None):
             raise input_error("profile", f"a {self.runtime} run", "a run on Ray in virtual time")
         if self.in_process:
@@ -351,7 +351,7 @@ def _refuse_broken(played: _Played, results: JobResults, directory: Directory) -
     mistakes = check(results, directory, played.submitted - unfinished)
     mistakes += outcome.broken_rules(cut_short=unfinished > 0)
     if mistakes and late:
-        found = "jobs that take so long that virtual time ends before they do"
+        found = "jobs that do not end before virtual time does"
         expected = f"all to end before {to_seconds(NEVER):.3g} s"
         raise input_error("workload", found, expected, played.source)
     if mistakes:
@@ -365,7 +365,7 @@ def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[s
         which = f" (one is job {first[1]} of {first[0]})" if first is not None else ""
         yield (
             f"policy {policy} never started {jobs} jobs{which} that wait in cluster {entry.name} "
-            f"of {directory.vos[entry.vo]}, where nothing more happens"
+            f"of {directory.vos[entry.vo]}, where no further event occurs"
         )
 
 
@@ -428,7 +428,7 @@ def without_effect(scenario: Scenario, results: JobResults, directory: Directory
     entries = [directory.clusters[position] for position in set(stopped.tolist())]
     paid = {(directory.vos[entry.vo], entry.name) for entry in entries}
     return {
-        dotted(("vos", v, "clusters", c, "preemption")): "no job was preempted or started again"
+        dotted(("vos", v, "clusters", c, "preemption")): "no job was preempted or restarted"
         for v, vo in enumerate(scenario.vos or ())
         for c, cluster in enumerate(vo.clusters)
         if cluster.preemption != PreemptionOverheads()

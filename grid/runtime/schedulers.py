@@ -167,10 +167,10 @@ class Conversation:
         try:
             self._socket.connect(endpoint)
         except zmq.ZMQError as error:
-            raise self._failed(f"cannot be asked: {error}") from None
+            raise self._failed(f"cannot be contacted: {error}") from None
         for data, answer in self._said:
             if self._exchange(data) != answer:
-                raise self._failed("answers otherwise when it is asked the same again")
+                raise self._failed("replied differently to the same input")
 
     def _start(self, endpoint: str) -> None:
         words = [word.replace("{endpoint}", endpoint) for word in self._words()]
@@ -218,11 +218,11 @@ class Conversation:
                         break
                     raise self._failed(self._last_words())
                 if time.monotonic() > deadline:
-                    raise self._failed(f"did not answer for {patience_s:g} s")
+                    raise self._failed(f"did not reply within {patience_s:g} s")
             answer: bytes = self._socket.recv()
             return answer
         except zmq.ZMQError as error:
-            raise self._failed(f"cannot be asked: {error}") from None
+            raise self._failed(f"cannot be contacted: {error}") from None
 
     def _last_words(self) -> str:
         assert self._process is not None
@@ -246,6 +246,6 @@ def check_schedulers(grid: Grid, *, live: bool) -> None:
                 continue
             place = f"cluster {vo.name}/{cluster.name}"
             if live:
-                expected = "a run in virtual time: what a scheduler has in mind is in no journal"
+                expected = "a run in virtual time: journals lack the state of schedulers"
                 raise input_error(f"{place}: policy", "batsim in a live run", expected)
             need(f"policy batsim of {place}", "batsim", "zmq")

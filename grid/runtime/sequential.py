@@ -79,7 +79,7 @@ def run_sequential(
                 counts = process.now >= limit_from_us
                 if events > limit:
                     at = f"at {to_seconds(process.now):.3f} s of virtual time"
-                    raise NeverEnds(f"goes on after {events} events, {at}")
+                    raise NeverEnds(f"continues after {events} events, {at}")
                 store.add(process.records)
                 if spool is not None and store.events_held:
                     spool.add(0, store.take_events())

@@ -368,9 +368,9 @@ class _Workers:
             vos = [self._grid.vos[vo].name for vo in sorted(self._vos_of(self._missing))]
             more = f" and {len(vos) - 3} more" if len(vos) > 3 else ""
             raise ActorDied(
-                f"Ray actors died {self.deaths} times in a row, last that of VO "
-                f"{', '.join(vos[:3])}{more}: there is too little memory, or a part ends its "
-                "process (with --in-process the command would end with it)"
+                f"Ray actors died {self.deaths} times in a row, the last one with VO "
+                f"{', '.join(vos[:3])}{more}: there is too little memory, or a plugin terminates "
+                f"its process (with --in-process it would terminate the command)"
             )
 
     def _vos_of(self, number: int) -> set[int]:

@@ -45,7 +45,7 @@ _Number = TypeVar("_Number", int, float)
 
 def _in_order(bounds: tuple[_Number, _Number]) -> tuple[_Number, _Number]:
     if bounds[0] > bounds[1]:
-        raise ValueError("the lower bound first")
+        raise ValueError("the lower bound before the upper bound")
     return bounds
 
 

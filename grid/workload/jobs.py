@@ -166,7 +166,7 @@ def _check_numbers(log: Log, rows: npt.NDArray[np.intp]) -> None:
                     int(lines[row]),
                     name,
                     f"{numbers[row]} again" if numbers[row] >= 0 else f"{numbers[row]}",
-                    "a number of its own, 0 or more",
+                    "a unique number, 0 or more",
                 )
                 for row in wrong
             ]
@@ -189,7 +189,7 @@ def repeated(jobs: JobTable, times: int) -> JobTable:
     if latest_us >= NEVER:
         raise ValueError("fewer times, since virtual time ends before all jobs are submitted")
     if numbers * times - 1 > LIMITS["number"][1]:
-        raise ValueError("fewer times, since numbers of jobs end at 2^53")
+        raise ValueError("fewer times, since job numbers are below 2^53")
     steps = {"submit_us": period_us, "number": numbers}
     columns: dict[str, Any] = {
         name: _tiled(getattr(jobs, name), times, steps.get(name, 0)) for name in COLUMNS

@@ -37,8 +37,7 @@ KEEP_BYTES = "surrogateescape"
 MOST_ERRORS = 5
 """Errors of one log that are reported together."""
 OF_A_TABLE = (
-    ' with blanks between: the documentation says how to make them of a table ("A log with other '
-    'columns")'
+    ' separated by spaces (to convert a table, see "Replay a real log" in the documentation)'
 )
 
 TIME, SIZE, WHOLE, TEXT = range(4)
@@ -335,7 +334,7 @@ def _split_at_line_ends(path: Path, stream: Any) -> Iterator[bytes]:
         end = block.rfind(b"\n") + 1
         rest = block[end:]
         if len(rest) > BLOCK_BYTES:
-            raise log_error(path, f"a line of more than {BLOCK_BYTES} bytes", "a job a line")
+            raise log_error(path, f"a line of more than {BLOCK_BYTES} bytes", "one job per line")
         if end:
             yield block[:end]
     if rest:
@@ -359,7 +358,8 @@ def _decompressed(path: Path, file: io.BufferedReader) -> Any:
         archive = zipfile.ZipFile(file)
         members = [one for one in archive.infolist() if not one.is_dir()]
         if len(members) != 1 or members[0].flag_bits & 1:
-            found = "an encrypted archive" if len(members) == 1 else f"{len(members)} files in it"
-            raise log_error(path, found, "an archive of one log")
+            is_single = len(members) == 1
+            found = "an encrypted archive" if is_single else f"{len(members)} files in it"
+            raise log_error(path, found, "an archive with one log")
         return archive.open(members[0])
     return file

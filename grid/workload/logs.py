@@ -356,7 +356,7 @@ def _replacing(path: Path) -> Iterator[Path]:
         yield partial
         partial.replace(path)
     except OSError as error:
-        found = f"no way to write it ({error.strerror})"
+        found = f"a file that cannot be written ({error.strerror})"
         raise log_error(path, found, "a file in a writable folder") from None
     finally:
         partial.unlink(missing_ok=True)

@@ -112,7 +112,7 @@ def _about(path: Path) -> tuple[str, dict[str, str]]:
     except (TypeError, ValueError, RecursionError):
         kind = ""
     if kind not in ("swf", "gwf"):
-        raise log_error(path, "a Parquet file of something else", _EXPECTED)
+        raise log_error(path, "a Parquet file with other contents", _EXPECTED)
     if metadata.num_rows == 0:
         raise log_error(path, "no job", "at least one job")
     return kind, {str(key): str(value) for key, value in header.items()}
@@ -137,7 +137,7 @@ def _sound(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        found = f"no valid Parquet file ({shorten(str(error))})"
+        found = f"an invalid Parquet file ({shorten(str(error))})"
         raise log_error(path, found, _EXPECTED) from None
 
 
@@ -193,8 +193,8 @@ def _name(path: Path, column: str, value: pa.Scalar) -> str:
     try:
         text: str = value.as_py()
     except UnicodeDecodeError:
-        raise log_error(path, "bytes that are no text", "UTF-8", field=column) from None
+        raise log_error(path, "bytes that are not text", "UTF-8", field=column) from None
     if len(text) > MOST_NAME or not _NAME.fullmatch(text):
-        expected = f"a name without blanks, of at most {MOST_NAME} characters"
+        expected = f"a name without spaces, of at most {MOST_NAME} characters"
         raise log_error(path, shorten(text), expected, field=column)
     return text

@@ -132,7 +132,7 @@ class _Reader:
         """Take in a record. Raises InputError when as many are wrong as are reported."""
         try:
             if columns not in (self._columns, self._columns + 1):
-                raise _Wrong("", f"{columns} columns", f"{self._columns}, as in the head row")
+                raise _Wrong("", f"{columns} columns", f"{self._columns}, as in the header row")
             record = {name: value.strip() for name, value in record.items()}
             name = record.get("JobIDRaw") or record.get("JobID", "")
             if "." in name:

@@ -226,8 +226,8 @@ def _facts(stats: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tupl
         works = differing["cpu_seconds"]
         yield (
             "requested, allocated",
-            f"{differing['jobs']:,} of {jobs:,} jobs were allocated other CPUs than they "
-            f"requested: {works['requested']:,.0f} CPU s as requested, "
+            f"{differing['jobs']:,} of {jobs:,} jobs were allocated a different number of CPUs "
+            f"than they requested: {works['requested']:,.0f} CPU s as requested, "
             f"{works['allocated']:,.0f} CPU s as allocated (`cpus: allocated` uses these)",
         )
     if stats["repeated_numbers"]:

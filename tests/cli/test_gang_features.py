@@ -18,7 +18,7 @@ FEATURES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "no copies of a license": (LICENSED | {"licenses": [{"name": "x", "copies": 0}]}, {}),
     "licenses": (LICENSED | {"licenses": [{"name": "x", "copies": 1}]}, {}),
     "preemption costs": ({"preemption": {"suspend_s": 5, "resume_s": 5, "move_s": 5}}, {}),
-    "one job a machine": ({"one_job_a_machine": True}, {}),
+    "one job per machine": ({"one_job_a_machine": True}, {}),
     "memory": ({"machines": [{"cpus": 1, "count": 4, "ram_mb": 100}]}, {"ram_mb": 1e9}),
     "memory that no machine tells of": ({}, {"ram_mb": 1e9}),
     "binding": ({"resource": "machine"}, {}),
@@ -56,7 +56,9 @@ def test_it_takes_effect_or_is_refused(policy: str, feature: str, tmp_path: Path
     if checked.exit_code:
         assert (checked.exit_code, checked.stderr) == (2, ran.stderr)
         lines = checked.stderr.splitlines()
-        assert all("does not support" in line or "gives its ram_mb" in line for line in lines)
+        assert all(
+            "does not support" in line or "machine of the grid has ram_mb" in line for line in lines
+        )
         assert 1 <= len(lines) <= 5 and not (tmp_path / "asked").exists()
         return
     _, plain = invoke("plain", {}, {})

@@ -119,8 +119,8 @@ WRONG = {
     "short.swf": (f"{SWF_LINE}\n1 2 3\n", "short.swf:2: found 3 fields, expected 18"),
     "table.swf": (
         "id,submit,run,cores\n1,0,10,2\n2,5,10,2\n",
-        "table.swf:1: found 1 field with commas, expected 18 with blanks between: the "
-        'documentation says how to make them of a table ("A log with other columns")',
+        "table.swf:1: found 1 field with commas, expected 18 separated by spaces "
+        '(to convert a table, see "Replay a real log" in the documentation)',
     ),
     "word.swf": (SWF_LINE.replace("100", "x"), "field 4 (run time): found 'x', expected a number"),
     "columns.gwf": (f"{GWF_LINE}\n{SWF_LINE}\n", "columns.gwf:2: found 18 fields, expected 29"),
@@ -129,7 +129,7 @@ WRONG = {
     "junk.swf": (bytes(range(256)) * 50, "binary data"),
     "cut.swf.gz": (gzip.compress(JOBS.encode() * 99)[:-20], "truncated compressed data"),
     "rotten.swf.gz": (b"\x1f\x8b\x08\x00" + b"junk" * 99, "compressed data"),
-    "junk.parquet": (b"PAR1" + bytes(99), "no valid Parquet file"),
+    "junk.parquet": (b"PAR1" + bytes(99), "an invalid Parquet file"),
 }
 
 

@@ -68,7 +68,7 @@ PROBES: dict[str, Probe] = {
     "binding to machines": Probe(
         Cluster("c", TWO_SPEEDS), Cluster("c", TWO_SPEEDS, resource="machine"), [job(0)], bound=0
     ),
-    "one job a machine": Probe(ONE, replace(ONE, one_job_a_machine=True), [job(0), job(1)]),
+    "one job per machine": Probe(ONE, replace(ONE, one_job_a_machine=True), [job(0), job(1)]),
     "preemption costs": Probe(
         ONE,
         replace(ONE, preemption=PreemptionOverheads(2, 3, 3)),
@@ -138,7 +138,7 @@ def test_a_feature_takes_effect_or_is_refused(policy: str, feature: str) -> None
         pytest.fail(f"{policy} is refused without {feature}")
     plain = make(plain_platform, policy, probe.outages)
     played = ends(asked, probe.jobs, probe.bound)
-    if feature == "one job a machine" and policy.startswith("cs_"):
+    if feature == "one job per machine" and policy.startswith("cs_"):
         # C07's matchings give a machine one job anyway; its usage then counts machines.
         assert ends(plain, probe.jobs) == played
         assert asked.figures() != plain.figures()

@@ -51,7 +51,7 @@ def test_a_license_that_is_held_by_more_machines_than_it_has_copies() -> None:
     cluster = licensed()
     cluster.core.jobs.licenses[cluster.core._running()] = 1
     (line,) = cluster.broken_limits()
-    assert line == "2 machines hold license 0, of which there are 1 copies"
+    assert line == "2 machines hold license 0, which has 1 copies"
     # The jobs of one machine share its copy.
     cluster.core.jobs.machine[cluster.core._running()] = 0
     cluster.core.jobs.processors[cluster.core._running()] = 1
@@ -98,7 +98,7 @@ def test_a_machine_that_runs_something_while_it_is_down(policy: str) -> None:
     assert list(cluster.broken_limits()) == []
     # It is as if the second outage had been from 1 s on.
     cluster._outages._all = (MachineOutage(1, S, 5 * S),)
-    assert list(cluster.broken_limits()) == ["machine 1 is down, and something runs there"]
+    assert list(cluster.broken_limits()) == ["machine 1 is down, but a job runs there"]
     cluster.advance(5 * S + 1)
     assert list(cluster.broken_limits()) == []
 

@@ -170,7 +170,7 @@ def test_jobs_that_can_run_nowhere_are_rejected_when_they_come() -> None:
         ({"start": [(0, -1)]}, "on machine -1"),
         ({"start": [(0, 0), (0, 1)]}, "twice"),
         ({"reject": [0], "start": [(0, 0)]}, "twice"),
-        ({"preempt": [0]}, "preempts a job that does not run"),
+        ({"preempt": [0]}, "preempts a job that is not running"),
         ({"start": [(2, 2)]}, "without its licenses"),
         ({"start": [(2, 0), (3, 1)]}, "without its licenses"),
     ],
@@ -196,7 +196,7 @@ def test_other_plans_that_break_a_limit() -> None:
         cluster.advance(4)
     cluster = general_cluster(TWO, Scripted(lambda _, __, now: Plan(wake_us=now)))
     cluster.submit(job(0, 0, 1, 10, 10), -1, 0)
-    with pytest.raises(PlanError, match="wants to wake at 0"):
+    with pytest.raises(PlanError, match="requests a wake-up at 0"):
         cluster.advance(1)
 
 

@@ -231,7 +231,7 @@ def test_a_run_beyond_the_end_of_virtual_time_is_an_error(tmp_path: Path) -> Non
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 2, done.output
     assert done.stderr.splitlines()[-1] == (
-        f"{file}: workload: found jobs that take so long that virtual time ends before they do, "
+        f"{file}: workload: found jobs that do not end before virtual time does, "
         "expected all to end before 4.61e+12 s"
     )
 

@@ -62,7 +62,7 @@ TWO_SOURCES = (
             TWO_SOURCES % "",
             LOG,
             "vos.0.workload: found job number 3 again, "
-            "expected numbers that the grid's own workload does not use",
+            "expected numbers that the workload of the grid does not use",
         ),
         (TWO_SOURCES % "entry_point: cluster, ", LOG, "vos.0.workload: found job number 3 again"),
     ],

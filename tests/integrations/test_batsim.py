@@ -114,14 +114,20 @@ def test_the_end_of_a_job_that_does_not_run() -> None:
     served = server("easy")
     begin = {"nb_compute_resources": 4}
     served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})
-    with pytest.raises(ProtocolError, match="found the end of 'w!9', expected one that runs"):
+    with pytest.raises(
+        ProtocolError, match="found the end of 'w!9', expected that of a running job"
+    ):
         served.answer({"now": 1, "events": [event(1, "JOB_COMPLETED", {"job_id": "w!9"})]})
 
 
 def test_policies_that_cannot_serve() -> None:
-    with pytest.raises(InputError, match="a policy that plans the queue of one pool itself"):
+    with pytest.raises(
+        InputError, match="a policy that schedules the queue of one pool without preemption"
+    ):
         server("afcfs")
-    with pytest.raises(InputError, match="a policy that plans the queue of one pool itself"):
+    with pytest.raises(
+        InputError, match="a policy that schedules the queue of one pool without preemption"
+    ):
         server("batsim", endpoint="tcp://localhost:1")
 
 
@@ -147,5 +153,7 @@ def test_a_policy_that_preempts_fails() -> None:
     served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})
     first, second = ({"job_id": f"w!{n}", "job": {"res": 1}} for n in (1, 2))
     served.answer({"now": 1, "events": [event(1, "JOB_SUBMITTED", first)]})
-    with pytest.raises(PluginFailed, match="policy mine preempts jobs, which the protocol has not"):
+    with pytest.raises(
+        PluginFailed, match="policy mine preempts jobs, which the protocol does not support"
+    ):
         served.answer({"now": 2, "events": [event(2, "JOB_SUBMITTED", second)]})

@@ -123,7 +123,7 @@ WRONG = {
         EXPERIMENT.replace(
             "axes:\n", "axes:\n  protocol.ttl: [1, 2]\n  more: {a: {protocol.ttl: 3}, b: {}}\n", 1
         ),
-        "5: axes.more: found a value of protocol.ttl, which the axis protocol.ttl sets, too",
+        "5: axes.more: found a value of protocol.ttl, which the axis protocol.ttl also sets",
     ),
     "empty axis": (EXPERIMENT.replace("[partial, binary, matchmaking]", "[]"), "at least 1"),
 }

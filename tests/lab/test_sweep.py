@@ -202,7 +202,7 @@ def test_a_folder_of_a_running_sweep_is_refused(swept: tuple[Path, Path]) -> Non
     path, folder = swept
     with (folder / ".lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(InputError, match="a sweep that is running"):
+        with pytest.raises(InputError, match="a running sweep"):
             sweep(path, folder)
     assert sweep(path, folder).kept == 9
 

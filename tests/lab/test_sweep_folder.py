@@ -156,7 +156,7 @@ def test_a_missing_log_is_named_in_one_line(
         2,
         "scenario.yaml:1: vos.0.workload.trace: found 'log.swf': no such file, expected a log in "
         "the current folder or in the scenario's, or another path: --set "
-        "vos.0.workload.trace=FILE (the emulator brings none)",
+        "vos.0.workload.trace=FILE (the emulator does not include logs)",
     )
     (tmp_path / "far" / "other.swf").write_text(LOG)
     assert output_of(*sweep, "--set", "vos.0.workload.trace=../other.swf")[0] == 0

@@ -95,7 +95,7 @@ def test_the_digest_and_the_files_have_all_jobs_and_the_line_says_which_are_meas
     mean = pc.mean(pc.cast(response, "float64")).as_py()
     assert run.metrics["grid"]["response_time_mean"] == pytest.approx(mean)
     assert run.metrics["grid"]["utilization"] == plain.metrics["grid"]["utilization"]
-    line = f"metrics of jobs cover {len(chosen)} jobs, submitted from 1,500 s on and before 4,000 s"
+    line = f"job metrics cover {len(chosen)} jobs, submitted from 1,500 s on and before 4,000 s"
     assert measured_line(run.manifest) == line
     save(run, tmp_path / "run")
     write_run_page(tmp_path / "run", tmp_path / "page.html")

@@ -238,7 +238,7 @@ def test_what_a_killed_run_left_behind_is_no_other_folder(tmp_path: Path) -> Non
     (tmp_path / "series.parquet").rmdir()
     (tmp_path / ".journals").rmdir()
     (tmp_path / ".journals").symlink_to(tmp_path)
-    with pytest.raises(InputError, match="found a folder that is no run"):
+    with pytest.raises(InputError, match="found a folder that is not a run"):
         check_folder(tmp_path)
 
 
@@ -298,7 +298,7 @@ def test_every_job_gets_the_lowest_free_cpus_of_its_machine(tmp_path: Path) -> N
 
 def test_a_user_s_file_is_not_replaced_because_of_its_name(tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text("# mine")
-    with pytest.raises(InputError, match="found a folder that is no run"):
+    with pytest.raises(InputError, match="found a folder that is not a run"):
         check_folder(tmp_path)
     assert (tmp_path / "scenario.yaml").read_text() == "# mine"
 

@@ -299,7 +299,7 @@ class Finding(NamedTuple):
 
 NEVER_ENDS = "the run does not end"
 LOST = "it still has .* jobs"
-DUPLICATE = "which is not here|was here already|twice"
+DUPLICATE = "which is not here|was already here|twice"
 FINDINGS = {
     "no_deduplication": Finding("was submitted twice", "two", 49),
     "no_order": Finding(LOST, "policies", 1),
@@ -314,14 +314,14 @@ FINDINGS = {
     "forwarded_and_kept": Finding("ended twice", "two", 1),
     "refusal_ignored": Finding(LOST, "gang", 0),
     "failure_not_told": Finding(LOST, "policies", 0),
-    "reservation_not_released": Finding("it assigned .* CPUs, and jobs hold", "gang", 0),
+    "reservation_not_released": Finding("it assigned .* CPUs, but jobs hold", "gang", 0),
     "assigned_though_not_free": Finding("was assigned as free", "gang", 0),
-    "moved_without_its_cpus": Finding("it assigned .* CPUs, and jobs hold", "gang", 0),
+    "moved_without_its_cpus": Finding("it assigned .* CPUs, but jobs hold", "gang", 0),
     "everybody_admitted": Finding("it took in .* at most", "policies", 2),
     "those_who_wait_forgotten": Finding(LOST, "gang", 0),
     "leases_never_over": Finding("the lease .* should have expired", "mixed", 3),
     "place_held_though_not_needed": Finding("it ended a lease of", "gang", 6),
-    "copies_not_cancelled": Finding("it answered twice for a reservation", "mixed", 52),
+    "copies_not_cancelled": Finding("it replied twice to a reservation", "mixed", 52),
     "job_sent_to_two_winners": Finding("it sent forward_job .* which is not here", "mixed", 2),
     "job_given_away_and_kept": Finding(DUPLICATE, "gang", 14),
     "refused_job_kept": Finding(DUPLICATE, "policies", 3),

@@ -53,7 +53,7 @@ def test_a_folder_of_journals_belongs_to_one_run(tmp_path: Path) -> None:
     (folder / "link").symlink_to(tmp_path)
     with journals_in(folder):
         Journal(folder / "a.sqlite").add([], ["1"])
-        with pytest.raises(InputError, match="a live run that is going on"), journals_in(folder):
+        with pytest.raises(InputError, match="a live run in progress"), journals_in(folder):
             pass
         assert list(Journal(folder / "a.sqlite").records()) == [1]
         assert sorted(path.name[:8] for path in folder.iterdir()) == ["a.sqlite"] * 3 + ["lock"]

@@ -75,7 +75,7 @@ def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
     assert watcher.looks[-1].done == watch.done
     assert watcher.looks[-1].undone == (
         "the clock is already running", "the clock is already stopped",
-        "the actor of gone was not killed: it is being started again",
+        "the actor of gone was not killed: it is being restarted",
         "the clock is already running",
     )  # fmt: skip
     # All of them are written down, with the reasons.
@@ -129,4 +129,4 @@ def test_a_job_is_told_once_and_messages_of_the_dead_count() -> None:
     assert [len(one) for one in told] == [2, len(results) - 2]
     assert [one.processes[0].messages["Ack"] for one in watcher.looks] == [7, 9]
     assert watcher.looks[-1].more["Ray nodes"] == 2
-    assert watcher.looks[-1].more["actors started again"] == 1
+    assert watcher.looks[-1].more["actors restarted"] == 1

@@ -84,7 +84,7 @@ def test_a_port_without_a_listener(tmp_path: Path) -> None:
         port = server.getsockname()[1]
     code, lines = run(tmp_path, "--address", f"127.0.0.1:{port}")
     assert (code, len(lines)) == (2, 1)
-    assert f"nothing that answers at 127.0.0.1:{port}" in lines[0]
+    assert f"no reply from 127.0.0.1:{port}" in lines[0]
     assert not (tmp_path / "out").exists()
 
 
@@ -99,7 +99,7 @@ def test_a_port_of_another_program() -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        with pytest.raises(InputError, match=f"something that is no Ray cluster at {address}"):
+        with pytest.raises(InputError, match=f"a service other than Ray at {address}"):
             check_address(address)
         thread.join()
 

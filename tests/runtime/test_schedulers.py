@@ -153,12 +153,12 @@ def test_a_served_policy_over_a_socket_is_the_policy_itself(policy: str) -> None
     ("body", "said"),
     [
         ("if rounds == 3: sys.exit('no more')", "ended with code 1 before the run did: 'no more'"),
-        ("if rounds == 2: time.sleep(60)", "did not answer for 0.5 s"),
+        ("if rounds == 2: time.sleep(60)", "did not reply within 0.5 s"),
         ("answer = 'yes'", "answered 'yes', expected an object with now and events"),
         ("if rounds == 2: socket.send(b'{'); continue", "answered b'{', expected JSON"),
         ("pass", "policy batsim never started 5 jobs"),
         (START + "start('grid!0', '99')", "starts job grid!0 on resources '99', expected numbers"),
-        (START + "start(f'grid!{rounds}', '0')", "starts job grid!2, which does not wait here"),
+        (START + "start(f'grid!{rounds}', '0')", "starts job grid!2, which is not waiting here"),
         (
             START + "start('grid!0', '0-1'); start('grid!0', '0-1')",
             "cluster lab/pool: the scheduler",
@@ -209,7 +209,7 @@ def test_a_conversation_that_is_copied_is_held_again(tmp_path: Path) -> None:
     changed = script(tmp_path, "answer['rounds'] = -rounds")
     again = pickle.loads(pickle.dumps(first))
     assert changed == command
-    with pytest.raises(PluginFailed, match="answers otherwise when it is asked the same again"):
+    with pytest.raises(PluginFailed, match="replied differently to the same input"):
         again.ask(message)
     for one in (first, copied, again):
         one.close()

@@ -109,7 +109,7 @@ def test_a_death_while_actors_connect_counts_once(monkeypatch: pytest.MonkeyPatc
 def test_repeated_deaths_of_actors_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 1)
     monkeypatch.setattr("grid.runtime.windowed.SECONDS_A_PAUSE", 0.01)
-    with pytest.raises(ActorDied, match=r"died 2 times in a row, last that of VO vo\d"):
+    with pytest.raises(ActorDied, match=r"died 2 times in a row, the last one with VO vo\d"):
         run_windowed(partial_utility(), actors=2, progress=Killer(9, seed=1))
 
 

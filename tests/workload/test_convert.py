@@ -135,10 +135,10 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_what_cannot_be_written_is_named(tmp_path: Path, ending: str) -> None:
-    with pytest.raises(InputError, match="found no way to write it"):
+    with pytest.raises(InputError, match="found a file that cannot be written"):
         write_log(one_job(), tmp_path / "no folder" / f"log{ending}")
     (tmp_path / f"log{ending}").mkdir()
-    with pytest.raises(InputError, match="found no way to write it"):
+    with pytest.raises(InputError, match="found a file that cannot be written"):
         write_log(one_job(), tmp_path / f"log{ending}")
     assert list(tmp_path.iterdir()) == [tmp_path / f"log{ending}"]
     empty = replace(one_job(), columns=np.empty((0, len(SwfField)), np.int64))
@@ -168,18 +168,18 @@ def with_column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
 
 
 BAD_TABLES = {
-    "no metadata": (lambda t: t.replace_schema_metadata(), "a Parquet file of something else"),
+    "no metadata": (lambda t: t.replace_schema_metadata(), "a Parquet file with other contents"),
     "header that is no JSON": (
         lambda t: t.replace_schema_metadata({"log": "gwf", "header": "{"}),
-        "a Parquet file of something else",
+        "a Parquet file with other contents",
     ),
     "header that is no mapping": (
         lambda t: t.replace_schema_metadata({"log": "gwf", "header": json.dumps([1])}),
-        "a Parquet file of something else",
+        "a Parquet file with other contents",
     ),
     "a header nested deep": (
         lambda t: t.replace_schema_metadata({"log": "gwf", "header": "[" * 100_000}),
-        "a Parquet file of something else",
+        "a Parquet file with other contents",
     ),
     "a column less": (lambda t: t.drop_columns("run_time_us"), "no such column"),
     "a column twice": (
@@ -204,7 +204,7 @@ BAD_TABLES = {
     "a long name": (lambda t: with_column(t, "user", pa.array(["a" * 5000])), "'aaaa"),
     "a name that is no text": (
         lambda t: with_column(t, "user", pa.array([b"\xff"]).cast(pa.string(), safe=False)),
-        "bytes that are no text",
+        "bytes that are not text",
     ),
     "an empty name": (lambda t: with_column(t, "user", pa.array([""])), "''"),
 }
@@ -241,7 +241,7 @@ def test_a_file_that_is_no_parquet_is_named(tmp_path: Path, spoilt: bytes) -> No
     with pytest.raises(InputError) as error:
         read_log(tmp_path / "log.parquet")
     (line,) = str(error.value).splitlines()
-    assert "found no valid Parquet file" in line
+    assert "found an invalid Parquet file" in line
 
 
 def test_a_small_parquet_file_of_very_many_equal_rows_is_refused(tmp_path: Path) -> None:

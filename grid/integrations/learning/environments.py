@@ -85,7 +85,7 @@ class _Episodes:
     def metrics(self) -> Metrics:
         """The metrics of the episode's run. Raises InputError if it has not ended."""
         if self.episode is None or self.decision is not None:
-            raise input_error("metrics", "an episode that is not over", "the end of a whole run")
+            raise input_error("metrics", "an episode in progress", "the end of a whole run")
         return self.episode.metrics()
 
     def close(self) -> None:
@@ -164,7 +164,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
             self._place = cluster or next(iter(clusters))
             _check_name("cluster", self._place, list(clusters))
             if clusters[self._place].gangs:
-                expected = "one whose jobs wait in one queue"
+                expected = "a cluster whose jobs wait in a single queue"
                 raise input_error("cluster", f"{self._place} under a policy for gangs", expected)
             self._offered, actions = offered, offered + 1
             self._observation = observation or QueueObservation(offered)
@@ -198,7 +198,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         """
         episodes = self._episodes
         if self._is_over or episodes.episode is None:
-            raise input_error("step", "an episode that is over", "reset() first")
+            raise input_error("step", "a finished episode", "reset() first")
         if episodes.decision is not None:
             episodes.decide(int(action))
         if self._is_queue:

@@ -99,7 +99,7 @@ class Episode:
         hooks = RuntimeHooks(connect=self._schedulers.connect)
         faults = grid.settings.faults
         if faults is not None and not faults.of_machines_alone:
-            expected = "outages of machines only, for an agent that learns"
+            expected = "only outages of machines, for learning agents"
             raise input_error("faults", "faults of messages or of entities", expected)
         entities = grid.bare_entities(grid.names, hooks)
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())

@@ -219,7 +219,7 @@ def _text(table: JobTable, row: int, step: int, vos: Sequence[str], clusters: Se
         cpus = counted(int(jobs.processors[row]), "CPU")
         estimate = shown(jobs.estimate_us[row] / SECOND_US)
         text = f"{job} was submitted: {cpus}, {estimate} s estimated"
-        never = f"; it never ran and ends as {STATES[table.final[row]]}"
+        never = f"; it never ran and ended as {STATES[table.final[row]]}"
         return text if table.ran[row] else text + never
     place = clusters[int(placement.cluster[row])]
     if step == 1 and placement.executed_vo[row] == jobs.vo[row]:

@@ -105,11 +105,11 @@ class Guard:
             return "unknown host"
         same_site = headers.get("sec-fetch-site", "none") in ("none", "same-origin")
         if not same_site or any(origin != f"http://{host}" for origin in origins):
-            return "a request of another page"
+            return "a request from another page"
         if scope["method"] == "POST" and not origins:
             return "no origin"
         known = hmac.compare_digest(scope["path"].encode()[: len(self._prefix)], self._prefix)
-        return "" if known else "the address lacks the token of the page"
+        return "" if known else "the address does not contain the token of the page"
 
 
 def application(view: RunView | SweepView) -> Starlette:

@@ -98,7 +98,7 @@ class RunView:
 
     def intervene(self, row: Mapping[str, Any]) -> Answer:
         """Pass an intervention to a live run. Raises NotThere and ValueError."""
-        raise NotThere("nothing can be changed in a run that is over")
+        raise NotThere("a finished run cannot be changed")
 
     def flows(self, time_s: float) -> Answer:
         """Jobs that were forwarded from one VO to another by then."""
@@ -363,9 +363,9 @@ class Running(RunView):
     def intervene(self, row: Mapping[str, Any]) -> Answer:
         live, action = self._beginning.live, action_of(row)
         if live is None or self._pass_on is None:
-            raise NotThere("nothing can be changed in a run in virtual time")
+            raise NotThere("a run in virtual time cannot be changed")
         if self._look is not None and self._look.is_over:
-            raise NotThere("nothing can be changed in a run that is over")
+            raise NotThere("a finished run cannot be changed")
         machines = dict(zip(self.clusters, live.machines, strict=True))
         count = machines.get((action.vo, action.cluster), 0)
         exists = {
@@ -380,7 +380,7 @@ class Running(RunView):
         if unknown == "machine" and count:
             refused = f"machine: found {action.machine}, expected 0 to {count - 1}"
         elif unknown:
-            refused = f"{unknown}: the run has no such one, or it cannot be taken down"
+            refused = f"{unknown}: the run has no such target, or it cannot be taken down"
         elif self._look is not None:
             refused = why_idle(self._look.done, action)
         # The run records refused interventions, too.

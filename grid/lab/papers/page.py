@@ -29,7 +29,7 @@ MOST_TURNS = 2
 """At most this many readings that turn a verdict are named in a row."""
 MOST_EFFECTS = 5
 """At most this many assumptions are on a page."""
-HEADERS = ("the authors (their figure)", "ours", "verdict", "what turns it")
+HEADERS = ("the authors (their figure)", "ours", "verdict", "what changes it")
 CSV_HEADERS = (
     "reading", "claim", "sentence", "comparison", "metric", "place", "over", "first", "second",
     "unit", "mean", "low", "high", "level", "repetitions", "verdict", "because",
@@ -38,7 +38,7 @@ CLAIM_ROW = re.compile(r"^\| \[([A-Z0-9]+-\d+)\]\(\w+\.md\) \| (.*) \| (.*) \|$"
 
 
 def table(judgement: Judgement, kind: str = "verdict") -> list[tuple[str, ...]]:
-    """The rows of the page: quote and figure, ours, verdict, what turns it."""
+    """The rows of the page: quote and figure, ours, verdict, what changes it."""
     rows: list[tuple[str, ...]] = []
     for one in judgement.sentences:
         if judgement.paper.claims[one.claim].kind != kind:
@@ -127,8 +127,8 @@ def page(judgement: Judgement, pictures: Sequence[Picture]) -> str:
     lines = [f"# {paper.name}: {paper.short}", "", f"{_source(judgement)}{paper.method}", ""]
     lines += [
         f"{span} repetitions, paired by seed; {', '.join(f'{100 * one:g}' for one in levels)} % "
-        f"confidence ({paper.confidence}), corrected by Holm. Renew with "
-        f"`grid reproduce {paper.name} --pages scenarios/experiments/reproduced`.",
+        f"confidence ({paper.confidence}), corrected by Holm. Update with `grid reproduce "
+        f"{paper.name} --pages scenarios/experiments/reproduced`.",
         "",
         *_markdown(HEADERS, table(judgement)),
     ]
@@ -139,7 +139,7 @@ def page(judgement: Judgement, pictures: Sequence[Picture]) -> str:
     for picture in pictures:
         lines += ["", f"![{picture.caption}]({picture.name}.svg)"]
     if listed := assumptions(judgement):
-        lines += ["", "## Assumptions by effect", "", *(f"- {one}" for one in listed)]
+        lines += ["", "## Effects of assumptions", "", *(f"- {one}" for one in listed)]
     left = "; ".join(paper.left_out)
     lines += ["", "## Not in the paper", "", f"{left[0].upper()}{left[1:]}." if left else ""]
     unrun = [f"{other.text} ({other.not_run})" for reading in paper.readings
@@ -245,9 +245,10 @@ def write_index(folder: Path, judgements: Sequence[Judgement]) -> None:
             known[name] = "measurement" if measured else str(found)
     lines = [
         "# Papers reproduced", "",
-        "The verdict on each claim is that on its first sentence, with what the other sentences of "
-        "the claim add. Verdicts are computed from the runs under the main reading; the page of a "
-        "paper has the authors' sentences, our figures, and what turns a verdict.", "",
+        "The verdict on each claim is that on its first sentence; the verdicts on the other "
+        "sentences of the claim follow. Verdicts are computed from the runs under the main "
+        "reading. The page of each paper has the authors' sentences, our figures, and the "
+        "assumptions that change a verdict.", "",
     ]  # fmt: skip
     rows = [
         (f"[{claim}]({name}.md)", load_paper(name).claims[claim].text, known[claim])

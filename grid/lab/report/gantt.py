@@ -95,7 +95,7 @@ def _bars(
     count = np.cumsum([max(len(one), 1) if is_by_cpu else 2 for one in cpus])
     chosen = np.sort(begun[count <= most])
     left_out = len(rows) - len(chosen)
-    note = f" Of {len(rows):,} jobs the first {len(chosen):,} are drawn." if left_out else ""
+    note = f"  The first {len(chosen):,} of {len(rows):,} jobs are drawn." if left_out else ""
     if is_by_cpu:
         return _by_cpu(run, name, chosen), BY_CPU, note
     return _by_job(run, name, chosen), BY_JOB, note
@@ -206,7 +206,7 @@ def _picture(
             },
         }],
     }  # fmt: skip
-    separated = " Colours only separate neighbours." if len(run.vos) == 1 else ""
+    separated = " Colours only distinguish neighbours." if len(run.vos) == 1 else ""
     caption = f"Jobs from start to end, in rows of CPUs or of jobs; grey: queued.{separated}{note}"
     return Picture(table, caption, {**chart, **(parameters or {})}, {table: columns}, True)
 

@@ -172,14 +172,14 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
             raise input_error("", found, "the folder of a run or a sweep", str(folder))
         is_sweep = (folder / SWEEP_FILE).is_file()
         if not is_sweep and not (folder / "manifest.json").is_file():
-            found = "a folder of something else"
+            found = "a folder with other contents"
             raise input_error("", found, "the folder of a run or a sweep", str(folder))
         check_file(page, "--out", ".html", ".htm")
         # Links in a folder from elsewhere must not be followed.
         for path in (folder / REPORT, page.parent / PICTURES):
             if path.is_symlink() or (path.name == PICTURES and path.is_file()):
                 found = "a link" if path.is_symlink() else "a file"
-                raise input_error("", found, "what a report wrote, or nothing", str(path))
+                raise input_error("", found, "a file written by a report, or no file", str(path))
     except OSError as error:
         found = error.strerror or str(error)
         raise input_error("", found, "a valid path", str(folder)) from None
@@ -199,7 +199,7 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
 
 def not_fitting(folder: Path, error: Exception) -> InputError:
     """The InputError for files that lead to one of NOT_FITTING."""
-    found = f"files that do not fit together ({type(error).__name__})"
+    found = f"inconsistent files ({type(error).__name__})"
     return input_error("", found, "a run or a sweep as it was written", str(folder))
 
 

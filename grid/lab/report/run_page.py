@@ -53,7 +53,7 @@ FLOWS = 200
 """The most pairs of VOs in the table of flows."""
 ALL_JOBS, OF_CHOSEN, MEDIAN = "all jobs", "jobs of the chosen VO", "all clusters, median"
 HINT = (
-    "Point at a mark for its values. Charts over time: drag to pan, Shift and wheel to zoom, "
+    "Point at a mark to see its values. Charts over time: drag to pan, Shift and wheel to zoom, "
     "double-click to reset."
 )
 PAPERS = (
@@ -107,7 +107,7 @@ def _introduction(run: RunData) -> list[str]:
         lines.append(f"{counted(live['unfinished'], 'job')} had not ended: the run was {why}.")
     measured = measured_line(manifest)
     if measured is not None:
-        lines.append(f"Note: {measured}; metrics of machines and charts are of the whole run.")
+        lines.append(f"Note: {measured}; metrics of machines and charts cover the whole run.")
     return lines
 
 
@@ -294,7 +294,7 @@ def course(
 def _median(
     run: RunData, name: str, meaning: str, label: str, unit: str, time: Floats, levels: Floats
 ) -> Picture:
-    """Median and the middle 80 % of all clusters, and the chosen cluster."""
+    """Median and the central 80 % of all clusters, and the chosen cluster."""
     low, middle, high = np.nanquantile(levels, (0.1, 0.5, 0.9), axis=0)
     nothing: list[Any] = [None] * levels.size
     lines = {
@@ -310,7 +310,7 @@ def _median(
         "params": [{"name": "cluster", "value": run.cluster_titles[0]}],
         "transform": [{"filter": "datum.cluster === '' || datum.cluster === cluster"}],
     }
-    caption = f"{meaning} Median of {len(levels)} clusters; shaded: the middle 80\u00a0%."
+    caption = f"{meaning} Median of {len(levels)} clusters; shaded: the central 80\u00a0%."
     return course(name, caption, label, unit, lines, parameters, more)
 
 
@@ -343,7 +343,7 @@ def _waits(run: RunData) -> list[Block]:
                                   ("run-time", "run time (s)", run_time, classes[1])):  # fmt: skip
         columns = _by_size(wait, size, of, groups)
         if len(set(columns["x"])) > 1:
-            caption = f"Median wait by {label}, in classes; shaded: the middle 80\u00a0% of waits."
+            caption = f"Median wait by {label}, in classes; shaded: the central 80\u00a0% of waits."
             pictures.append(
                 grid_chart(f"wait-by-{name}", caption, columns, x=label, y="median wait (s)",
                            parameters=parameters, among=among)
@@ -370,7 +370,7 @@ def _groups(run: RunData) -> tuple[list[tuple[str, str, Bools]], dict[str, Any]]
 def _by_size(
     wait: Floats, size: Floats, classes: Floats, groups: Sequence[tuple[str, str, Bools]]
 ) -> dict[str, list[Any]]:
-    """Median wait, and the middle 80 %, of each class of sizes."""
+    """Median wait, and the central 80 %, of each class of sizes."""
     found: list[tuple[str, str, float, float, float, float]] = []
     known = np.isfinite(wait) & np.isfinite(classes)
     for vo, title, rows in groups:

@@ -254,8 +254,8 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
     differing = {one.metric for found in by_baseline.values() for one in found}
     known = [metric for metric in metrics if metric in differing]
     return [
-        "Each row minus the baseline with the same seeds, largest relative effect first."
-        + (" Unsure: the interval contains zero." if over_seeds(study) else ""),
+        "Difference of each row from the baseline with the same seeds, largest relative effect "
+        "first." + (" Unsure: the interval contains zero." if over_seeds(study) else ""),
         Choice("baseline", f"Baseline of {axis}", {name: name for name in by_baseline}),
         Choice("difference_metric", "Metric", {metric: label_of(metric) for metric in known}),
         _differences_chart(study, by_baseline, known),
@@ -330,7 +330,7 @@ def _differences_chart(
             {"mark": "point", "encoding": {"x": x, **both, "tooltip": tips}},
         ],
     }  # fmt: skip
-    caption = "Differences of the chosen metric from the chosen baseline; equal rows are left out."
+    caption = "Differences of the chosen metric from the chosen baseline; equal rows are omitted."
     return Picture("differences", caption, specification, {"differences": columns}, True, is_tall)
 
 

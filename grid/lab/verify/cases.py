@@ -263,7 +263,7 @@ Expected = Callable[[Given], dict[str, float]]
 Measured = Callable[[Run], dict[str, float]]
 WAIT, TIME, LOST = "mean wait, s", "mean time / mean work", "share of lost jobs"
 OF_FIRST = "jobs of the first server / mean"
-LEFT, BEGUN = "variance left a period", "exchanges that a VO begins a period"
+LEFT, BEGUN = "variance left per period", "exchanges that a VO begins per period"
 
 
 def _mean_time(time: Callable[[Given, float], float]) -> Expected:
@@ -599,7 +599,7 @@ CASES = {
         Case("round-robin", "Routing in turn: every n-th job to each machine", "E_n/M/1",
              _mean_time(lambda given, load: theory.round_robin_time(given.machines, load)), _time,
              full=Effort(40, 6_000), **ROUTED),
-        Case("power-of-d", "The shortest of d queues drawn",
+        Case("power-of-d", "The shortest of d random queues",
              "truncated Markov chain",
              _mean_time(lambda given, load: theory.power_of_d(
                  given.machines, min(given.drawn, given.machines), load)),
@@ -612,11 +612,11 @@ CASES = {
              "Markov chain from update to update (Mitzenmacher 2000)",
              _old_information, _time_and_first, quick=Effort(20, 1_000), full=Effort(40, 5_000),
              controls=jobs_of_servers),
-        Case("gossip", "Gossip of averages: each VO once a period, in a new order each time",
-             "its finite number of VOs; of many: 1 / (2 √e) (Jelasity et al. 2005)",
+        Case("gossip", "Gossip averaging: each VO once per period, in a new order each time",
+             "exact for the number of VOs; for many: 1 / (2 √e) (Jelasity et al. 2005)",
              _gossip, _gossip_exchanges, **GOSSIP),
-        Case("gossip-of-pairs", "Gossip of averages: two VOs at a time, at any time",
-             "its finite number of VOs; of many: 1 / e (Jelasity et al. 2005)",
+        Case("gossip-of-pairs", "Gossip averaging: two VOs at a time, at random times",
+             "exact for the number of VOs; for many: 1 / e (Jelasity et al. 2005)",
              _gossip, _gossip_exchanges, **GOSSIP),
     )
 }  # fmt: skip

@@ -137,7 +137,7 @@ def _of_its_form(case: Case) -> Iterator[None]:
         raise input_error("--set", str(error), f"fewer VOs or machines for {case.name}") from error
     except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
         expected = f"that of scenarios/verify/{case.name}.yaml, with other values"
-        raise input_error("--set", "a scenario of another form", expected) from error
+        raise input_error("--set", "a scenario with a different structure", expected) from error
 
 
 def _known(case: Case, scenario: Scenario) -> Jobs | None:
@@ -297,22 +297,24 @@ Written by `{command}`. Times are in seconds unless a row says otherwise.{not_ru
 
 ## Cases
 
-Each is an ordinary scenario of this folder. `grid verify --case NAME --set KEY=VALUE` runs one with
+Each case is an ordinary scenario in this folder. `grid verify --case NAME --set KEY=VALUE` runs
+one with
 other values; the expected values are computed for these.
 
 {cases}
 
 ## Verdicts
 
-- `exact`: every start and end of every job is that of the recursion, to the microsecond. Run times
+- `exact`: the start and end of every job equal those of the recursion, to the microsecond. Run
+  times
   are computed from the submitted jobs and the speed of the machines.
-- `agrees`: the measured value is within {STANDARD_ERRORS:g} standard errors of the expected one
+- `agrees`: the measured value is within {STANDARD_ERRORS:g} standard errors of the expected value
   and, in a full verification, within {RELATIVE:.1%} of it.
 - `not precise enough`: within {STANDARD_ERRORS:g} standard errors, but not within {RELATIVE:.1%}.
-- `differs`: neither. The command then exits with code 1.
+- `differs`: otherwise. The command then exits with code 1.
 
 Standard errors are from independent runs with seeds from 1. A full verification adds runs until
-three of them are within {RELATIVE:.1%}, at most {MOST_TIMES} times as many. Jobs are measured from
+three of them are within {RELATIVE:.1%}, up to {MOST_TIMES} times as many. Jobs are measured from
 when all VOs have submitted {WARM_UP:.0%} of their jobs until, if there are several VOs, one has
 submitted {1 - SHUT_DOWN:.0%}. The warm-up lasts at least {RELAXATIONS:g} relaxation times of a
 queue of that load.

@@ -35,13 +35,13 @@ class Answer(NamedTuple):
 def read_answer(answer: Any, now: Time) -> Answer:
     """The answer to a message of time `now`. Raises ValueError with what is wrong with it."""
     if not isinstance(answer, Mapping):
-        raise ValueError(f"answered {shorten(answer)}, expected an object with now and events")
+        raise ValueError(f"replied {shorten(answer)}, expected an object with now and events")
     events = answer.get("events")
     if not isinstance(events, list):
-        raise ValueError(f"answered events {shorten(events)}, expected a list")
+        raise ValueError(f"replied with events {shorten(events)}, expected a list")
     ready_us = microseconds(answer.get("now"), "now")
     if ready_us < now - ROUNDING_US:
-        raise ValueError(f"answered now {shorten(answer.get('now'))}, which is past")
+        raise ValueError(f"replied with now {shorten(answer.get('now'))}, which is past")
     decisions = sorted((_decision(event, now) for event in events), key=lambda one: one.time_us)
     # A decision of a later time than `now` keeps the scheduler busy until then.
     return Answer(decisions, max([now, ready_us, *(one.time_us for one in decisions)]))
@@ -49,15 +49,17 @@ def read_answer(answer: Any, now: Time) -> Answer:
 
 def _decision(event: Any, now: Time) -> Decision:
     if not isinstance(event, Mapping):
-        raise ValueError(f"answered the event {shorten(event)}, expected an object")
+        raise ValueError(f"replied with the event {shorten(event)}, expected an object")
     kind, data = event.get("type"), event.get("data")
     if kind not in KNOWN:
-        raise ValueError(f"asks for {shorten(kind)}, expected one of {', '.join(KNOWN)}")
+        raise ValueError(f"replied with {shorten(kind)}, expected one of {', '.join(KNOWN)}")
     if not isinstance(data, Mapping):
-        raise ValueError(f"answered {kind} with data {shorten(data)}, expected an object")
+        raise ValueError(f"replied with {kind} and data {shorten(data)}, expected an object")
     time_us = microseconds(event.get("timestamp"), "timestamp")
     if time_us < now - ROUNDING_US:
-        raise ValueError(f"answered {kind} for {shorten(event.get('timestamp'))}, which is past")
+        raise ValueError(
+            f"replied with {kind} for {shorten(event.get('timestamp'))}, which is past"
+        )
     if kind == NOTIFY and data.get("type") != "registration_finished":
         raise ValueError(f"notifies of {shorten(data.get('type'))}, expected registration_finished")
     return Decision(max(now, time_us), kind, data)
@@ -67,7 +69,9 @@ def microseconds(seconds: Any, what: str) -> Time:
     """A time of a message. Raises ValueError."""
     is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
     if not is_number or not math.isfinite(seconds) or not 0 <= seconds < NEVER / SECOND_US:
-        raise ValueError(f"answered {what} {shorten(seconds)}, expected seconds of virtual time")
+        raise ValueError(
+            f"replied with {what} {shorten(seconds)}, expected seconds of virtual time"
+        )
     time_us: Time = round(seconds * SECOND_US)
     return time_us
 
@@ -76,7 +80,7 @@ def job_of(data: Mapping[str, Any]) -> str:
     """The job that a decision is about. Raises ValueError."""
     name = data.get("job_id")
     if not isinstance(name, str):
-        raise ValueError(f"names the job {shorten(name)}, expected a text")
+        raise ValueError(f"names the job {shorten(name)}, expected text")
     return name
 
 

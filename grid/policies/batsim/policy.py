@@ -74,7 +74,7 @@ class Batsim:
         "machine outages",
         "memory",
         "licenses",
-        "one job a machine",
+        "one job per machine",
         "preemption costs",
         "choices of processors",
         "machines switched off",
@@ -191,7 +191,7 @@ class Batsim:
             if not self._events:
                 return
             self._ask(now)
-        raise ValueError(f"comes to no end at one instant, {to_seconds(now):g} s")
+        raise ValueError(f"does not finish its decisions for one instant, {to_seconds(now):g} s")
 
     def _call(self, now: Time) -> None:
         """Note the calls that are due."""
@@ -215,7 +215,7 @@ class Batsim:
         if self._idle_calls >= MOST_IDLE_CALLS:
             jobs = f"{len(self._waiting)} jobs that wait, while nothing runs"
             calls = f"{MOST_IDLE_CALLS:,} times"
-            raise ValueError(f"asked to be called {calls}, and starts none of {jobs}")
+            raise ValueError(f"requests calls {calls}, but starts none of {jobs}")
 
     def _carry_out(self, decision: Decision, view: ClusterView, now: Time, plan: Plan) -> None:
         match decision.kind:
@@ -230,7 +230,7 @@ class Batsim:
             case "CALL_ME_LATER":
                 at = microseconds(decision.data.get("timestamp"), f"{CALL} for") - CLOCK_US
                 if at <= now:
-                    raise ValueError(f"asks to be called at {to_seconds(at):g} s, which is past")
+                    raise ValueError(f"requests a call at {to_seconds(at):g} s, which is past")
                 heappush(self._calls, at)
 
     def _execute(self, decision: Decision, view: ClusterView, plan: Plan) -> None:
@@ -258,7 +258,7 @@ class Batsim:
         progress = {}
         for name in names:
             if name in self._waiting:
-                raise ValueError(f"kills job {name}, which waits")
+                raise ValueError(f"kills job {name}, which is waiting")
             known = self._running.get(name)
             if known is None:
                 continue  # It has ended.
@@ -274,7 +274,7 @@ class Batsim:
     def _take_waiting(self, name: str, what: str) -> _Known:
         known = self._waiting.pop(name, None)
         if known is None:
-            why = "which runs" if name in self._running else "which does not wait here"
+            why = "which runs" if name in self._running else "which is not waiting here"
             raise ValueError(f"{what} job {name[:40]}, {why}")
         return known
 
@@ -348,7 +348,7 @@ def batsim(
         ),
     ] = None,
     patience_s: Annotated[
-        float, Field(gt=0, le=86400, description="timeout of an answer, on the real clock")
+        float, Field(gt=0, le=86400, description="timeout of a reply, in real time")
     ] = 60.0,
 ) -> Batsim:
     """An external scheduler that speaks Batsim's protocol, version 4."""
@@ -356,7 +356,7 @@ def batsim(
         given = "both a command and an endpoint" if command is not None else "neither"
         raise InvalidPlugin(given, "a command or an endpoint", ("command",))
     if command is not None and "{endpoint}" not in command:
-        expected = "a command with {endpoint}, where the scheduler is to listen"
+        expected = "a command with {endpoint}, at which the scheduler listens"
         raise InvalidPlugin(repr(command[:60]), expected, ("command",))
     if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
         raise InvalidPlugin(repr(endpoint[:60]), "tcp://HOST:PORT or ipc://FILE", ("endpoint",))

@@ -85,11 +85,13 @@ class Cs2Settings(PluginModel):
     weights: Weights = Field(default_factory=dict, description="weights of heuristics, by name")
     matching: Literal["selection", "sorting", "quicksort"] = Field(
         default="selection",
-        description="sorting sorts all pairs, for the same plan; quicksort the eligible ones",
+        description="sorting sorts all pairs and quicksort the eligible ones; both give the same "
+        "plan",
     )
     overhead: Literal["ran", "running"] = Field(
         default="ran",
-        description="whether Eq. 8 applies to all jobs that ran on a machine, or to running ones",
+        description="whether Eq. 8 applies to all jobs that ran on a machine, or only to running "
+        "jobs",
     )
 
 

@@ -1,4 +1,4 @@
-"""Convergent Scheduling of 2007: heuristics, knapsacks over the licenses, one job a machine."""
+"""Convergent Scheduling of 2007: heuristics, knapsacks over the licenses, one job per machine."""
 
 from __future__ import annotations
 
@@ -114,9 +114,9 @@ class Cs2007Settings(PluginModel):
 
     weights: Weights = Field(default_factory=dict, description="weights of heuristics, by name")
     deadline_minimum: Annotated[float, Strict(), Field(ge=0, le=MOST)] = Field(
-        default=DEADLINE_MINIMUM, description="MIN of f1"
+        default=DEADLINE_MINIMUM, description="value MIN of f1"
     )
-    deadline_k: Positive = Field(default=DEADLINE_K, description="k of f1")
+    deadline_k: Positive = Field(default=DEADLINE_K, description="factor k of f1")
     f1: Literal["words", "words_max", "formula"] = Field(
         default="words",
         description="f1 of a machine on which a job is late: MAX, so that Eq. 1 gives MIN (words) "
@@ -138,7 +138,8 @@ class Cs2007Settings(PluginModel):
     )
     paths: Literal["all", "one"] = Field(
         default="all",
-        description="augmenting paths of imfs at each plan: all with a gain, or only the best one",
+        description="augmenting paths of imfs at each plan: all that improve the matching, or "
+        "only the best one",
     )
 
 
@@ -147,8 +148,8 @@ class NonPreemptiveSettings(Cs2007Settings):
 
     non_preemptive: Literal["strict", "bonus"] = Field(
         default="bonus",
-        description="bonus plans all jobs, with the paper's Delta of 800 for running ones; with "
-        "strict, running jobs keep their machines",
+        description="bonus plans all jobs, with the paper's Delta of 800 for running jobs; strict "
+        "keeps running jobs on their machines",
     )
 
 

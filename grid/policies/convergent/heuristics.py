@@ -47,22 +47,26 @@ BANDWIDTH_MBPS = 1000.0
 """Of every link by default: the farm's network is fast and homogeneous."""
 
 CS2_HEURISTICS = {
-    "deadline": "CS2 Eq. 2 to 7: urgent jobs, on the machines where they are least so. Nothing for "
-    "a job without a deadline, or one that is late on every machine (Eq. 6).",
-    "overhead": "CS2 Eq. 8: a job stays where it has run, the more so the more of it is done.",
-    "licenses": "CS2 Eq. 9 to 11: jobs whose licenses are in demand; nothing for a job without.",
+    "deadline": "CS2 Eq. 2 to 7: favours urgent jobs, on the machines where they are least "
+    "urgent. Adds nothing for a job without a deadline, or one that is late on every machine (Eq. "
+    "6).",
+    "overhead": "CS2 Eq. 8: favours the machine on which a job has run, in proportion to its "
+    "completed work.",
+    "licenses": "CS2 Eq. 9 to 11: favours jobs whose licenses are in demand. Adds nothing for a "
+    "job without licenses.",
     "wait": "CS2 Eq. 12, as in C07: short jobs and fast machines.",
-    "anti_aging": "CS2 Eq. 13: jobs that have waited for long, relative to their remaining time.",
+    "anti_aging": "CS2 Eq. 13: favours jobs that have waited for long relative to their remaining "
+    "time.",
 }
 CS2_WEIGHTS = {"deadline": 15.0, "overhead": 40.0, "licenses": 5.0, "wait": 8.0, "anti_aging": 5.0}
 """Found by hand in the paper (CS2 V, footnote 1)."""
 CS2007_HEURISTICS = {
-    "deadline": "C07 f1 and Eq. 1: urgent jobs, on the machines where they are least so. The "
-    "weight is MAX. A job without a deadline has MIN on every machine.",
-    "licenses": "C07 w(i): jobs that ask for licenses in demand, critical ones above all.",
-    "input": "C07 Transf: machines that read the job's input quickly.",
+    "deadline": "C07 f1 and Eq. 1: favours urgent jobs, on the machines where they are least "
+    "urgent. The weight is MAX. A job without a deadline has MIN on every machine.",
+    "licenses": "C07 w(i): favours jobs that request licenses in demand, above all critical ones.",
+    "input": "C07 Transf: favours machines that read the job's input quickly.",
     "wait": "CS2 Eq. 12, as in C07: short jobs and fast machines.",
-    "overhead": "A fixed value for the associations of the plan before: those of running jobs.",
+    "overhead": "A fixed value for the assignments of the previous plan: those of running jobs.",
     "anti_aging": "C07: in proportion to the time since submission, in seconds.",
 }
 CS2007_WEIGHTS = {
@@ -212,14 +216,14 @@ def _problem(priority: Any, can_run: Bools) -> str:
         return "a priority that is not a number"
     if not np.array_equal(priority > -np.inf, can_run) or (priority == np.inf).any():
         return (
-            "a priority that changes which machines can run a job: -inf stays for those that "
-            "cannot, and all others have a finite number"
+            "a priority that changes which machines can run a job: keep -inf for machines that "
+            "cannot, and finite numbers for all others"
         )
     return ""
 
 
 def _answer_problem(answer: Any, *_: object) -> str | None:
-    return None if answer is None else f"gave {kind_of(answer)}, expected it to give nothing"
+    return None if answer is None else f"gave {kind_of(answer)}, expected None"
 
 
 def _calls(_: object) -> dict[str, Call]:

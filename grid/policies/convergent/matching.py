@@ -10,7 +10,7 @@ pair does not fit looks for its best one that does. The plan is that of a sorted
 equal priorities in the order of the matrix. Priorities are floats, or classes of 1 to 1024 in a
 matrix of small integers (`classify`); the value `nothing` marks a pair that cannot be.
 
-C07 5 matches one job a machine: MIS, MFS and IMFS.
+C07 5 matches one job per machine: MIS, MFS and IMFS.
 """
 
 from __future__ import annotations

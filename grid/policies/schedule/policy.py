@@ -37,14 +37,17 @@ Repair = Annotated[
     Literal["moves", "times"],
     Field(
         description=(
-            "what follows if run times differ from estimates: jobs move, or only the times on their"
-            " machine are recomputed"
+            "repair if run times differ from estimates: move jobs, or only recompute the times on "
+            "their machine"
         )
     ),
 ]
 Gaps = Annotated[
     Literal["before_last_start", "before_last_end"],
-    Field(description="until when idle CPUs of a machine are a gap: its last job's start or end"),
+    Field(
+        description="end of the time in which idle CPUs of a machine are a gap: the start or "
+        "the end of its last job"
+    ),
 ]
 
 

@@ -191,7 +191,7 @@ def delegated(
     question: Question,
     *,
     children: Annotated[
-        int, Field(ge=2, le=20_000, description="VOs or groups of VOs below one site of the tree")
+        int, Field(ge=2, le=20_000, description="number of children of each node of the tree")
     ] = 4,
     wait_s: Wait = 30.0,
     lease_s: Lease = 60.0,

@@ -145,7 +145,9 @@ class Edges(Graph):
         ],
     ) -> None:
         if any(min(edge) < 0 or edge[0] == edge[1] for edge in edges):
-            raise InvalidPlugin(repr(edges), "pairs of two different VOs, from 0 on", ("edges",))
+            raise InvalidPlugin(
+                repr(edges), "pairs of two different VOs, counted from 0", ("edges",)
+            )
         self._given = edges
 
     def _edges(self, vos: int, rng: np.random.Generator) -> Iterable[Edge]:
@@ -280,7 +282,9 @@ class Probes(Overlay):
             float,
             Field(ge=1e-6, le=1e9, description="timeout of replies"),
         ] = 1.0,
-        keep: Annotated[bool, Field(description="whether later jobs use the replies, too")] = False,
+        keep: Annotated[
+            bool, Field(description="whether whether later jobs also use the replies")
+        ] = False,
     ) -> None:
         self._count = count
         self.timeout_us = from_seconds(timeout_s)

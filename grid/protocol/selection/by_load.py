@@ -196,7 +196,7 @@ class PowerOfD(OneOfEligible):
         self,
         *,
         d: Annotated[
-            int, Field(ge=1, le=1_000_000, description="number of resources that are drawn")
+            int, Field(ge=1, le=1_000_000, description="number of number of resources to draw")
         ] = 2,
         ties: TiesOfLoads = "own_vo",
         by_utility: WeighUtility = False,

@@ -118,7 +118,7 @@ def test_every_job_ends_once_under_injected_faults(tmp_path: Path) -> None:
         script.inject("kill", entity="south/scheduler")
         script.inject("kill", entity="north/cluster/cluster")
         assert len(script.frame()["lasting"]) == 3
-        script.wait_for(lambda frame: frame["figures"]["actors started again"] >= 2)
+        script.wait_for(lambda frame: frame["figures"]["actors restarted"] >= 2)
         asked = {"what": "take_vo_down", "vo": "south"}, {"what": "kill", "entity": "nowhere"}
         assert [intervene(script.address, one)[0] for one in asked] == [400, 400]
         script.inject("pause")

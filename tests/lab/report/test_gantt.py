@@ -31,7 +31,7 @@ def test_bars_have_the_times_of_their_jobs(tmp_path: Path) -> None:
     for key, column in (("from", "starting_time"), ("to", "finish_time")):
         assert np.array(columns[key]) * seconds == pytest.approx(run.column(column))
     assert columns["job"] == [1, 2]
-    assert "Colours only separate neighbours" in picture.caption
+    assert "Colours only distinguish neighbours" in picture.caption
 
 
 @pytest.mark.parametrize(("policy", "drawn"), [("fcfs", 6), ("lgfs", 3)])
@@ -46,7 +46,7 @@ def test_of_too_many_jobs_those_that_started_first_are_drawn(
     run = run_of(tmp_path, {"vos": vos})
     picture = cluster_chart(run, "a", np.arange(18), 6)
     columns, (seconds, _) = picture.tables["gantt"], run.time_unit
-    assert f"Of 18 jobs the first {drawn} are drawn." in picture.caption
+    assert f"The first {drawn} of 18 jobs are drawn." in picture.caption
     begun = [at for at, kind in zip(columns["from"], columns["kind"], strict=True)
              if kind != WAITING]  # fmt: skip
     assert np.sort(begun) * seconds == pytest.approx(np.sort(run.column("starting_time"))[:drawn])

@@ -171,7 +171,11 @@ def test_wrong_gossip_is_found(planted: str) -> None:
             "work.distribution: found 'fixed', expected exponential, ",
         ),
         ("mg1", "vos.0.clusters.0.cpus=2", "cpus: found 2, expected 1, "),
-        ("mmc", "vos.0.workload={jobs: [{run_s: 5}]}", "--set: found a scenario of another form, "),
+        (
+            "mmc",
+            "vos.0.workload={jobs: [{run_s: 5}]}",
+            "--set: found a scenario with a different structure, ",
+        ),
         (
             "one-server",
             "vos.0.workload={jobs: [{run_s: 5}]}",

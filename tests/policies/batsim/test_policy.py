@@ -185,16 +185,16 @@ def calls_for_ever(message: dict[str, Any]) -> dict[str, Any]:
     [
         (lambda _: None, "answered None, expected an object"),
         (lambda _: [1], r"answered \[1\], expected an object"),
-        (lambda _: {"now": 0}, "answered events None, expected a list"),
+        (lambda _: {"now": 0}, "replied with events None, expected a list"),
         (lambda _: {"now": "x", "events": []}, "answered now 'x', expected seconds"),
         (lambda _: {"now": float("nan"), "events": []}, "answered now nan, expected seconds"),
         (lambda _: {"now": 1e300, "events": []}, "expected seconds of virtual time"),
         (lambda m: {"now": m["now"] - 0.5, "events": []}, "which is past|expected seconds"),
-        (lambda m: {"now": m["now"], "events": [3]}, "answered the event 3"),
+        (lambda m: {"now": m["now"], "events": [3]}, "replied with the event 3"),
         (answers("DANCE"), "asks for 'DANCE', expected one of EXECUTE_JOB"),
         (answers("SET_RESOURCE_STATE"), "asks for 'SET_RESOURCE_STATE'"),
         (answers("EXECUTE_JOB"), "names the job None"),
-        (answers("EXECUTE_JOB", job_id="grid!7", alloc="0"), "which does not wait here"),
+        (answers("EXECUTE_JOB", job_id="grid!7", alloc="0"), "which is not waiting here"),
         (answers("EXECUTE_JOB", job_id="grid!0"), "on None, expected a text"),
         (answers("EXECUTE_JOB", job_id="grid!0", alloc="0-2"), "on 3 resources, expected 4"),
         (answers("EXECUTE_JOB", job_id="grid!0", alloc="14-17"), "expected numbers from 0 to 15"),
@@ -216,7 +216,7 @@ def test_a_scheduler_that_only_wants_to_be_called_ends_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("grid.policies.batsim.policy.MOST_IDLE_CALLS", 50)
-    with pytest.raises(PluginFailed, match="called 50 times, and starts none of 1 jobs that wait"):
+    with pytest.raises(PluginFailed, match="called 50 times, but starts none of 1 jobs that wait"):
         schedule(asked(calls_for_ever), few((0, 80, 4)))
 
 
