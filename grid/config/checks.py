@@ -297,7 +297,7 @@ def fault_problems(
     for where, failing in entries(faults, "random_machine_outages", ("faults",)):
         if faults.heal_us > MAX_OUTAGES * (failing.up_us + failing.down_us):
             least = to_seconds(faults.heal_us // MAX_OUTAGES)
-            expected = f"at least {least:g}, so that a machine fails {MAX_OUTAGES:,} times at most"
+            expected = f"at least {least:g}, so a machine fails at most {MAX_OUTAGES:,} times"
             yield (*where, "up_s"), f"{failing.up_s:g}", expected
     for path, name, known, what in _fault_names(faults, entities or (), vos):
         if entities is None:

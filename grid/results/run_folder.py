@@ -241,7 +241,9 @@ def read_interventions(folder: Path) -> InterventionLog:
                 raise ValueError("no reason for a refusal")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         found = shorten(str(error))
-        raise input_error("interventions", found, "a file written by a live run", str(path)) from None
+        raise input_error(
+            "interventions", found, "a file written by a live run", str(path)
+        ) from None
     return InterventionLog(tuple(done), tuple(refused))
 
 
