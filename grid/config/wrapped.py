@@ -24,7 +24,7 @@ from grid.protocol.checkers import (
     PassingChecker,
     SchedulerChecker,
 )
-from grid.protocol.event_recorder import with_event_recorders
+from grid.protocol.event_recorder import EventRecorder
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
 from grid.protocol.local_scheduler import LocalScheduler
@@ -107,7 +107,10 @@ def _with_witnesses(grid: Grid, entities: dict[str, Entity]) -> dict[str, Entity
     """The same entities with event recorders."""
     clusters = [tuple(cluster.name for cluster in vo.clusters) for vo in grid.vos]
     vos = tuple(vo.name for vo in grid.vos)
-    return with_event_recorders(entities, vos, lambda name: clusters[grid.vo_of[name]])
+    return {
+        name: EventRecorder(entity, vos, clusters[grid.vo_of[name]])
+        for name, entity in entities.items()
+    }
 
 
 def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:

@@ -2,7 +2,7 @@
 
 A message is a class with the decorator `message`. Its fields become columns of the event log by
 their names (`grid.protocol.event_recorder`). All else that a subsystem reads about a kind is in its
-`MessageSpec`: a new kind needs this declaration, a sender, a receiver and a test.
+declaration: a new kind needs this declaration, a sender, a receiver and a test.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from grid.model.time import NEVER, Time
 Subject = Literal["jobs", "places", "information"]
 Custody = Literal["", "transfer", "end", "about"]
 _Class = TypeVar("_Class", bound=type)
+MESSAGES: dict[type, message] = {}
+"""Every kind of message with its declaration, in the order of definition."""
 
 
 @dataclass(frozen=True, slots=True)
-class MessageSpec:
-    """What a kind of message declares.
+class message:
+    """The decorator of a kind of message, with what the kind declares.
 
     - `subject`: for messages between VOs, the metric that counts them; empty within a VO.
     - `custody`: `transfer` hands a job from sender to receiver, `end` reports that a job of the
@@ -37,31 +39,15 @@ class MessageSpec:
     subject: Subject | Literal[""] = ""
     custody: Custody = ""
     decision: str = ""
-    values: Callable[[Any], int] | None = None
+    values: Callable[[Any], int] = lambda _: 0
     answer: Callable[[Any], str] | None = None
 
-
-MESSAGES: dict[type, MessageSpec] = {}
-"""Every kind of message with its declaration, in the order of definition."""
-
-
-def message(
-    *,
-    subject: Subject | Literal[""] = "",
-    custody: Custody = "",
-    decision: str = "",
-    values: Callable[[Any], int] | None = None,
-    answer: Callable[[Any], str] | None = None,
-) -> Callable[[_Class], _Class]:
-    """Declare a class as a kind of message; see `MessageSpec`."""
-
-    def declared(kind: _Class) -> _Class:
-        MESSAGES[kind] = MessageSpec(subject, custody, decision, values, answer)
+    def __call__(self, kind: _Class) -> _Class:
+        MESSAGES[kind] = self
         return kind
 
-    return declared
 
-
+_COLUMNS = tuple(dtypes(ResourceColumns))
 CallId = tuple[str, int]
 """(name of the calling Local Scheduler, its number of the call): unique in a grid. It differs from
 every `JobKey`, since the name of a scheduler has a slash and that of a VO has none."""
@@ -263,16 +249,15 @@ class LeaseExpired(NamedTuple):
 # Pulling work
 
 
-@message(subject="places", values=lambda ask: ask.table_values())
+@message(
+    subject="places",
+    values=lambda ask: len(ask.table.columns) * (len(_COLUMNS) + len(STATUS_OF_TABLE)),
+)
 class RequestWork(NamedTuple):
     """Local Scheduler to that of another VO: send a queued job that runs on one of these."""
 
     vo: int
     table: ResourceTable
-
-    def table_values(self) -> int:
-        """The number of values in the table."""
-        return len(self.table.columns) * (len(dtypes(ResourceColumns)) + len(STATUS_OF_TABLE))
 
 
 @message(subject="places")
@@ -461,9 +446,7 @@ class ProbeReply(NamedTuple):
     entry: Entry
 
 
-@message(
-    subject="information", values=lambda join: len(join.resources) * len(dtypes(ResourceColumns))
-)
+@message(subject="information", values=lambda join: len(join.resources) * len(_COLUMNS))
 class JoinVo(NamedTuple):
     """Resource Manager to Information Services: VO number `vo` shares these resources now."""
 
@@ -503,8 +486,7 @@ NEVER_RAN = GangProgress()
 
 
 @message()
-@dataclass(frozen=True, slots=True)
-class AskMigration:
+class AskMigration(NamedTuple):
     """Source to target: request idle processors for a gang."""
 
     number: int
@@ -512,24 +494,21 @@ class AskMigration:
 
 
 @message()
-@dataclass(frozen=True, slots=True)
-class MigrationGranted:
+class MigrationGranted(NamedTuple):
     """Target to source: the processors are reserved for a while."""
 
     number: int
 
 
 @message()
-@dataclass(frozen=True, slots=True)
-class MigrationRefused:
+class MigrationRefused(NamedTuple):
     """Target to source: there are too few idle processors."""
 
     number: int
 
 
 @message(custody="transfer")
-@dataclass(frozen=True, slots=True)
-class MoveGang:
+class MoveGang(NamedTuple):
     """Source to target: the gang."""
 
     number: int
@@ -538,16 +517,14 @@ class MoveGang:
 
 
 @message()
-@dataclass(frozen=True, slots=True)
-class GangMoved:
+class GangMoved(NamedTuple):
     """Target to source: the gang has arrived, and the attempt is over."""
 
     number: int
 
 
 @message()
-@dataclass(frozen=True, slots=True)
-class CancelMigration:
+class CancelMigration(NamedTuple):
     """Source to target: the attempt is over; nothing is reserved for it."""
 
     number: int
@@ -576,5 +553,4 @@ BETWEEN_VOS: dict[type, str] = {
 
 def table_values(sent: object) -> int:
     """The number of values in the tables of a message."""
-    values = MESSAGES[type(sent)].values
-    return 0 if values is None else values(sent)
+    return MESSAGES[type(sent)].values(sent)

@@ -6,7 +6,7 @@ is in one place: an entity transfers each job once, and messages are delivered e
 `grid.results.checkers` checks the results of all runs.
 
 Messages declare whether they transfer a job, report its end or concern a job of their sender
-(`grid.model.messages.MessageSpec.custody`).
+(`custody` in `grid.model.messages`).
 """
 
 from __future__ import annotations
@@ -16,33 +16,9 @@ from typing import Any
 
 from grid.cluster.shell import ClusterShell
 from grid.kernel.entity import Context, Entity
+from grid.model import messages as msg
 from grid.model.job import JobKey
 from grid.model.job_results import JobRow
-from grid.model.messages import (
-    MESSAGES,
-    Assigned,
-    AssignJob,
-    Bid,
-    CallForBids,
-    CallId,
-    ForwardJob,
-    JobDone,
-    JobEnded,
-    LeaseExpired,
-    Load,
-    LocalStatus,
-    NotAdmitted,
-    Refused,
-    ReleaseReservation,
-    RequestReservation,
-    ReservationReply,
-    Resources,
-    ReturnJob,
-    RunJob,
-    SubmissionFail,
-    SubmitJob,
-    WithdrawReply,
-)
 from grid.model.records import Violation, word_of
 from grid.model.resources import ResourceColumns
 from grid.model.time import Time
@@ -60,12 +36,12 @@ class Checker:
 
     def on_receive(self, message: Any) -> Iterable[str]:
         """Called before the entity handles `message`."""
-        if MESSAGES[type(message)].custody == "transfer":
+        if msg.MESSAGES[type(message)].custody == "transfer":
             yield from self._take(message.job.key, None)
 
     def on_send(self, message: Any) -> Iterable[str]:
         """Called when the entity has sent `message`."""
-        match MESSAGES[type(message)].custody:
+        match msg.MESSAGES[type(message)].custody:
             case "transfer":
                 yield from self._close(message.job.key, f"it sent {word_of(type(message))} for")
             case "about":
@@ -158,37 +134,37 @@ class SchedulerChecker(Checker):
         super().__init__()
         self._name = name
         self._ttl = ttl
-        self._asked: dict[JobKey, None] = {}
+        self._asked: set[JobKey] = set()
         """Jobs for which it has requested a resource, without an answer."""
         self._away: dict[JobKey, None] = {}
         """Its own jobs that are with other VOs."""
-        self._ended: dict[int, None] = {}
-        self._calls: dict[CallId, None] = {}
+        self._ended: set[int] = set()
+        self._calls: set[msg.CallId] = set()
         """Its own calls without an answer."""
-        self._called: dict[CallId, None] = {}
+        self._called: set[msg.CallId] = set()
         """Calls of other schedulers without an answer."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
         match message:
-            case SubmitJob(job):
+            case msg.SubmitJob(job):
                 if job.key in self._away or job.number in self._ended:
                     yield f"{job_in_words(job.key)} was submitted twice"
                 yield from self._take(job.key, self._ttl)
-            case ForwardJob(job):
+            case msg.ForwardJob(job):
                 if not 1 <= message.ttl <= self._ttl:
                     yield f"{job_in_words(job.key)} arrived with a TTL of {message.ttl}"
                 yield from self._take(job.key, message.ttl - 1)
-            case ReturnJob(job):
+            case msg.ReturnJob(job):
                 if not 0 <= message.ttl < self._ttl:
                     yield f"{job_in_words(job.key)} came back with a TTL of {message.ttl}"
                 yield from self._take(job.key, message.ttl)
-            case Resources(key) | JobEnded(key) if "/" not in key[0]:
+            case msg.Resources(key) | msg.JobEnded(key) if "/" not in key[0]:
                 yield from self._known(key, "it received resources for, or the end of,")
-            case Assigned(key) | Refused(key) | NotAdmitted(key):
+            case msg.Assigned(key) | msg.Refused(key) | msg.NotAdmitted(key):
                 if key not in self._asked:
                     yield f"it received a reply for {job_in_words(key)} without a request"
-                self._asked.pop(key, None)
-            case JobDone(key) | SubmissionFail(key):
+                self._asked.discard(key)
+            case msg.JobDone(key) | msg.SubmissionFail(key):
                 if key not in self._away:
                     yield f"it received the end of {job_in_words(key)}, which is with no other VO"
             case _:
@@ -196,49 +172,48 @@ class SchedulerChecker(Checker):
 
     def _receive_call(self, message: Any) -> Iterator[str]:
         match message:
-            case CallForBids(_, call):
-                self._called[call] = None
-            case ReleaseReservation(call):
-                self._called.pop(call, None)
-            case Bid(call):
+            case msg.CallForBids(_, call):
+                self._called.add(call)
+            case msg.ReleaseReservation(call):
+                self._called.discard(call)
+            case msg.Bid(call):
                 if call not in self._calls:
                     yield f"it received a bid twice, or without a call: {call}"
-                self._calls.pop(call, None)
+                self._calls.discard(call)
 
     def on_send(self, message: Any) -> Iterator[str]:
         match message:
-            case AssignJob(job):
+            case msg.AssignJob(job):
                 if job.key in self._asked:
                     yield f"it asked twice for a resource for {job_in_words(job.key)}"
-                self._asked[job.key] = None
-            case ForwardJob(job):
+                self._asked.add(job.key)
+            case msg.ForwardJob(job):
                 if message.ttl > self._open.get(job.key, -1) or message.ttl < 1:
                     yield f"it forwarded {job_in_words(job.key)} with a TTL of {message.ttl}"
                 if job.vo == self._name:
                     self._away[job.key] = None
-            case CallForBids(job, call):
-                self._calls[call] = None
-            case Bid(call):
+            case msg.CallForBids(job, call):
+                self._calls.add(call)
+            case msg.Bid(call):
                 if call not in self._called:
                     yield f"it replied twice to a call, or to a released call: {call}"
-                self._called.pop(call, None)
-            case ReturnJob(job) if job.vo == self._name:
+                self._called.discard(call)
+            case msg.ReturnJob(job) if job.vo == self._name:
                 yield f"it sent back its own {job_in_words(job.key)}"
-            case JobDone(key) | SubmissionFail(key) if key[0] == self._name:
+            case msg.JobDone(key) | msg.SubmissionFail(key) if key[0] == self._name:
                 yield f"it reported the end of its own {job_in_words(key)} to another VO"
         yield from super().on_send(message)
 
     def on_record(self, row: Any) -> Iterator[str]:
-        if not isinstance(row, JobRow):
-            return
-        key = row.job.key
-        if key[1] in self._ended:
-            yield f"{job_in_words(key)} ended twice"
-        if key not in self._open and key not in self._away:
-            yield f"{job_in_words(key)} ended, but was never submitted"
-        self._ended[key[1]] = None
-        self._open.pop(key, None)
-        self._away.pop(key, None)
+        if isinstance(row, JobRow):
+            key = row.job.key
+            if key[1] in self._ended:
+                yield f"{job_in_words(key)} ended twice"
+            if key not in self._open and key not in self._away:
+                yield f"{job_in_words(key)} ended, but was never submitted"
+            self._ended.add(key[1])
+            self._open.pop(key, None)
+            self._away.pop(key, None)
 
     def jobs_in_hand(self) -> Sequence[JobKey]:
         return (*self._open, *self._away)
@@ -263,19 +238,19 @@ class ManagerChecker(Checker):
         self._jobs = jobs
         self._processors = processors
         self._cpus = resources.cpus
-        self._asked: AssignJob | None = None
+        self._asked: msg.AssignJob | None = None
         self._ended: JobKey | None = None
         self._unheld = -1
         self._taken: int | None = None
         """CPUs that were reserved for the job that is to be assigned a resource."""
-        self._until_us: dict[CallId, Time] = {}
+        self._until_us: dict[msg.CallId, Time] = {}
         """When leases expire."""
-        self._requests: dict[CallId, RequestReservation] = {}
+        self._requests: dict[msg.CallId, msg.RequestReservation] = {}
         """Requests for reservations that are not held, refused or released."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
         match message:
-            case AssignJob(job):
+            case msg.AssignJob(job):
                 if job.key in self._open:
                     yield f"{job_in_words(job.key)} arrived, but was already here"
                 self._asked = message
@@ -283,21 +258,21 @@ class ManagerChecker(Checker):
                     self._taken = self._open.pop(message.call)
                     if self._until_us.pop(message.call) < self.now:
                         yield f"the lease for {job_in_words(job.key)} should have expired"
-            case RequestReservation(call):
+            case msg.RequestReservation(call):
                 self._requests[call] = message
-            case ReleaseReservation(call):
+            case msg.ReleaseReservation(call):
                 self._requests.pop(call, None)
                 self._until_us.pop(call, None)
                 self._open.pop(call, None)
-            case JobEnded(key):
+            case msg.JobEnded(key):
                 yield from self._close(key, "it received the end of")
                 self._ended = key
 
-    def _answered(self, message: Any, asked: AssignJob | None) -> Iterator[str]:
+    def _answered(self, message: Any, asked: msg.AssignJob | None) -> Iterator[str]:
         key = message.key
         if asked is None or asked.job.key != key:
             yield f"it replied for {job_in_words(key)} without a request"
-        elif isinstance(message, Assigned):
+        elif isinstance(message, msg.Assigned):
             if self._taken not in (None, asked.job.processors):
                 yield f"it held {self._taken} CPUs for {job_in_words(key)}"
             self._open[key] = asked.job.processors
@@ -309,27 +284,27 @@ class ManagerChecker(Checker):
 
     def on_send(self, message: Any) -> Iterator[str]:
         match message:
-            case Refused() | Assigned() | NotAdmitted():
+            case msg.Refused() | msg.Assigned() | msg.NotAdmitted():
                 yield from self._answered(message, self._asked)
-            case ReservationReply(call):
+            case msg.ReservationReply(call):
                 request = self._requests.pop(call, None)
                 if request is None:
                     yield f"it replied twice to a reservation, or to a released one: {call}"
                 elif message.held:
                     self._open[call] = request.job.processors
                     self._until_us[call] = self.now + request.lease_us
-            case WithdrawReply(key, True):
+            case msg.WithdrawReply(key, True):
                 yield from self._close(key, "it returned")
-            case LeaseExpired(call):
+            case msg.LeaseExpired(call):
                 self._until_us.pop(call, None)
                 yield from self._close(call, "it ended a lease of")
-            case RunJob(job):
+            case msg.RunJob(job):
                 yield from self._known(job.key, "it started")
-            case JobEnded(key):
+            case msg.JobEnded(key):
                 if key != self._ended:
                     yield f"it reported the end of {job_in_words(key)} without having received it"
                 self._ended = None
-            case LocalStatus(assigned):
+            case msg.LocalStatus(assigned):
                 held = sum(self._open.values())
                 if assigned.sum() != held or (assigned < 0).any():
                     yield f"it assigned {assigned.sum():g} CPUs, but jobs hold {held}"
@@ -366,7 +341,7 @@ class PassingChecker(Checker):
     """A Grid Dispatcher: each job is dispatched to one cluster, or rejected."""
 
     def on_receive(self, message: Any) -> Iterator[str]:
-        if isinstance(message, Load):
+        if isinstance(message, msg.Load):
             yield from self._known(message.key, "it received a load for")
         yield from super().on_receive(message)
 

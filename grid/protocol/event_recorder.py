@@ -67,7 +67,7 @@ class EventRecorder:
     def _columns(self, message: Any) -> Columns:
         """The columns of a message."""
         columns: Columns = {}
-        for name in _fields(type(message)):
+        for name in message._fields:
             value = getattr(message, name)
             convert = _CONVERTED.get(name)
             if convert is not None:
@@ -131,31 +131,8 @@ class EventRecorder:
         return _most_free(message) if isinstance(sent, SubmissionFail) else {}
 
 
-def with_event_recorders(
-    entities: dict[str, Entity],
-    vos: tuple[str, ...],
-    clusters_of: Callable[[str], tuple[str, ...]],
-) -> dict[str, Entity]:
-    """The entities, each in an `EventRecorder`. `clusters_of` has those of an entity's VO."""
-    return {
-        name: EventRecorder(entity, vos, clusters_of(name)) for name, entity in entities.items()
-    }
-
-
 def _record(ctx: Context, event: str, columns: Columns, to: str | None = None) -> None:
     ctx.record(Event(ctx.now, ctx.name, DECISION, event, to, **columns))
-
-
-_FIELDS: dict[type, tuple[str, ...]] = {}
-
-
-def _fields(message: type) -> tuple[str, ...]:
-    names = _FIELDS.get(message)
-    if names is None:
-        is_tuple = hasattr(message, "_fields")
-        declared = message._fields if is_tuple else message.__dataclass_fields__  # type: ignore[attr-defined]
-        names = _FIELDS[message] = tuple(declared)
-    return names
 
 
 def _of_job(job: Job) -> Columns:

@@ -15,40 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 from grid.kernel.entity import Context, MessageHandler
 from grid.kernel.progress import JobProgress
+from grid.model import messages as msg
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
-from grid.model.messages import (
-    MESSAGES,
-    AdmissionQueueUpdate,
-    Assigned,
-    AssignJob,
-    Bid,
-    CallForBids,
-    CallId,
-    ForwardJob,
-    JobDone,
-    JobEnded,
-    LeaseExpired,
-    NotAdmitted,
-    ObservedState,
-    PredecessorEnded,
-    QueryResources,
-    Refused,
-    ReleaseReservation,
-    RequestWork,
-    ReservationReply,
-    Resources,
-    ReturnJob,
-    SubmissionFail,
-    SubmitJob,
-    WithdrawReply,
-    WorkReply,
-)
 from grid.model.platform import Distances
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
@@ -135,7 +108,10 @@ class LocalScheduler(MessageHandler):
         self._policy = settings.policy
         self._first_cluster = first_cluster
         self._caller = Caller(peers.schedulers)
-        self._bidder = Bidder(vo, selection, peers.information, peers.resource_manager)
+        self._bidder = bidder = Bidder(vo, selection, peers.information, peers.resource_manager)
+        self.on_call_for_bids = bidder.on_call_for_bids
+        self.on_reservation_reply = bidder.on_reservation_reply
+        self.on_release_reservation = bidder.on_release_reservation
         self._counters = SchedulerCounters(vo, peers.resource_manager)
         self._pending: dict[JobKey, PendingJob] = {}
         self._remote: dict[JobKey, Job] = {}
@@ -154,7 +130,7 @@ class LocalScheduler(MessageHandler):
             self._puller.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        self._changes += MESSAGES[type(message)].custody in ("transfer", "end")
+        self._changes += msg.MESSAGES[type(message)].custody in ("transfer", "end")
         super().handle(ctx, sender, message)
         self._counters.sent(ctx)
 
@@ -175,24 +151,24 @@ class LocalScheduler(MessageHandler):
 
     # Jobs arrive
 
-    def on_submit_job(self, ctx: Context, sender: str, submitted: SubmitJob) -> None:
+    def on_submit_job(self, ctx: Context, sender: str, submitted: msg.SubmitJob) -> None:
         job = submitted.job
         self._pending[job.key] = PendingJob(job, self._vo, self._settings.ttl, 0)
         self._query(ctx, job.key)
 
-    def on_forward_job(self, ctx: Context, sender: str, forwarded: ForwardJob) -> None:
+    def on_forward_job(self, ctx: Context, sender: str, forwarded: msg.ForwardJob) -> None:
         """A job of another VO: request the resource for which it was sent."""
         job = forwarded.job
         self._pending[job.key] = PendingJob(
             job, forwarded.origin, forwarded.ttl - 1, forwarded.hops, forwarded.barred, sender,
             utility=forwarded.utility,
         )  # fmt: skip
-        assign = AssignJob(
+        assign = msg.AssignJob(
             job, forwarded.resource, forwarded.wait, forwarded.call, observed=forwarded.observed
         )
         ctx.send(self._peers.resource_manager, assign)
 
-    def on_return_job(self, ctx: Context, sender: str, returned: ReturnJob) -> None:
+    def on_return_job(self, ctx: Context, sender: str, returned: msg.ReturnJob) -> None:
         """A job that this scheduler forwarded at some time was not admitted."""
         job = returned.job
         self._pending[job.key] = PendingJob(
@@ -203,7 +179,7 @@ class LocalScheduler(MessageHandler):
 
     # A resource is selected
 
-    def on_resources(self, ctx: Context, sender: str, resources: Resources) -> None:
+    def on_resources(self, ctx: Context, sender: str, resources: msg.Resources) -> None:
         """The known state: for a pending job, a call of another VO, or to pull work."""
         key, table = resources
         pending = self._pending.get(key)
@@ -214,12 +190,12 @@ class LocalScheduler(MessageHandler):
         else:
             self._bidder.on_resources(ctx, key, table)
 
-    def on_assigned(self, ctx: Context, sender: str, assigned: Assigned) -> None:
+    def on_assigned(self, ctx: Context, sender: str, assigned: msg.Assigned) -> None:
         self._changes += 1
         self._pending[assigned.key].assigned_us = assigned.assigned_us
         self._settled(ctx, assigned.key)
 
-    def on_refused(self, ctx: Context, sender: str, refused: Refused) -> None:
+    def on_refused(self, ctx: Context, sender: str, refused: msg.Refused) -> None:
         """The resource is not free, or the reservation has expired: decide again."""
         pending = self._pending[refused.key]
         pending.expired_leases += pending.is_awarded
@@ -227,7 +203,7 @@ class LocalScheduler(MessageHandler):
         pending.refusals += 1
         self._query(ctx, refused.key)
 
-    def on_not_admitted(self, ctx: Context, sender: str, refused: NotAdmitted) -> None:
+    def on_not_admitted(self, ctx: Context, sender: str, refused: msg.NotAdmitted) -> None:
         """This VO does not admit a job of another VO: return it, or reject it."""
         pending = self._pending[refused.key]
         job, when_refused = pending.job, self._settings.when_refused
@@ -238,14 +214,14 @@ class LocalScheduler(MessageHandler):
         stays = when_refused == "origin" or not pending.came_from
         ctx.send(
             self._peers.schedulers[pending.origin] if stays else pending.came_from,
-            ReturnJob(
+            msg.ReturnJob(
                 job, pending.origin, pending.ttl, pending.hops, self._vo, stays, pending.barred
             ),
         )
 
     def _query(self, ctx: Context, key: JobKey | None) -> None:
         if key is not None:
-            ctx.send(self._peers.information, QueryResources(key))
+            ctx.send(self._peers.information, msg.QueryResources(key))
 
     def _select(self, ctx: Context, pending: PendingJob, table: ResourceTable) -> None:
         # Licenses are valid in the job's own VO alone.
@@ -276,7 +252,7 @@ class LocalScheduler(MessageHandler):
         destination = stay_or_leave(question, question.local_choice())
         return destination._replace(wait=True)
 
-    def _award(self, ctx: Context, pending: PendingJob, bid: Bid) -> None:
+    def _award(self, ctx: Context, pending: PendingJob, bid: msg.Bid) -> None:
         """The job goes to the VO of a bid."""
         self._caller.settle(ctx, pending.job.key, bid)
         pending.utility = bid.utility
@@ -284,7 +260,7 @@ class LocalScheduler(MessageHandler):
         pending.is_awarded = bid.held and bid.vo == self._vo
         # With a reservation it does not queue: if the lease has expired when the job arrives, the
         # VO there decides again.
-        observed = None if bid.held else ObservedState(self._vo, UNKNOWN_CPUS, bid.free, -1)
+        observed = None if bid.held else msg.ObservedState(self._vo, UNKNOWN_CPUS, bid.free, -1)
         self._go(ctx, pending, bid.vo, bid.resource, not bid.held, call, observed=observed)
 
     def _send(
@@ -311,13 +287,13 @@ class LocalScheduler(MessageHandler):
         vo: int,
         resource: int,
         wait: bool,
-        call: CallId | None = None,
+        call: msg.CallId | None = None,
         late: bool = False,
-        observed: ObservedState | None = None,
+        observed: msg.ObservedState | None = None,
     ) -> None:
         job = pending.job
         if vo == self._vo:
-            ctx.send(self._peers.resource_manager, AssignJob(job, resource, wait, call, late))
+            ctx.send(self._peers.resource_manager, msg.AssignJob(job, resource, wait, call, late))
             return
         self._drop(ctx, pending)
         if job.input_mb:
@@ -325,7 +301,7 @@ class LocalScheduler(MessageHandler):
         if pending.origin == self._vo:
             self._remote[job.key] = job
         barred = (*pending.barred, self._vo) if self._settings.avoid_loops else pending.barred
-        message = ForwardJob(
+        message = msg.ForwardJob(
             job, pending.origin, pending.ttl, pending.hops + 1, resource, pending.utility, wait,
             barred, call, observed,
         )  # fmt: skip
@@ -344,7 +320,7 @@ class LocalScheduler(MessageHandler):
 
     # Jobs end
 
-    def on_job_ended(self, ctx: Context, sender: str, ended: JobEnded) -> None:
+    def on_job_ended(self, ctx: Context, sender: str, ended: msg.JobEnded) -> None:
         if self._puller is not None:
             self._puller.job_ended(ctx)
         key, outcome = ended.key, ended.outcome
@@ -363,13 +339,13 @@ class LocalScheduler(MessageHandler):
             self._record(ctx, JobRow(self._vo, pending.job, placement, outcome))
         else:
             origin = self._peers.schedulers[pending.origin]
-            ctx.send(origin, JobDone(key, placement, outcome))
+            ctx.send(origin, msg.JobDone(key, placement, outcome))
 
-    def on_job_done(self, ctx: Context, sender: str, done: JobDone) -> None:
+    def on_job_done(self, ctx: Context, sender: str, done: msg.JobDone) -> None:
         job = self._remote.pop(done.key)
         self._record(ctx, JobRow(self._vo, job, done.placement, done.outcome))
 
-    def on_submission_fail(self, ctx: Context, sender: str, failed: SubmissionFail) -> None:
+    def on_submission_fail(self, ctx: Context, sender: str, failed: msg.SubmissionFail) -> None:
         job = self._remote.pop(failed.key)
         self._record(ctx, never_started(self._vo, job, failed.state, failed.hops))
 
@@ -382,58 +358,42 @@ class LocalScheduler(MessageHandler):
             self._record(ctx, never_started(self._vo, pending.job, state, pending.hops))
         else:
             origin = self._peers.schedulers[pending.origin]
-            ctx.send(origin, SubmissionFail(key, state, pending.hops))
+            ctx.send(origin, msg.SubmissionFail(key, state, pending.hops))
 
     def _record(self, ctx: Context, row: JobRow) -> None:
         """Record a job of the VO's users that has ended; notify sources that wait for it."""
         ctx.record(row)
         for source in self._settings.listeners.get(row.job.number, ()):
-            ctx.send(source, PredecessorEnded(row.job.key))
+            ctx.send(source, msg.PredecessorEnded(row.job.key))
 
-    # Bids and reservations
+    # Bids and pulling work
 
-    def on_call_for_bids(self, ctx: Context, sender: str, call: CallForBids) -> None:
-        self._bidder.on_call_for_bids(ctx, sender, call)
-
-    def on_reservation_reply(self, ctx: Context, sender: str, reply: ReservationReply) -> None:
-        self._bidder.on_reservation_reply(ctx, reply)
-
-    def on_release_reservation(
-        self, ctx: Context, sender: str, release: ReleaseReservation
-    ) -> None:
-        self._bidder.on_release_reservation(ctx, release)
-
-    def on_bid(self, ctx: Context, sender: str, bid: Bid) -> None:
+    def on_bid(self, ctx: Context, sender: str, bid: msg.Bid) -> None:
         self._query(ctx, self._caller.on_bid(ctx, sender, bid))
 
-    def on_lease_expired(self, ctx: Context, sender: str, expired: LeaseExpired) -> None:
+    def on_lease_expired(self, ctx: Context, sender: str, expired: msg.LeaseExpired) -> None:
         self._counters.add("leases_lost")
 
-    # Pulling work
-
     def on_admission_queue_update(
-        self, ctx: Context, sender: str, update: AdmissionQueueUpdate
+        self, ctx: Context, sender: str, update: msg.AdmissionQueueUpdate
     ) -> None:
-        if update.waits:
-            self._giver.queued(self._pending[update.key].job)
-        else:
-            self._giver.dispatched(update.key)
+        self._giver.update(self._pending[update.key].job, update.waits)
 
-    def on_request_work(self, ctx: Context, sender: str, request: RequestWork) -> None:
-        may_leave = partial(self._may_leave_for, request.vo)
+    def on_request_work(self, ctx: Context, sender: str, request: msg.RequestWork) -> None:
+        def may_leave(job: Job) -> bool:
+            one = self._pending[job.key]
+            barred = request.vo in one.barred or one.stays
+            return one.ttl > 0 and job.licenses == 0 and not barred
+
         self._giver.on_request_work(ctx, sender, request, may_leave)
 
-    def on_withdraw_reply(self, ctx: Context, sender: str, reply: WithdrawReply) -> None:
+    def on_withdraw_reply(self, ctx: Context, sender: str, reply: msg.WithdrawReply) -> None:
         request = self._giver.on_withdraw_reply(ctx, reply)
         if request is not None:
             pending = self._pending[reply.key]
             pending.utility = request.utility
             self._go(ctx, pending, request.vo, request.resource, False)
 
-    def on_work_reply(self, ctx: Context, sender: str, reply: WorkReply) -> None:
+    def on_work_reply(self, ctx: Context, sender: str, reply: msg.WorkReply) -> None:
         if self._puller is not None:
             self._puller.on_work_reply(ctx, reply)
-
-    def _may_leave_for(self, vo: int, job: Job) -> bool:
-        one = self._pending[job.key]
-        return one.ttl > 0 and job.licenses == 0 and vo not in one.barred and not one.stays

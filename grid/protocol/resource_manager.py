@@ -16,29 +16,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from grid.kernel.entity import Context, MessageHandler
+from grid.model import messages as msg
 from grid.model.job import Job
-from grid.model.messages import (
-    AdmissionQueueUpdate,
-    Assigned,
-    AssignJob,
-    CallId,
-    ClusterChosen,
-    JobEnded,
-    JoinVo,
-    LeaseExpired,
-    LeaveVo,
-    LocalStatus,
-    NotAdmitted,
-    QueuedReservations,
-    Refused,
-    ReleaseReservation,
-    RequestReservation,
-    ReservationReply,
-    RunJob,
-    WithdrawJob,
-    WithdrawReply,
-    table_values,
-)
 from grid.model.platform import ALWAYS, Membership
 from grid.model.resources import ResourceColumns, status_rows, summary_of
 from grid.model.time import NEVER, Time
@@ -107,7 +86,7 @@ class ResourceManager(MessageHandler):
         self._counters = ManagerCounters(vo, scheduler)
         self._assignments = Assignments(self._name, resources, snapshots.include_backlog)
         self._queue = AdmissionQueue(resources.cpus.tolist())
-        self._leases: dict[CallId, Job] = {}
+        self._leases: dict[msg.CallId, Job] = {}
         """The jobs for which CPUs are reserved."""
         self._scheduler = scheduler
         self._information = information
@@ -138,7 +117,7 @@ class ResourceManager(MessageHandler):
         elif timer.startswith(LEASE):
             scheduler, _, number = timer.removeprefix(LEASE).partition(" ")
             call = (scheduler, int(number))
-            ctx.send(self._scheduler, LeaseExpired(call))
+            ctx.send(self._scheduler, msg.LeaseExpired(call))
             self._end_lease(ctx, call)
         else:
             self._join(ctx) if timer == JOIN else self._leave(ctx)
@@ -150,7 +129,7 @@ class ResourceManager(MessageHandler):
 
     # Jobs
 
-    def on_assign_job(self, ctx: Context, scheduler: str, request: AssignJob) -> None:
+    def on_assign_job(self, ctx: Context, scheduler: str, request: msg.AssignJob) -> None:
         job, resource, wait, call, late, observed = request
         if call is not None and call in self._leases:
             self._claim(ctx, scheduler, call)
@@ -160,34 +139,34 @@ class ResourceManager(MessageHandler):
             self._counters.arrives(request, observed, assigned, self._cpus[resource])
         if self._is_barred(job, ctx.now):
             self._counters.add("not_admitted")
-            ctx.send(scheduler, NotAdmitted(job.key))
+            ctx.send(scheduler, msg.NotAdmitted(job.key))
             return
         rank = self._rank(job)
         queues = self._queue.is_behind(resource, rank)
         if not wait and (queues or self._cpus[resource] - assigned < job.processors):
             self._counters.add("refused")
-            ctx.send(scheduler, Refused(job.key))
+            ctx.send(scheduler, msg.Refused(job.key))
             return
         self._assignments.add(job.key, job, resource, ctx.now)
         self._assigned_since += 1
-        ctx.send(scheduler, Assigned(job.key, ctx.now))
+        ctx.send(scheduler, msg.Assigned(job.key, ctx.now))
         if queues or ((rank or late) and not self._queue.has_room(job, resource)):
             self._queue.add(Waiting(job, None, rank, late), resource)
             if late:
-                ctx.send(self._scheduler, AdmissionQueueUpdate(job.key, True))
+                ctx.send(self._scheduler, msg.AdmissionQueueUpdate(job.key, True))
         else:
             self._dispatch(ctx, job, resource)
         self._report(ctx)
         self._publish_if_due(ctx)
 
-    def on_job_ended(self, ctx: Context, sender: str, ended: JobEnded) -> None:
+    def on_job_ended(self, ctx: Context, sender: str, ended: msg.JobEnded) -> None:
         resource, cpus = self._assignments.remove(ended.key, ended.outcome.held_us, ctx.now)
         self._queue.complete(resource, cpus)
         self._serve_queue(ctx, resource)
         self._report(ctx)
         ctx.send(self._scheduler, ended)
 
-    def on_cluster_chosen(self, ctx: Context, sender: str, chosen: ClusterChosen) -> None:
+    def on_cluster_chosen(self, ctx: Context, sender: str, chosen: msg.ClusterChosen) -> None:
         """The Grid Dispatcher may choose another cluster than the selection: move the assignment.
 
         The job may have ended already: its `JobEnded` can overtake this message.
@@ -202,14 +181,14 @@ class ResourceManager(MessageHandler):
         self._serve_queue(ctx, resource)
         self._report(ctx)
 
-    def on_withdraw_job(self, ctx: Context, sender: str, withdraw: WithdrawJob) -> None:
+    def on_withdraw_job(self, ctx: Context, sender: str, withdraw: msg.WithdrawJob) -> None:
         """Return a late-bound job that is still queued."""
         key = withdraw.key
         resource, _ = self._assignments.find(key)
         given = resource >= 0 and self._queue.withdraw(key, resource)
         if given:
             self._assignments.remove(key, 0, ctx.now)
-        ctx.send(self._scheduler, WithdrawReply(key, given))
+        ctx.send(self._scheduler, msg.WithdrawReply(key, given))
         if given:
             self._serve_queue(ctx, resource)
             self._report(ctx)
@@ -217,7 +196,7 @@ class ResourceManager(MessageHandler):
     # Reservations
 
     def on_request_reservation(
-        self, ctx: Context, sender: str, request: RequestReservation
+        self, ctx: Context, sender: str, request: msg.RequestReservation
     ) -> None:
         """Reserve CPUs if a lease is requested, queue the reservation, or reply what is free."""
         job, resource = request.job, request.resource
@@ -240,7 +219,7 @@ class ResourceManager(MessageHandler):
             self._reply(ctx, request.call, assigned, free=free)
 
     def on_release_reservation(
-        self, ctx: Context, sender: str, release: ReleaseReservation
+        self, ctx: Context, sender: str, release: msg.ReleaseReservation
     ) -> None:
         """The caller does not need the reservation, held or queued."""
         if release.call in self._leases:
@@ -255,15 +234,15 @@ class ResourceManager(MessageHandler):
     def _reply(
         self,
         ctx: Context,
-        call: CallId,
+        call: msg.CallId,
         assigned: float,
         admitted: bool = True,
         free: bool = False,
         held: bool = False,
     ) -> None:
-        ctx.send(self._scheduler, ReservationReply(call, admitted, free, held, assigned))
+        ctx.send(self._scheduler, msg.ReservationReply(call, admitted, free, held, assigned))
 
-    def _reserve(self, ctx: Context, request: RequestReservation) -> None:
+    def _reserve(self, ctx: Context, request: msg.RequestReservation) -> None:
         """CPUs are assigned to the job of a call, as if it ran, until its lease expires."""
         job, resource = request.job, request.resource
         assigned = float(self._assignments.cpus[resource])
@@ -276,20 +255,20 @@ class ResourceManager(MessageHandler):
         self._report(ctx)
         self._publish_if_due(ctx)
 
-    def _claim(self, ctx: Context, scheduler: str, call: CallId) -> None:
+    def _claim(self, ctx: Context, scheduler: str, call: msg.CallId) -> None:
         """The job has arrived for which CPUs are reserved."""
         job = self._leases.pop(call)
         ctx.cancel_timer(_lease(call))
         self._assignments.claim(call, job.key)
         resource, cpus = self._assignments.find(job.key)
         self._assigned_since += 1
-        ctx.send(scheduler, Assigned(job.key, ctx.now))
+        ctx.send(scheduler, msg.Assigned(job.key, ctx.now))
         self._queue.complete(resource, cpus)
         self._dispatch(ctx, job, resource)
         self._report(ctx)
         self._publish_if_due(ctx)
 
-    def _end_lease(self, ctx: Context, call: CallId) -> None:
+    def _end_lease(self, ctx: Context, call: msg.CallId) -> None:
         """Release the CPUs of a reservation that no job claims."""
         del self._leases[call]
         resource, cpus = self._assignments.remove(call, 0, ctx.now)
@@ -318,7 +297,7 @@ class ResourceManager(MessageHandler):
         """Dispatch queued jobs, and hold queued reservations, for which there is room now."""
         for job, request, _, late in self._queue.take_ready(resource):
             if late:
-                ctx.send(self._scheduler, AdmissionQueueUpdate(job.key, False))
+                ctx.send(self._scheduler, msg.AdmissionQueueUpdate(job.key, False))
             if request is None:
                 self._dispatch(ctx, job, resource)
                 continue
@@ -333,7 +312,7 @@ class ResourceManager(MessageHandler):
         self._queue.dispatch(resource, job.processors)
         cluster = self._cluster[resource]
         dispatcher = self._grid_dispatcher or self._dispatchers[cluster]
-        ctx.send(dispatcher, RunJob(job, cluster, self._machine[resource]))
+        ctx.send(dispatcher, msg.RunJob(job, cluster, self._machine[resource]))
 
     # Status and snapshots
 
@@ -348,7 +327,7 @@ class ResourceManager(MessageHandler):
     def _report(self, ctx: Context) -> None:
         """The table has changed: report it to the own VO now, to others at the end of a period."""
         table = self._assignments
-        ctx.send(self._information, LocalStatus(table.cpus.copy(), table.backlog_s(ctx.now)))
+        ctx.send(self._information, msg.LocalStatus(table.cpus.copy(), table.backlog_s(ctx.now)))
         self._over_limit = self._over_limit and self.load() > (self._snapshots.load_limit or 0.0)
         if self._snapshots.period_us is not None and not self._has_changed:
             self._has_changed = True
@@ -360,7 +339,7 @@ class ResourceManager(MessageHandler):
         priority = self._admission.priority
         own = second if priority == "remote" else first
         guests = second if priority == "local" else first
-        ctx.send(self._information, QueuedReservations(own, guests))
+        ctx.send(self._information, msg.QueuedReservations(own, guests))
 
     def _publish_if_due(self, ctx: Context) -> None:
         limits = self._snapshots
@@ -383,20 +362,20 @@ class ResourceManager(MessageHandler):
         self._counters.messages("Snapshot", subscribers, rows.size * subscribers)
 
     def _join(self, ctx: Context) -> None:
-        joins = JoinVo(self._vo, self._resources)
+        joins = msg.JoinVo(self._vo, self._resources)
         for information in self._directory:
             ctx.send(information, joins)
         # Counted at once: all messages are alike, and a large grid has many.
         sent = len(self._directory)
         if sent:
-            self._counters.messages(JoinVo.__name__, sent, sent * table_values(joins))
+            self._counters.messages(msg.JoinVo.__name__, sent, sent * msg.table_values(joins))
 
     def _leave(self, ctx: Context) -> None:
         for information in self._directory:
-            ctx.send(information, LeaveVo(self._vo))
+            ctx.send(information, msg.LeaveVo(self._vo))
         self._counters.sent(ctx)
 
 
-def _lease(call: CallId) -> str:
+def _lease(call: msg.CallId) -> str:
     """The timer of a lease."""
     return f"{LEASE}{call[0]} {call[1]}"

@@ -1,4 +1,4 @@
-"""Small grids at saturation with random timing settings: each run has to end.
+"""Small grids at saturation with random timing settings: each run has to end, by all rules.
 
 Leases, waits, waves, probe timeouts and periods are between a tenth of and ten times a round trip
 between VOs; the latency within a VO may be longer than that between VOs. As a script it runs a
@@ -15,6 +15,7 @@ import numpy as np
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.errors import InputError
+from grid.results.checkers import check
 from grid.runtime.sequential import NeverEnds, run_sequential
 
 POLICIES = (
@@ -83,7 +84,12 @@ def scenario(seed: int) -> dict[str, Any]:
     }
     vos: list[dict[str, Any]] = []
     for number, count in enumerate(cpus):
-        one: dict[str, Any] = {"name": f"v{number}", "clusters": [{"cpus": count}]}
+        cluster = {
+            "policy": str(draw(["fcfs", "easy"])), "resource": str(draw(["cluster", "machine"])),
+            "machines": [{"cpus": count}],
+        }  # fmt: skip
+        one: dict[str, Any] = {"name": f"v{number}", "clusters": [cluster] * int(draw([1, 1, 2]))}
+        one["clusters"] = [{"name": f"c{n}", **of} for n, of in enumerate(one["clusters"])]
         one["priority"] = str(draw(["none", "local", "remote"]))
         # Jobs of one VO may be wider than its own clusters.
         fits = all(size["cpus"] <= max(cpus) for size in sizes)
@@ -99,6 +105,7 @@ def scenario(seed: int) -> dict[str, Any]:
             "avoid_loops": bool(draw([True, False])),
             "when_refused": str(draw(["next", "origin", "reject"])),
             "snapshot_period_s": time_s(),
+            "snapshot_detail": str(draw(["full", "summary"])),
             "forwarding": {"name": policy, "settings": settings.get(policy, {})},
             "information": information[int(draw(4))],
         },
@@ -118,8 +125,8 @@ def outcome(seed: int) -> str:
         run = run_sequential(grid, limit=EVENTS_A_JOB * max(1, jobs))
     except NeverEnds as error:
         return f"never ends: {error}"
-    done = len(run.results())
-    return "ended" if done == jobs else f"{done} of {jobs} jobs ended"
+    broken = run.broken_rules() + check(run.results(), grid.directory, jobs)
+    return f"broken rules: {broken[0]}" if broken else run.stalled or "ended"
 
 
 def main(first: int, count: int) -> int:

@@ -13,7 +13,6 @@ from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, JobLimits, License, Machine, VirtualOrganization
 from grid.model.resources import resources_of
 from grid.protocol.registry import FORWARDING, SELECTIONS
-from grid.protocol.selection import best_choice
 
 S = 1_000_000
 COMPLETED = "COMPLETED_SUCCESSFULLY"
@@ -89,18 +88,6 @@ def test_every_selection_respects_memory_and_licenses(selection: str, resource: 
 def test_every_forwarding_policy_respects_memory_and_licenses(policy: str) -> None:
     check_memory(with_memory(forwarding=policy))
     check_licenses([ONE_CLUSTER], {"forwarding": policy})
-
-
-class First:
-    """The first resource of the table, whatever the job needs."""
-
-    def choose(self, job: Any, table: Any, own_vo: int, own_only: bool) -> Any:
-        return best_choice(table.columns.mips, job, table, own_vo, own_only, "first")
-
-
-def test_a_third_party_selection_respects_memory() -> None:
-    jobs = grid.run(with_memory(selection="mine"), selections={"mine": First}).jobs()
-    assert jobs.sort_values("job_id").final_state.tolist() == [COMPLETED] * 3 + ["REJECTED"]
 
 
 def test_the_grid_dispatcher_chooses_a_cluster_with_the_memory() -> None:

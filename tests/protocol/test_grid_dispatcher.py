@@ -63,14 +63,3 @@ def test_a_job_with_requirements_goes_to_clusters_that_fulfil_them(selection: st
     assert np.bincount(results.placement.cluster).tolist() == [0, 3, 3]
     assert (results.placement.utility == 0.5).all()
     assert (results.outcome.held_us == 50 * SECOND_US).all()
-
-
-def test_clusters_of_equal_utility_share_jobs() -> None:
-    """Both have the four CPUs that are requiremented for, whatever else they have."""
-    requirement = {"kind": "cores", "options": [{"value": 4}]}
-    jobs = [{"submit_s": n, "run_s": 1000, "requirements": [requirement]} for n in range(1, 9)]
-    clusters = [{"name": f"c{cpus}", "cpus": cpus, "resource": "cluster"} for cpus in (2, 4, 8, 12)]
-    results = run(grid_of(vos=[{"name": "a", "clusters": clusters, "workload": {"jobs": jobs}}]))
-    used = np.bincount(results.placement.cluster, minlength=4).tolist()
-    assert used[0] == 0 and min(used[1:]) > 0
-    assert (results.placement.utility == 1.0).all()

@@ -16,7 +16,9 @@ from grid.cli.app import app
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.errors import OutOfMemory
+from grid.protocol import local_scheduler
 from grid.protocol.local_scheduler import LocalScheduler
+from grid.runtime.outcome import RunOutcome
 from grid.runtime.run import Stalled
 from grid.runtime.sequential import run_sequential
 from tests.protocol.random_timings import EVENTS_A_JOB, POLICIES, outcome
@@ -34,9 +36,8 @@ def test_a_run_with_random_timings_ends(seed: int) -> None:
     assert outcome(seed).partition(":")[0] in ("ended", "refused")
 
 
-@pytest.mark.parametrize("lease_s", [0.1, 1.0, 1.001, 1.5])
-def test_leases_that_expire_before_the_job_arrives(lease_s: float) -> None:
-    """The probe of the job's scheduler takes as long as the lease, so each award comes too late."""
+def run_with_lease(lease_s: float) -> RunOutcome:
+    """The probe of the job's scheduler takes as long as a lease of 1 s, so awards come too late."""
     settings = {"copies": 2, "wave": 1, "wave_s": 1, "lease_s": lease_s}
     sizes = [{"cpus": 1, "share": 1}, {"cpus": 10, "share": 0.3}]
     workload = stochastic(
@@ -59,7 +60,22 @@ def test_leases_that_expire_before_the_job_arrives(lease_s: float) -> None:
         ],
     }
     made, _ = realize(load_scenario(scenario), "case.yaml")
-    assert len(run_sequential(made, limit=20 * EVENTS_A_JOB).results()) == 20
+    return run_sequential(made, limit=20 * EVENTS_A_JOB)
+
+
+@pytest.mark.parametrize("lease_s", [0.1, 1.0, 1.001, 1.5])
+def test_leases_that_expire_before_the_job_arrives(lease_s: float) -> None:
+    assert len(run_with_lease(lease_s).results()) == 20
+
+
+def test_without_a_limit_of_expired_leases_jobs_reserve_forever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local_scheduler, "MOST_EXPIRED_LEASES", 10**9)
+    monkeypatch.setattr(local_scheduler, "MOST_REFUSALS", 10**9)
+    stalled = run_with_lease(1.0).stalled
+    assert stalled is not None
+    assert re.search("repeat: .*LeaseExpired", stalled)
 
 
 POLICIES = """

@@ -13,8 +13,6 @@ from grid.model.messages import (
     Assigned,
     AssignJob,
     JobEnded,
-    LocalStatus,
-    QueuedReservations,
     Refused,
     ReleaseReservation,
     RequestReservation,
@@ -86,29 +84,6 @@ class Desk:
         return self.handle(JobEnded(("a", number), 0, outcome))
 
 
-def test_an_assignment_updates_the_table_and_is_dispatched() -> None:
-    assigned, run, status = Desk().handle(AssignJob(job(1, 2), 1, False))
-    assert assigned == Assigned(("a", 1), 0)
-    assert run == RunJob(job(1, 2), 0, 1)
-    assert isinstance(status, LocalStatus)
-    assert status.assigned_cpus.tolist() == [0.0, 2.0]
-
-
-def test_a_busy_resource_is_refused_unless_the_job_waits() -> None:
-    desk = Desk()
-    desk.handle(AssignJob(job(1, 2), 0, False))
-    assert desk.handle(AssignJob(job(2), 0, False)) == [Refused(("a", 2))]
-    assert isinstance(desk.handle(AssignJob(job(2), 0, True))[0], Assigned)
-
-
-def test_a_completion_releases_cpus() -> None:
-    desk = Desk()
-    desk.handle(AssignJob(job(1, 2), 0, False))
-    status, ended = desk.end(1)
-    assert status.assigned_cpus.tolist() == [0.0, 0.0]
-    assert isinstance(ended, JobEnded)
-
-
 def test_a_local_reservation_goes_before_queued_guests() -> None:
     """A guest waits for all four CPUs, of which three are free; local jobs have priority."""
     desk = Desk(admission=AdmissionSettings(priority="local"))
@@ -165,15 +140,6 @@ def test_a_bid_counts_queued_reservations_before_it() -> None:
     desk.handle(RequestReservation(("a/scheduler", 1), job(2, 2), 0, 5, True))
     (answer,) = desk.handle(RequestReservation(("b/scheduler", 1), job(3, 1, "b"), 0, 5, False))
     assert (answer.free, answer.held, answer.assigned) == (False, False, 3)
-
-
-def test_a_reservation_that_is_held_is_no_longer_queued() -> None:
-    desk = Desk()
-    desk.handle(AssignJob(job(1, 4), 1, False))
-    desk.handle(RequestReservation(("b/scheduler", 1), job(2, 3, "b"), 1, 5, True))
-    sent = {type(one): one for one in desk.end(1)}
-    assert sent[QueuedReservations].before_own.tolist() == [0, 0]
-    assert sent[LocalStatus].assigned_cpus.tolist() == [0, 3]
 
 
 @pytest.mark.parametrize(("limit", "published_at"), [(1, [2, 4]), (2, [3])])

@@ -16,7 +16,7 @@ from grid.model.messages import Bid
 from grid.model.platform import Distances
 from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import Time
-from grid.protocol.selection import Choice, Selection, best_rows
+from grid.protocol.selection import Choice, Selection, best_choice
 
 
 class Question(NamedTuple):
@@ -69,7 +69,7 @@ class Question(NamedTuple):
     def local_choice(self) -> Choice:
         """The best resources of this VO alone."""
         utilities = self.selection.utilities(self.job, self.table)
-        return best_rows(utilities, self.job, self.table, self.vo, True)
+        return best_choice(utilities, self.job, self.table, self.vo, True)
 
 
 class Destination(NamedTuple):

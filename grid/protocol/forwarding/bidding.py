@@ -411,7 +411,7 @@ class Bidder:
         lease_us, queue = open_call.call.lease_us, open_call.call.queue
         ctx.send(self._manager, RequestReservation(call, job, resource, lease_us, queue))
 
-    def on_reservation_reply(self, ctx: Context, reply: ReservationReply) -> None:
+    def on_reservation_reply(self, ctx: Context, _: str, reply: ReservationReply) -> None:
         call = self._calls.get(reply.call)
         if call is None:
             return
@@ -423,7 +423,7 @@ class Bidder:
         )  # fmt: skip
         self._bid(ctx, reply.call, bid)
 
-    def on_release_reservation(self, ctx: Context, release: ReleaseReservation) -> None:
+    def on_release_reservation(self, ctx: Context, _: str, release: ReleaseReservation) -> None:
         self._calls.pop(release.call, None)
         ctx.send(self._manager, release)
 

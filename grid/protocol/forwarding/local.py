@@ -17,7 +17,7 @@ from grid.protocol.forwarding import (
     loads_including,
     remote_rows,
 )
-from grid.protocol.selection import Choice, best_rows
+from grid.protocol.selection import Choice, best_choice
 
 
 def queue(question: Question) -> Destination:
@@ -75,7 +75,7 @@ def to_the_best(question: Question) -> Destination:
         if spent
         else question.utilities()
     )
-    best = best_rows(utilities, question.job, question.table, question.vo, False, "first")
+    best = best_choice(utilities, question.job, question.table, question.vo, False, "first")
     row = best.free if best.free >= 0 else best.anywhere
     if row >= 0 and question.table.columns.vo[row] == question.vo:
         return Destination(row, True)

@@ -213,13 +213,12 @@ class JobGiver:
         self._queued: dict[JobKey, Job] = {}
         self._requests: dict[JobKey, Request] = {}
 
-    def queued(self, job: Job) -> None:
-        """A late-bound job is queued."""
-        self._queued[job.key] = job
-
-    def dispatched(self, key: JobKey) -> None:
-        """The job has left the queue for its cluster."""
-        self._queued.pop(key, None)
+    def update(self, job: Job, waits: bool) -> None:
+        """A late-bound job is queued, or has left the queue for its cluster."""
+        if waits:
+            self._queued[job.key] = job
+        else:
+            self._queued.pop(job.key, None)
 
     def on_request_work(
         self, ctx: Context, sender: str, request: RequestWork, may_leave: Callable[[Job], bool]

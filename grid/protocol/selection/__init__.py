@@ -18,7 +18,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job
-from grid.model.resources import ResourceTable, SomeResources
+from grid.model.resources import ResourceTable
 
 Rng = np.random.Generator
 PARTIAL, BINARY, MATCHMAKING = 0, 1, 2
@@ -77,63 +77,25 @@ def best_choice(
     rng: Rng | None = None,
     rows: Ints | None = None,
 ) -> Choice:
-    """The best rows by `utilities` of shape (resources,), for selections in plugins.
+    """The best rows by `utilities` of shape (resources,), for selections.
 
     A resource counts if its utility is above zero, its status is known, and it has the CPUs, memory
     and licenses for the job; with `rows`, in ascending order, only those. For equal utilities see
     TIES; `random` needs the `rng` that `choose` is given. Raises ValueError for wrong arguments.
     """
-    columns = table.columns
+    from grid.protocol.selection.kernels import NOT_A_NUMBER, best_resources
+
+    columns, assigned = table.columns, table.assigned_cpus
     if len(utilities) != len(columns):
-        raise ValueError(
-            f"found {len(utilities)} utilities, expected one for each of the "
-            f"{len(columns)} resources of the table"
-        )
-    utilities = np.asarray(utilities, np.float64)
-    if not utilities @ utilities >= 0.0:
-        utilities = within_reach(utilities, table)
-    if not utilities @ utilities >= 0.0:
-        raise ValueError("found a utility that is not a number")
-    if ties not in TIES:
-        raise ValueError(f"found ties {ties!r}, expected one of {', '.join(TIES)}")
-    return best_rows(utilities, job, table, own_vo, own_only, ties, rng, rows)
-
-
-def within_reach(utilities: Floats, table: ResourceTable) -> Floats:
-    """The same with 0 for resources to which the job must not go, whose status is hidden (NaN)."""
-    within: Floats = np.where(np.isnan(table.assigned_cpus), 0.0, utilities)
-    return within
-
-
-def best_rows(
-    utilities: Floats,
-    job: Job,
-    table: ResourceTable,
-    own_vo: int,
-    own_only: bool,
-    ties: str = "own_vo",
-    rng: Rng | None = None,
-    rows: Ints | None = None,
-) -> Choice:
-    """`best_choice` without its checks."""
-    from grid.protocol.selection.kernels import best_of_some, best_resources
-
-    columns = table.columns
+        raise ValueError(f"found {len(utilities)} utilities, expected {len(columns)}")
+    values = np.asarray(utilities, np.float64)
+    if job.ram_mb or job.licenses:
+        values = np.where(columns.equipped(job), values, 0.0)
     if ties == "random":
         if rng is None:
             raise ValueError("random ties need the `rng` that `choose` is given")
-        order = np.argsort(rng.random(len(utilities) if rows is None else len(rows)), kind="stable")
+        order = np.argsort(rng.random(len(values) if rows is None else len(rows)), kind="stable")
         rows = order if rows is None else rows[order]
-    values, assigned = utilities, table.assigned_cpus
-    if job.ram_mb or job.licenses:
-        values = np.where(columns.equipped(job), values, 0.0)
-    if rows is None and isinstance(columns, SomeResources):
-        whole = columns.whole
-        found = best_of_some(
-            columns.rows, values, whole.vo, whole.cpus, whole.widest, assigned, own_vo, own_only,
-            job.processors, TIES[ties],
-        )  # fmt: skip
-        return Choice(*found)
     vo, cpus, widest = columns.vo, columns.cpus, columns.widest
     if rows is not None:
         values, assigned = values[rows], assigned[rows]
@@ -141,6 +103,14 @@ def best_rows(
     best: tuple[int, ...] = best_resources(
         values, vo, cpus, widest, assigned, own_vo, own_only, job.processors, TIES[ties]
     )
+    if best[0] == NOT_A_NUMBER:
+        raise ValueError("found a utility that is not a number")
     if rows is not None:
         best = tuple(int(rows[place]) if place >= 0 else -1 for place in best)
     return Choice(*best)
+
+
+def within_reach(utilities: Floats, table: ResourceTable) -> Floats:
+    """The same with 0 for resources to which the job must not go, whose status is hidden (NaN)."""
+    within: Floats = np.where(np.isnan(table.assigned_cpus), 0.0, utilities)
+    return within

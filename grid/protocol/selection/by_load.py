@@ -14,7 +14,7 @@ from grid.model.arrays import Floats, Ints
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
 from grid.model.time import to_seconds
-from grid.protocol.selection import NO_CHOICE, Choice, Rng, best_rows
+from grid.protocol.selection import NO_CHOICE, Choice, Rng, best_choice
 from grid.protocol.selection.by_utility import ByUtility
 
 TiesOfLoads = Annotated[
@@ -208,7 +208,7 @@ class PowerOfD(OneOfEligible):
         if len(rows) > self._d:
             rows = rows[np.sort(distinct(self._d, len(rows), rng))]
         values = self._values(job, table)
-        choice = best_rows(values, job, table, own_vo, False, self.ties, rng, rows)
+        choice = best_choice(values, job, table, own_vo, False, self.ties, rng, rows)
         best = choice.free if choice.free >= 0 else choice.anywhere
         if best < 0 and len(rows):
             # The status of all is unknown.

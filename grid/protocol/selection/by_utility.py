@@ -12,7 +12,7 @@ from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, Requirement
 from grid.model.resources import ResourceColumns, ResourceTable, SomeResources
 from grid.model.time import to_seconds
-from grid.protocol.selection import MODES, PARTIAL, Choice, Rng, best_rows
+from grid.protocol.selection import MODES, PARTIAL, Choice, Rng, best_choice
 
 NO_ROWS: Ints = np.empty(0, np.int64)
 Ties = Annotated[
@@ -59,7 +59,7 @@ class ByUtility:
     def choose(
         self, job: Job, table: ResourceTable, own_vo: int, own_only: bool, rng: Rng | None = None
     ) -> Choice:
-        return best_rows(self._values(job, table), job, table, own_vo, own_only, self.ties, rng)
+        return best_choice(self._values(job, table), job, table, own_vo, own_only, self.ties, rng)
 
     def utilities(self, job: Job, table: ResourceTable) -> Floats:
         if self._last is not None:

@@ -8,6 +8,8 @@ from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
 from grid.protocol.selection import FIRST, MATCHMAKING, OWN_VO, PARTIAL
 
+NOT_A_NUMBER = -2
+
 
 @kernel()
 def utilities(
@@ -81,17 +83,20 @@ def best_resources(
 ) -> tuple[int, int, int, int]:
     """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
 
-    -1 where there is none. A resource counts if its utility is above zero and it is wide enough;
-    with `own_only` those of other VOs do not count;
-    it is free if it has `processors` CPUs that are not assigned. The better of two is the one of
-    higher utility; among equals, by `ties`, the earlier row, or one of the own VO first, then the
-    less loaded, then the earlier row, or the last two alone.
+    -1 if there is none; the first is NOT_A_NUMBER if a utility is none. A resource counts if its
+    utility is above zero, its status is known and it is wide enough; with `own_only` those of other
+    VOs do not count. It is free if it has `processors` CPUs that are not assigned. The better of
+    two is the one of higher utility; among equals, by `ties`, the earlier row, or one of the own VO
+    first, then the less loaded, then the earlier row, or the last two alone.
     """
     free = anywhere = mine = others = -1
     for r in range(len(utility)):
-        if utility[r] <= 0.0 or widest[r] < processors or not assigned[r] < np.inf:
+        if not assigned[r] < np.inf or (own_only and vo[r] != own):
             continue
-        if own_only and vo[r] != own:
+        if not utility[r] > 0.0 or widest[r] < processors:
+            if np.isnan(utility[r]):
+                free = NOT_A_NUMBER
+                break
             continue
         if cpus[r] - assigned[r] >= processors and _better(
             r, free, utility, vo, cpus, assigned, own, ties
@@ -105,25 +110,6 @@ def best_resources(
         elif _better(r, others, utility, vo, cpus, assigned, own, ties):
             others = r
     return free, anywhere, mine, others
-
-
-@kernel()
-def best_of_some(
-    rows: Ints,
-    utility: Floats,
-    vo: Ints,
-    cpus: Floats,
-    widest: Floats,
-    assigned: Floats,
-    own: int,
-    own_only: bool,
-    processors: int,
-    ties: int,
-) -> tuple[int, int, int, int]:
-    """The same among `rows` of all resources: these have a `vo`, `cpus` and `widest`."""
-    return best_resources(
-        utility, vo[rows], cpus[rows], widest[rows], assigned, own, own_only, processors, ties
-    )
 
 
 @inner()

@@ -185,22 +185,6 @@ def scenario(information: Any, jobs: int = 12, **more: Any) -> dict[str, Any]:
     return {"name": "small", "vos": vos, "protocol": protocol}
 
 
-def test_probes_are_answered_before_the_selection() -> None:
-    """Job 1 runs on its own machine; b, which is probed for job 2, is free."""
-    built = grid_of(
-        protocol={"information": {"name": "probes", "settings": {"count": 1}}},
-        vos=[vo("a", 1, [job(1), job(2)]), vo("b", 1)],
-    )
-    lines = [line.strip() for line in transcript(built)]
-    asked = [line for line in lines if "probe" in line or "what is" in line or "for 2:" in line]
-    assert asked[3:] == [
-        "2002000 a/scheduler -> a/information: what is free for 2?",
-        "2052000 a/information -> b/information: probe 2",
-        "2102000 b/information -> a/information: probe 2: VO 1 has [0.0]",
-        "2103000 a/information -> a/scheduler: for 2: assigned 1/1, 0/1",
-    ]
-
-
 def test_probes_without_a_reply_in_time_are_not_awaited() -> None:
     slow = {"name": "probes", "settings": {"count": 1, "timeout_s": 0.09}}
     built = grid_of(protocol={"information": slow}, vos=[vo("a", 1, [job(1), job(2)]), vo("b", 1)])
@@ -230,21 +214,6 @@ def test_gossip_reaches_all_vos(mode: str) -> None:
     first = [line.strip() for line in transcript(built) if "for 1: assigned" in line]
     assert len(first) == 6
     assert all(line.split("assigned ")[1].startswith("1/1,") for line in first[1:])
-
-
-@pytest.mark.parametrize("name", INFORMATION.own)
-def test_every_overlay_runs_to_the_end(name: str) -> None:
-    settings = {"edges": [(0, 1), (1, 2)]} if name == "edges" else {}
-    run = grid.run(scenario({"name": name, "settings": settings}))
-    assert run.metrics["grid"]["jobs_completed"] == 12
-    forwarded = run.metrics["grid"]["jobs_forwarded"]
-    assert (forwarded == 0) == (name == "none")
-
-
-def test_a_vo_in_a_graph_knows_its_neighbours_alone() -> None:
-    run = grid.run(scenario({"name": "ring", "settings": {"reach": 1}}, ttl=1))
-    used = run.results.placement.executed_vo[run.results.placement.hops == 1]
-    assert set(used.tolist()) == {1, 5}
 
 
 STAR = """

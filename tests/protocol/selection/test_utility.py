@@ -56,38 +56,12 @@ def test_eq_1_takes_the_best_fulfilled_option_and_the_mean_over_requirements() -
     assert partial.utility(asked, grid, 1) == pytest.approx((1.0 + 0.9 + 0.8) / 3)
 
 
-def test_binary_counts_the_preferred_option_alone() -> None:
-    """One of two requirements is met as preferred: half. The choice is by that, not by Eq. 1."""
-    near = Machine("near", 1, 1500.0, operating_system="macos")
-    poor = Machine("poor", 1, 1000.0)
-    grid = table([[poor], [near]], [0, 0])
-    assert ByUtility("binary").choose(job(SYSTEM, FAST), grid, 0, False).free == 1
-
-
 def test_recorded_utility_can_be_that_of_the_selection() -> None:
     grid = table([[Machine("linux", 1, 2500.0)]], [0])
     asked = job(SYSTEM, FAST)
     assert ByUtility("binary").utility(asked, grid, 0) == pytest.approx((0.5 + 0.9) / 2)
     assert ByUtility("binary", measured="as_chosen").utility(asked, grid, 0) == 0.5
     assert ByUtility("matchmaking", measured="as_chosen").utility(asked, grid, 0) == 0.0
-
-
-def test_matchmaking_needs_every_preferred_option() -> None:
-    almost = Machine("almost", 1, 1500.0, operating_system="macos")
-    whole = Machine("whole", 1, 2000.0, operating_system="macos")
-    choose = ByUtility("matchmaking").choose
-    assert choose(job(SYSTEM, FAST), table([[almost]], [0]), 0, False).anywhere == -1
-    assert choose(job(SYSTEM, FAST), table([[almost], [whole]], [0, 0]), 0, False).free == 1
-
-
-def test_among_equals_the_own_vo_then_the_less_loaded_then_the_first() -> None:
-    same = [Machine("m", 4)]
-    choose = ByUtility("partial").choose
-    grid = table([same, same, same], [2, 3, 1])
-    assert choose(job(), grid, 1, False) == Choice(free=1, anywhere=1, own=1, others=2)
-    assert choose(job(processors=3), grid, 1, False) == Choice(2, 1, 1, 2)
-    assert choose(job(processors=3), grid, 1, True) == Choice(-1, 1, 1, -1)
-    assert choose(job(processors=5), grid, 1, False) == Choice(-1, -1, -1, -1)
 
 
 def test_among_equals_the_first_or_the_less_loaded_if_that_is_set() -> None:
