@@ -9,13 +9,13 @@ if each snapshot had been sent to it as a message.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from heapq import heapify, heappop, heappush
+from heapq import heappop, heappush
 
 import numpy as np
 
 from grid.kernel.event import Rows
 from grid.model.arrays import Bools, Ints
-from grid.model.compiled import inner, kernel
+from grid.model.compiled import kernel
 from grid.model.time import Time
 
 BEFORE_ALL: Time = -(2**61)
@@ -115,9 +115,9 @@ class LeastOfClass:
     """For each class of rows, the row with the least first value, as seen after `latency_us`.
 
     Rows of a class differ only in what is published, so a reader that needs the best of many rows
-    needs one of each class: the earliest with the least first value, among those of other
-    publishers. Readers at equal distance from all publishers share this view, which is updated row
-    by row.
+    needs one of each class: the earliest with the least first value. Since a reader may have newer
+    values of its own rows, the best row of another publisher is added. Readers at equal distance
+    from all publishers share this view, which is updated row by row.
 
     `classes` and `publishers` are those of the board's rows, `rows` are visible already, and
     `in_transit` are (time of posting, publisher, rows), in the order of posting.
@@ -139,27 +139,21 @@ class LeastOfClass:
         self._members = np.argsort(classes, kind="stable")
         count = int(classes.max(initial=-1)) + 1
         self._first = np.searchsorted(classes[self._members], np.arange(count + 1))
-        self._best = np.full(count, -1)
-        self._second = np.full(count, -1)
+        self._best = np.full((count, 2), -1)
         self._changed = np.ones(count, np.bool_)
-        # One more than there are publishers, for a reader that is none of them, -1.
-        self._holds = np.zeros(int(publishers.max(initial=-1)) + 2, np.bool_)
-        self._answers: dict[int, tuple[Ints, Rows]] = {}
-        """Answers for readers that publish one of the best rows, and for all others (-1)."""
-        self._coming = [
-            (time, number, publisher, posted)
-            for number, (time, publisher, posted) in enumerate(in_transit)
-        ]
-        heapify(self._coming)
-        self._posts = len(self._coming)
+        self._answer: tuple[Ints, Rows] | None = None
+        self._coming: list[tuple[Time, int, int, Rows]] = []
+        self._posts = 0
+        for time, publisher, posted in in_transit:
+            self.post(publisher, time, posted)
 
     def post(self, publisher: int, time: Time, rows: Rows) -> None:
         """Add rows posted at `time`. No reader has read at a time when they are visible."""
         self._posts += 1
         heappush(self._coming, (time, self._posts, publisher, rows))
 
-    def read(self, now: Time, reader: int) -> tuple[Ints, Rows]:
-        """Places on the board, in ascending order, and their rows, without those of `reader`.
+    def read(self, now: Time) -> tuple[Ints, Rows]:
+        """Places on the board, in ascending order, and their rows: one or two of each class.
 
         Times of reading never decrease. The arrays are shared: callers must not change them.
         """
@@ -169,69 +163,37 @@ class LeastOfClass:
             here = slice(self._starts[publisher], self._starts[publisher] + len(rows))
             self._rows[here] = rows
             self._changed[self.classes[here]] = True
-            self._answers.clear()
-        if self._answers:
-            answer = self._answers.get(reader if self._holds[reader] else -1)
-            if answer is not None:
-                return answer
-        places = least_rows(
-            self._rows, self._publishers, self._members, self._first, self._changed, self._best,
-            self._second, self._holds, reader,
-        )  # fmt: skip
-        # Sorted here, since numba takes a second to compile a sort.
-        places.sort()
-        answer = places, self._rows[places]
-        self._answers[reader if self._holds[reader] else -1] = answer
-        return answer
+            self._answer = None
+        if self._answer is None:
+            find_least(
+                self._rows, self._publishers, self._members, self._first, self._changed, self._best
+            )
+            places = np.sort(self._best[self._best >= 0])
+            self._answer = places, self._rows[places]
+        return self._answer
 
 
 @kernel()
-def least_rows(
-    rows: Rows,
-    publishers: Ints,
-    members: Ints,
-    first: Ints,
-    changed: Bools,
-    best: Ints,
-    second: Ints,
-    holds: Bools,
-    reader: int,
-) -> Ints:
-    """See `LeastOfClass.read`. Rows of class c are members[first[c]] to before first[c + 1].
-
-    For each class that has not `changed`, `best` is its least row and `second` the least of another
-    publisher than that one's; -1: none. `holds` marks publishers of best rows. The places are in
-    the order of classes.
-    """
-    places = np.empty(len(best), np.int64)
-    count = 0
-    holds[:] = False
-    for c in range(len(best)):
-        if changed[c]:
-            _find_least(rows, publishers, members[first[c] : first[c + 1]], best, second, c)
-            changed[c] = False
-        row = best[c]
-        if row >= 0:
-            holds[publishers[row]] = True
-            if publishers[row] == reader:
-                row = second[c]
-        if row >= 0:
-            places[count] = row
-            count += 1
-    return places[:count]
-
-
-@inner(allocates=False)
-def _find_least(
-    rows: Rows, publishers: Ints, members: Ints, best: Ints, second: Ints, c: int
+def find_least(
+    rows: Rows, publishers: Ints, members: Ints, first: Ints, changed: Bools, best: Ints
 ) -> None:
-    least = other = -1
-    for row in members:
-        if least < 0 or rows[row, 0] < rows[least, 0]:
-            if least >= 0 and publishers[least] != publishers[row]:
-                other = least
-            least = row
-        elif publishers[row] != publishers[least] and (other < 0 or rows[row, 0] < rows[other, 0]):
-            other = row
-    best[c] = least
-    second[c] = other
+    """The least row of each class that has `changed`, and the least of another publisher.
+
+    Rows of class c are members[first[c]] to before first[c + 1]. `best` has the shape (classes, 2);
+    -1: there is none.
+    """
+    for c in range(len(best)):
+        if not changed[c]:
+            continue
+        changed[c] = False
+        least = other = -1
+        for row in members[first[c] : first[c + 1]]:
+            if least < 0 or rows[row, 0] < rows[least, 0]:
+                if least >= 0 and publishers[least] != publishers[row]:
+                    other = least
+                least = row
+            elif publishers[row] != publishers[least] and (
+                other < 0 or rows[row, 0] < rows[other, 0]
+            ):
+                other = row
+        best[c, 0], best[c, 1] = least, other

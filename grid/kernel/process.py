@@ -81,8 +81,8 @@ class LogicalProcess:
         self._publisher_sites = [network.sites[self._position[name]] for name, _ in publishers]
         self._board = Board([rows for _, rows in publishers], self._longest_latency_us())
         self._reader_latency: dict[int, list[Time]] = {}
-        self._reader_at: dict[int, tuple[int, Time] | None] = {}
-        """Own publisher and latency of readers with equal latency from all other publishers."""
+        self._reader_at: dict[int, Time | None] = {}
+        """Latency of readers with equal latency from all other publishers."""
         self._present = present
         self._posts_leave = present is not None or len(entities) < len(network.names)
         self._here = [present is None and name in entities for name in network.names]
@@ -378,19 +378,18 @@ class LogicalProcess:
             return None
         if reader not in self._reader_at:
             self._reader_at[reader] = self._one_distance(reader)
-        at = self._reader_at[reader]
-        if at is None:
+        latency_us = self._reader_at[reader]
+        if latency_us is None:
             return None
-        publisher, latency_us = at
-        return self._board.least(self.now, latency_us, classes).read(self.now, publisher)
+        return self._board.least(self.now, latency_us, classes).read(self.now)
 
-    def _one_distance(self, reader: int) -> tuple[int, Time] | None:
+    def _one_distance(self, reader: int) -> Time | None:
         site, sites = self._network.sites[reader], self._publisher_sites
         row = self._network.latency_row(site)
         distances = {row[other]: None for other in sites if other != site}
         if len(distances) != 1 or sites.count(site) != 1:
             return None
-        return sites.index(site), next(iter(distances))
+        return next(iter(distances))
 
 
 def _name_entity(error: Exception, name: str) -> None:

@@ -176,10 +176,14 @@ class KnownState:
     ) -> ResourceTable:
         """Its own resources, and those of others at these places on the board, in one order.
 
-        `is_guest`: for a job of another VO. `places` are in ascending order, none of this VO.
+        `is_guest`: for a job of another VO. `places` are in ascending order.
         """
+        first, end = classes.first[self._vo : self._vo + 2]
+        before, after = np.searchsorted(places, (first, end))
+        places = np.concatenate((places[:before], places[after:]))
+        rows = np.concatenate((rows[:before], rows[after:]))
         every, status = own_among(
-            places, rows, confirmed_us, classes.first[self._vo], self._own_assigned_for(is_guest),
+            places, rows, confirmed_us, first, self._own_assigned_for(is_guest),
             self._own_backlog_at(now), now,
         )  # fmt: skip
         assigned, backlog_s, observed_us, confirmed = status

@@ -46,17 +46,16 @@ STEPS = st.lists(
 )
 
 
-def best_of_all(
-    board: Board, classes: list[int], now: int, reader: int
-) -> list[tuple[int, list[float]]]:
+def best_of_all(board: Board, classes: list[int], now: int) -> list[tuple[int, list[float]]]:
+    """The best row of each class, and the best of another publisher."""
     rows = board.read(now, [LATENCY_US] * PUBLISHERS)
-    best: dict[int, int] = {}
-    for place, number in enumerate(classes):
-        if place // EACH != reader:
-            before = best.get(number)
-            if before is None or rows[place, 0] < rows[before, 0]:
-                best[number] = place
-    return [(place, rows[place].tolist()) for place in sorted(best.values())]
+    best: list[int] = []
+    for number in sorted(set(classes)):
+        places = [place for place, one in enumerate(classes) if one == number]
+        places.sort(key=lambda place: (rows[place, 0], place))
+        others = [place for place in places if place // EACH != places[0] // EACH]
+        best += places[:1] + others[:1]
+    return [(place, rows[place].tolist()) for place in sorted(best)]
 
 
 @given(
@@ -76,11 +75,9 @@ def test_least_row_of_each_class_equals_a_scan_of_all_rows(
             rows = np.stack([np.array(values, np.float64), np.full(EACH, float(step))], axis=1)
             board.post(who, now, rows, present=now)
         if step >= first_look:
-            for reader in range(-1, PUBLISHERS):
-                least = board.least(now, LATENCY_US, classes)
-                places, found = least.read(now, reader)
-                expected = best_of_all(board, classes.tolist(), now, reader)
-                assert list(zip(places.tolist(), found.tolist(), strict=True)) == expected
+            places, found = board.least(now, LATENCY_US, classes).read(now)
+            expected = best_of_all(board, classes.tolist(), now)
+            assert list(zip(places.tolist(), found.tolist(), strict=True)) == expected
 
 
 def test_readers_with_different_latencies_have_separate_views() -> None:
@@ -89,5 +86,5 @@ def test_readers_with_different_latencies_have_separate_views() -> None:
     board.post(0, 10, np.ones((1, 2)), present=10)
     near, far = board.least(14, 4, classes), board.least(14, 9, classes)
     assert near is not far
-    assert near.read(14, 1)[1].tolist() == [[1.0, 1.0]]
-    assert far.read(14, 1)[1].tolist() == [[0.0, 0.0]]
+    assert near.read(14)[1].max() == 1.0
+    assert far.read(14)[1].max() == 0.0
