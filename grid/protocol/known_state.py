@@ -178,12 +178,8 @@ class KnownState:
 
         `is_guest`: for a job of another VO. `places` are in ascending order.
         """
-        first, end = classes.first[self._vo : self._vo + 2]
-        before, after = np.searchsorted(places, (first, end))
-        places = np.concatenate((places[:before], places[after:]))
-        rows = np.concatenate((rows[:before], rows[after:]))
         every, status = own_among(
-            places, rows, confirmed_us, first, self._own_assigned_for(is_guest),
+            places, rows, confirmed_us, classes.first[self._vo], self._own_assigned_for(is_guest),
             self._own_backlog_at(now), now,
         )  # fmt: skip
         assigned, backlog_s, observed_us, confirmed = status
@@ -309,14 +305,17 @@ def own_among(
 ) -> tuple[Ints, Rows]:
     """Places on the board and status of others' `rows` and a VO's own resources, merged.
 
-    The own resources begin at place `first`.
+    The own resources begin at place `first`; rows of the board for them are dropped.
     """
-    own = int(np.searchsorted(places, first))
     count = len(own_assigned)
-    every = np.empty(len(places) + count, np.int64)
+    own, after = np.searchsorted(places, first), np.searchsorted(places, first + count)
+    shift = count - (after - own)
+    every = np.empty(len(places) + shift, np.int64)
     status = np.empty((4, len(every)))
     for i in range(len(places)):
-        place = i if i < own else i + count
+        if own <= i < after:
+            continue
+        place = i if i < own else i + shift
         every[place] = places[i]
         status[ASSIGNED, place] = rows[i, ASSIGNED_CPUS]
         status[BACKLOG, place] = rows[i, BACKLOG_S]
