@@ -103,14 +103,6 @@ def test_the_grid_dispatcher_chooses_a_cluster_with_the_memory() -> None:
     assert done.finish_time.sort_values().diff().dropna().min() >= 10.0
 
 
-def test_the_grid_dispatcher_chooses_a_cluster_with_the_licenses() -> None:
-    """The least loaded cluster has none."""
-    plain = {"name": "plain", "policy": "easy", "machines": [{"count": 9, **PLAIN}]}
-    clusters = [plain, {**ONE_CLUSTER, "name": "licensed"}]
-    jobs = check_licenses([one | {"resource": "cluster"} for one in clusters], {"ttl": 0})
-    assert jobs.cluster.tolist()[:3] == ["licensed"] * 3
-
-
 Resource = Literal["machine", "cluster"]
 FEW = Machine("few", 4, ram_mb=500.0, licenses=("x", "y"))
 MANY = Machine("many", 2, licenses=("z", "x"))

@@ -241,13 +241,6 @@ def test_messages_equal_the_transcript(name: str) -> None:
     assert messages(**CASES[name]) == expected[1:]
 
 
-def test_idle_heads_migrate_if_a_processor_is_idle() -> None:
-    three = {"a": 3, "b": 2}
-    found = messages(sizes=three, rules=IDLE_HEADS)
-    assert found == messages(sizes=three)
-    assert "1.001 a -> b: ask_migration 2 2" in found
-
-
 @pytest.mark.parametrize(
     ("down_us", "start"),
     [

@@ -133,15 +133,6 @@ def test_queued_reservations_count_for_jobs_behind_them(
     assert sent[-1].before_guests.tolist() == before_guests
 
 
-def test_a_bid_counts_queued_reservations_before_it() -> None:
-    """One CPU is free, and a reservation for two is queued: three CPUs go first."""
-    desk = Desk(cpus=(2,))
-    desk.handle(AssignJob(job(1), 0, False))
-    desk.handle(RequestReservation(("a/scheduler", 1), job(2, 2), 0, 5, True))
-    (answer,) = desk.handle(RequestReservation(("b/scheduler", 1), job(3, 1, "b"), 0, 5, False))
-    assert (answer.free, answer.held, answer.assigned) == (False, False, 3)
-
-
 @pytest.mark.parametrize(("limit", "published_at"), [(1, [2, 4]), (2, [3])])
 def test_a_snapshot_is_published_after_more_jobs_than_the_limit(
     limit: int, published_at: list[int]

@@ -39,9 +39,9 @@ def test_a_limit_is_inclusive(settings: dict[str, Any], taken: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "rule", ["queue", "to_the_best", "best_expected_finish", "above_load", "until_idle", "auction"]
+    ("rule", "loops"),
+    [("queue", True), ("to_the_best", False), ("best_expected_finish", True), ("auction", True)],
 )
-@pytest.mark.parametrize("loops", [False, True])
 def test_a_job_that_is_not_admitted_may_queue_in_a_vo_that_it_had_left(
     rule: str, loops: bool
 ) -> None:

@@ -48,20 +48,12 @@ def short_ones(request, *, most_s: float = 15.0):
     return request.job.estimate_us <= most_s * 1e6
 
 
-def refuses(request):
-    return False
-
-
 def says_yes(request):
     return "yes"
 
 
 def asks_no_vo(question):
     return Ask((), None)
-
-
-def asks_unknown(question):
-    return Ask((7,), 1)
 
 
 def takes_no_bid(question):
@@ -116,11 +108,9 @@ def test_an_admission_policy_refuses_long_jobs() -> None:
     ("policy", "admission", "message", "protocol"),
     [
         ("asks_no_vo", "all", "waits for nothing", {}),
-        ("asks_unknown", "all", "asks VO 7", {}),
         ("takes_no_bid", "all", "gave bid 0", {}),
         ("nearest", "mine.py:says_yes", "gave 'yes'", {}),
         ("goes_back", "all", "gave row 0, of VO 0", {"avoid_loops": True}),
-        ("goes_back", "mine.py:refuses", "gave row 1, of VO 1", {"when_refused": "next"}),
         ("goes_and_asks", "all", "asks VO 0", {"avoid_loops": True}),
     ],
 )

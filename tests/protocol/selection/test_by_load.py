@@ -11,13 +11,12 @@ import pytest
 from grid.kernel.entity import random_stream
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.plugins.registry import Plugins
-from grid.model.resources import BACKLOG_S, UNKNOWN, ResourceTable, resources_of
+from grid.model.resources import UNKNOWN, ResourceTable, resources_of
 from grid.model.time import SECOND_US
 from grid.protocol.assignments import Assignments
 from grid.protocol.registry import SELECTIONS
 from grid.protocol.selection import Choice, Selection
 from grid.protocol.selection.by_load import distinct, expected_completion_s
-from tests.config.grids import grid_of, run, vo
 from tests.protocol.selection.test_utility import SYSTEM, job, table
 
 DRAWS = 4000
@@ -188,12 +187,3 @@ def test_backlog_decreases_as_jobs_run() -> None:
     assert found.backlog_s(9 * SECOND_US).tolist() == [0, 11]
     found.remove(("v0", 2), 12 * SECOND_US, 20 * SECOND_US)
     assert found.backlog_s(20 * SECOND_US).tolist() == [0, 0]
-
-
-def test_snapshots_include_the_backlog_only_if_a_plugin_needs_it() -> None:
-    vos = [vo("a", 1, [{"submit_s": s, "run_s": 10} for s in range(4)]), vo("b", 1)]
-    for selection in ("partial", "earliest_completion"):
-        built = grid_of(vos=[{**one, "selection": selection} for one in vos])
-        rows = built.first_rows()["b/resources"]
-        assert np.isnan(rows[0, BACKLOG_S]) == (selection == "partial")
-        assert len(run(built)) == 4
