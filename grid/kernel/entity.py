@@ -150,16 +150,21 @@ class MessageHandler:
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         """Raises TypeError for a message without a method."""
         kind = type(message)
-        method = _METHODS.get(kind)
-        if method is None:
-            method = _METHODS[kind] = f"on_{word_of(kind)}"
-        handler = getattr(self, method, None)
+        handler = getattr(self, _METHODS[kind], None)
         if handler is None:
             raise TypeError(f"{ctx.name}: {kind.__name__} from {sender}")
         handler(ctx, sender, message)
 
 
-_METHODS: dict[type, str] = {}
+class _Methods(dict[type, str]):
+    """The name of the method for each class of message."""
+
+    def __missing__(self, kind: type) -> str:
+        self[kind] = method = f"on_{word_of(kind)}"
+        return method
+
+
+_METHODS = _Methods()
 
 
 def random_stream(seed: int, name: str) -> np.random.Generator:

@@ -308,7 +308,7 @@ def own_among(
     The own resources begin at place `first`; rows of the board for them are dropped.
     """
     count = len(own_assigned)
-    own, after = np.searchsorted(places, first), np.searchsorted(places, first + count)
+    own, after = int(np.searchsorted(places, first)), int(np.searchsorted(places, first + count))
     shift = count - (after - own)
     every = np.empty(len(places) + shift, np.int64)
     status = np.empty((4, len(every)))

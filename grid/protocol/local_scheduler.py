@@ -38,6 +38,10 @@ MOST_EXPIRED_LEASES = 3
 forever when a lease is not longer than the transfer to the reserved CPUs."""
 MOST_REFUSALS = 1000
 """Refusals of a job in one VO before it queues: its policy would make no progress."""
+CHANGES = frozenset(
+    kind for kind, spec in msg.MESSAGES.items() if spec.custody in ("transfer", "end")
+)
+"""Messages with which a job's state changes."""
 UNKNOWN_CPUS = float("nan")
 """Assigned CPUs by a bid, which only has whether the resource is free."""
 
@@ -130,7 +134,7 @@ class LocalScheduler(MessageHandler):
             self._puller.start(ctx)
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        self._changes += msg.MESSAGES[type(message)].custody in ("transfer", "end")
+        self._changes += type(message) in CHANGES
         super().handle(ctx, sender, message)
         self._counters.sent(ctx)
 
