@@ -24,9 +24,8 @@ def cores_page() -> str:
     modes = ("queue and schedule policies", "gang policies")
     lines = [f"{MADE}# What clusters support\n"]
     lines.append(
-        "One engine simulates the clusters of all policies; gang policies have a mode of their "
-        "own. `grid check` refuses a scenario that asks for what the mode or the policy does not "
-        "support.\n"
+        "One engine simulates the clusters of all policies; gang policies have their own mode. "
+        "`grid check` refuses features that the mode or the policy does not support.\n"
     )
     lines.append("| feature | key | " + " | ".join(modes) + " |")
     lines.append("| --- | --- |" + " --- |" * len(modes))

@@ -12,8 +12,8 @@ from grid.policies.convergent import heuristics
 def heuristics_text() -> Iterator[str]:
     """What the policies weigh, by paper, and what may be changed of it."""
     yield (
-        "A heuristic has a weight among the `weights` of a policy. Those of the papers have one by "
-        "default; 0 leaves one out, and one of yours comes besides.\n"
+        "The `weights` of a policy contain the weight of each heuristic. Those of the papers have "
+        "default weights; 0 disables a heuristic, and you can add your own.\n"
     )
     yield "With `cs2`, `cs2_cs`, `cs2_td`, `cs2_cs_td`, and `flexible` with `priority: cs2`:\n"
     yield _table(heuristics.CS2_HEURISTICS, heuristics.CS2_WEIGHTS, {})
@@ -23,8 +23,8 @@ def heuristics_text() -> Iterator[str]:
     bonus = f"; {heuristics.NON_PREEMPTIVE_OVERHEAD:g} with `non_preemptive: bonus`"
     yield _table(heuristics.CS2007_HEURISTICS, heuristics.CS2007_WEIGHTS, {"overhead": bonus})
     yield (
-        "The first heuristic of both papers, minimal requirements, is where the matrix starts "
-        "from: a job has no priority where it cannot run.\n"
+        "The matrix starts from the first heuristic of both papers, minimal requirements: a job "
+        "has no priority on machines that cannot run it.\n"
     )
 
 

@@ -32,7 +32,7 @@ def _texts(notebook: dict[str, Any], path: Path) -> Iterator[str]:
             if "image/png" in data:
                 picture = path.with_name(f"{path.stem}-{number}.png")
                 picture.write_bytes(base64.b64decode(data["image/png"]))
-                yield f"![What the code above draws]({picture.name})\n"
+                yield f"![The figure drawn by the code above]({picture.name})\n"
             else:
                 text = "".join(output.get("text") or data.get("text/plain", ""))
                 yield f"```text\n{text.rstrip()}\n```\n"

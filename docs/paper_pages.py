@@ -46,14 +46,13 @@ def papers_page() -> str:
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     lines = [f"{MADE}# Papers and citations\n"]
     lines.append(
-        f"{cited['message']} The file `CITATION.cff` of the repository has all of this in a form "
-        "that reference managers read. Name the commit of the repository and the digests of your "
-        "runs.\n\n"
+        f"{cited['message']} The file `CITATION.cff` in the repository contains the same data for "
+        f"reference managers. State the commit of the repository and the digests of your runs.\n\n"
         f"> {citation(cited)}\n"
     )
     lines.append("## The papers that are reproduced, and the logs\n")
     lines += [f"- {citation(one)}" for one in cited["references"]]
-    lines.append("\nThe short names denote these papers in the whole documentation.\n")
+    lines.append("\nThe documentation uses the short names for these papers.\n")
     lines += bibtex(cited)
     lines += verdicts()
     return "\n".join(lines)
@@ -74,8 +73,8 @@ def bibtex(cited: Mapping[str, Any]) -> list[str]:
             entries.append(_entry("misc", name[1], one))
     return [
         "## BibTeX\n",
-        f"`{year_and_commit}` in the clone says what to write for YEAR and COMMIT. Letters are in "
-        "UTF-8, as biber takes them. EG has no entry, since its text names no authors.\n",
+        f"`{year_and_commit}` in the clone prints YEAR and COMMIT. The entries are in UTF-8, for "
+        f"biber. EG has no entry, since its text names no authors.\n",
         "```bibtex",
         *entries,
         "```\n",
@@ -109,17 +108,17 @@ def verdicts() -> list[str]:
     names = "\n".join(f"reproduced/{paper}" for paper in papers())
     return [
         "## What we find\n",
-        "`grid reproduce` runs it again; see [how a verdict is reached]"
-        "(explanation/papers.md). A claim has the verdict of its first "
-        "sentence under the main reading; the page of a "
-        "paper has all its sentences and what turns a verdict.\n",
+        "`grid reproduce` repeats the experiments; see [how a verdict is reached]"
+        "(explanation/papers.md). The verdict of a claim is that of its first sentence under the "
+        "main reading. The page of each paper has all its sentences and the assumptions that "
+        "change a verdict.\n",
         f"| claim{rows}",
         f"```{{toctree}}\n:hidden:\n\n{names}\n```\n",
         "**Ta** is the mean time between two jobs; **BF-rm** and **BF-unrm** are Flexible "
-        "backfilling that makes its reservation again at each event, or keeps it; **PU**, **BU** "
+        "backfilling that remakes its reservation at each event, or keeps it; **PU**, **BU** "
         "and **MM** are partial utility, binary utility and matchmaking; **S1**, **S2**, **S3** "
-        "are gangs without migration, with it, and with it and **aLD**, which sends a task to the "
-        "queue with the least work.\n",
+        "are gangs without migration, with migration, and with migration and **aLD**, which sends "
+        "a task to the queue with the least work.\n",
     ]
 
 

@@ -27,9 +27,9 @@ rows of a `ResourceTable`, an admission policy is a function of a `Request`. Nam
 `_us` are in microseconds of virtual time, and so is `now`. VOs and resources are numbers, in the
 order of the scenario. Plugins must not change their inputs. A [local
 policy](../tutorials/own-plugin.md#a-local-policy) is a class with the methods of `Policy`: it
-gets a `ClusterView` and returns a `Plan`. A [metric](../tutorials/own-plugin.md#metrics) gets
-`JobResults` and the `Directory` of the grid; a metric of a cluster over time also gets the number
-of the cluster and the edges of the intervals."""
+receives a `ClusterView` and returns a `Plan`. A [metric](../tutorials/own-plugin.md#metrics)
+receives `JobResults` and the `Directory` of the grid; a cluster metric also receives the number of
+the cluster and the edges of the intervals."""
 
 _OF_JOBS = {
     "number": "Its number within the VO.",
@@ -37,10 +37,10 @@ _OF_JOBS = {
     "user": "Number of the user within the VO; -1 if unknown.",
     "submit_us": "When the user submitted it.",
     "processors": "CPUs that it holds from start to end.",
-    "estimate_us": "Estimated run time on a CPU of `reference_mips`. A local policy sees it as "
-    "`estimates` of its cluster defines.",
+    "estimate_us": "Estimated run time on a CPU of `reference_mips`. A local policy receives the "
+    "value that `estimates` of its cluster defines.",
     "run_us": "Actual run time there. Plugins should not use it.",
-    "deadline_us": "Deadline; a time that no run reaches if there is none.",
+    "deadline_us": "Deadline; if there is none, a time that no run reaches.",
     "reference_mips": "Speed of the CPU that `estimate_us` and `run_us` are for, in MIPS.",
     "licenses": "Bit mask of the licenses that it needs.",
     "input_mb": "Input that travels with it from VO to VO, in MB.",
@@ -98,7 +98,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "late": "Whether a locally queued job can still be pulled by another VO.",
     },
     Ask: {
-        "vos": "Numbers of the VOs to call for bids, possibly including the own one.",
+        "vos": "Numbers of the VOs to call for bids, possibly including this one.",
         "wait_us": "Time to wait for answers; None: until all have arrived.",
         "enough": "Number of bids with a free resource that ends the call; 0: no limit.",
         "lease_us": "Duration of the reservation by each bidder; 0: none.",
@@ -109,7 +109,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "call": "Number of the call.",
         "vo": "Number of the VO that bids.",
         "resource": "Number of its best resource; -1 if none is eligible or admitted.",
-        "utility": "Utility of that resource to the job, 0 to 1.",
+        "utility": "Utility of that resource for the job, 0 to 1.",
         "free": "Whether it is free.",
         "held": "Whether it is reserved for the job.",
         "finish_us": "Expected time to completion there, without the transfer.",
@@ -139,7 +139,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "machine": "Number of the machine in the cluster; -1 for a whole cluster.",
         "cpus": "Its CPUs.",
         "widest": "Maximum CPUs of one job.",
-        "mips": "Speed of a CPU, in million instructions a second.",
+        "mips": "Speed of a CPU, in million instructions per second.",
         "operating_system": "Index in the list of operating systems.",
         "architecture": "Index in the list of architectures.",
         "ram_mb": "Memory, in MB.",
@@ -151,7 +151,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "vo": "Number of the VO from which distances are measured.",
         "latency_us": "Latency to each VO that is not in `links`.",
         "links": "Pairs of a VO and a deviating latency.",
-        "bandwidth_mbps": "Megabits a second for a job's input; None: no limit. "
+        "bandwidth_mbps": "Megabits per second for a job's input; None: no limit. "
         "`distances.hops_us(vos, megabytes)` is the sum of both.",
     },
     Job: _OF_JOBS,
@@ -182,11 +182,11 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "start_us": "Last start; NEVER of `grid.model.time` if none.",
         "expected_end_us": "Expected end of a running job.",
         "done_us": "Completed part of its estimate as of its last start or preemption. "
-        "Negative if it has outlived its estimate.",
+        "Negative if it has exceeded its estimate.",
     },
     MachineColumns: {
         "cpus": "CPUs of each machine.",
-        "mips": "Speed of each of its CPUs, in million instructions a second.",
+        "mips": "Speed of each of its CPUs, in million instructions per second.",
         "licenses": "Bit mask of the licenses that it supports.",
         "cpu_type": "CPU type, for Convergent Scheduling.",
         "speed_order": "Machines in order of decreasing speed.",

@@ -106,9 +106,9 @@ class FlexibleSettings(PluginModel):
 def flexible(settings: FlexibleSettings, plugins: Plugins) -> KernelPolicy | FlexibleBackfilling:
     """EASY in the order of a priority that is recomputed at every event.
 
-    The reservation is remade, too, so that it may go to another job (C07's BF-rm); or it is kept
-    until the job starts (BF-unrm). A kept one stays on its machine, and moves forward there if jobs
-    end before their time.
+    The reservation is also remade, so it may go to another job (C07's BF-rm), or it is kept until
+    the job starts (BF-unrm). A reservation that is kept stays on its machine, and moves forward if
+    jobs end early.
     """
     keeps = settings.reservation == "kept"
     if settings.priority == "eg":

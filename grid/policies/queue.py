@@ -74,8 +74,8 @@ def planner(name: str) -> Any:
 def fcfs() -> KernelPolicy:
     """First come, first served.
 
-    A job that does not fit delays all behind it. If it is bound to a machine, it delays only those
-    that are bound to the same one.
+    A job that does not fit delays all jobs behind it. If it is bound to a machine, it delays only
+    jobs that are bound to the same machine.
     """
     return KernelPolicy(CompiledForm(f"{KERNELS}:fcfs", pool="fcfs"))
 
@@ -120,9 +120,9 @@ def edf(
 ) -> KernelPolicy:
     """Earliest deadline first, optionally preemptive.
 
-    C07, section 6: jobs by deadline, each to the best machine, if one is free. A job that finds
-    none waits and delays no other. C07's "decreasing order w.r.t. their deadline" is read as the
-    most urgent job first, as its section 2 says; `latest_first` takes it literally. Equal deadlines
+    C07, section 6: jobs by deadline, each to the best machine, if one is free. Otherwise the job
+    waits and delays no other job. C07's "decreasing order w.r.t. their deadline" is read as the
+    most urgent job first, as in its section 2; `latest_first` takes it literally. Equal deadlines
     are in order of arrival.
     """
     mode = 2.0 if preemptive == "on_arrival" else float(preemptive)
@@ -144,7 +144,7 @@ def selective(
 ) -> KernelPolicy:
     """Selective backfilling: a reservation for jobs that have waited long.
 
-    Srinivasan, Kettimuthu, Subramani and Sadayappan (JSSPP 2002), which C07, section 2 describes.
+    Srinivasan, Kettimuthu, Subramani and Sadayappan (JSSPP 2002), as described in C07, section 2.
     """
     kernel = "grid.policies.reserving_kernels:reserving"
     form = CompiledForm(kernel, (slowdown_limit,), "reserving", has_profile=True)

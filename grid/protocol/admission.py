@@ -69,7 +69,7 @@ def limited(
         ),
     ] = None,
 ) -> bool:
-    """Jobs of listed VOs are admitted, up to a quota for each VO, and up to a load.
+    """Jobs of listed VOs are admitted, up to a quota for each VO and a limit on load.
 
     Sites of EGEE and OSG shared resources by such quotas and load limits: Dumitrescu and Foster,
     Usage policy-based CPU sharing in virtual organizations (2004).

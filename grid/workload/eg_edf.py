@@ -56,7 +56,7 @@ class EgEdfJobs(GeneratorSettings):
     )
     run_s: Range[_Positive] = Field(
         default=(500.0, 3000.0),
-        description="minimum and maximum of estimates on the reference machine",
+        description="minimum and maximum of run times on the reference machine",
     )
     cpus: Range[_Count] = Field(default=(1, 8), description="minimum and maximum of CPUs of a job")
     with_deadline: Annotated[float, Field(ge=0, le=1)] = Field(
@@ -93,7 +93,7 @@ def eg_edf_jobs(
     """The jobs of each VO in order of submission: one stream, assigned to the VOs at random.
 
     Two streams from equal `rng`s that differ only in `mean_interarrival_s` or `estimate_per_run`
-    are equal in everything else, so that they can be compared job by job.
+    are otherwise equal, so they can be compared job by job.
     """
     count = settings.jobs
     gaps_s = rng.exponential(1.0, count) * settings.mean_interarrival_s

@@ -81,7 +81,7 @@ class GangJobs(GeneratorSettings):
 def gang_machines(
     count: int, rng: np.random.Generator, settings: GangMachines
 ) -> tuple[Machine, ...]:
-    """`count` processors, each with its own clock rate in MHz, an integer."""
+    """`count` processors, each with its own integer clock rate in MHz."""
     clocks = rng.integers(settings.slowest_mhz, settings.fastest_mhz, size=count, endpoint=True)
     mips = clocks * (REFERENCE_MIPS / STANDARD_MHZ)
     return tuple(Machine(f"p{number}", 1, speed) for number, speed in enumerate(mips.tolist()))

@@ -154,7 +154,7 @@ def _machines_problem(made: Any, count: int, *_: object) -> str | None:
 JOB_GENERATORS = function_kind(
     "job_generators",
     "generator of jobs",
-    "makes the jobs of the users of VOs",
+    "generates the jobs of the users of VOs",
     {
         "convergent": "grid.workload.convergent:convergent_jobs",
         "eg_edf": "grid.workload.eg_edf:eg_edf_jobs",
@@ -172,7 +172,7 @@ JOB_GENERATORS = function_kind(
 MACHINE_GENERATORS = function_kind(
     "machine_generators",
     "generator of machines",
-    "makes the machines of a cluster, and their licenses",
+    "generates the machines of a cluster, and their licenses",
     {
         "convergent": "grid.workload.convergent:convergent_farm",
         "eg_edf": "grid.workload.eg_edf:eg_edf_machines",

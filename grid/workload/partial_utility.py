@@ -70,14 +70,14 @@ class PartialUtilityJobs(GeneratorSettings):
         default=2.5, description="minimum run time of a job at 1000 MIPS"
     )
     longest_run_s: _Seconds = Field(
-        default=12.5, description="minimum run time of a job at 1000 MIPS"
+        default=12.5, description="maximum run time of a job at 1000 MIPS"
     )
     execution_times_s: _Options[_Seconds] = Field(
         default=(5.0, 10.0, 15.0, 20.0), description="execution times that a job can request"
     )
     speeds_mips: _Options[_Mips] = Field(
         default=(500.0, 1000.0, 1500.0, 2000.0),
-        description="execution times that a job can request",
+        description="processor speeds that a job can request",
     )
     one_option: bool = Field(
         default=False,
@@ -100,7 +100,7 @@ class PartialUtilityMachines(GeneratorSettings):
     )
     speeds_mips: _Options[_Mips] = Field(
         default=(500.0, 1000.0, 1500.0, 2000.0),
-        description="numbers of cores of a machine, from which one is drawn",
+        description="speeds of a machine, from which one is drawn",
     )
     ram_mb: _Options[_Mb] | None = Field(
         default=None,
@@ -116,8 +116,8 @@ def partial_utility_jobs(
 ) -> dict[str, JobTable]:
     """The jobs of each VO in order of submission; a VO without users has none.
 
-    A job's number is its own in the whole grid, and its user's jobs are numbered one after the
-    other. Run times are known exactly: the estimate is the run time.
+    Job numbers are unique in the whole grid, and those of a user are consecutive. Run times are
+    known exactly: the estimate is the run time.
     """
     del vos
     users, each = settings.users, settings.jobs_per_user

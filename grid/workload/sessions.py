@@ -33,7 +33,7 @@ class SessionJobs(GeneratorSettings):
         description="number of jobs of each VO"
     )
     users: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
-        description="number of jobs of each VO"
+        description="number of users of each VO"
     )
     jobs_a_session: Annotated[float, Field(ge=1, le=1e6)] = Field(
         default=5.0,
@@ -81,10 +81,10 @@ def session_jobs(
     rng: np.random.Generator,
     settings: SessionJobs,
 ) -> dict[str, JobTable]:
-    """Jobs of users in sessions, more by day than by night, in VOs of different time zones.
+    """Jobs of users in sessions, more by day than by night, in VOs in different time zones.
 
-    They come in order of submission and are numbered from 0; estimates are exact. Users are
-    numbered from 0 in each VO.
+    Jobs are in order of submission and numbered from 0; estimates are exact. Users are numbered
+    from 0 in each VO.
     """
     tables = {}
     streams = rng.spawn(len(names))

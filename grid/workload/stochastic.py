@@ -179,8 +179,8 @@ def stochastic_jobs(
 ) -> dict[str, JobTable]:
     """Jobs with the distributions of queueing theory: each VO has its own.
 
-    They come in order of submission and are numbered from 0. Estimates are exact. The times
-    between submissions, the work and the size of a job are drawn apart: none depends on another.
+    Jobs are in order of submission and numbered from 0. Estimates are exact. The times between
+    submissions, the work and the size of a job are drawn independently.
     """
     tables = {}
     for name, vo, stream in zip(names, vos, rng.spawn(len(names)), strict=True):

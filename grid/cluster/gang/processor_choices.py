@@ -35,12 +35,12 @@ turns: `size` different processors that are up. A cluster has as many when it as
 
 
 def ld(size: int, queues: ProcessorQueues, first: int) -> Sequence[int]:
-    """Join the shortest queue, by the tasks that wait (LD of GM)."""
+    """Join the shortest queue, counting waiting tasks (LD of GM)."""
     return join_shortest(size, queues.waiting, queues.up, first)
 
 
 def ald(size: int, queues: ProcessorQueues, first: int) -> Sequence[int]:
-    """Join the shortest queue, by the tasks that wait and the one that runs (aLD, GM Eq. 3)."""
+    """Join the shortest queue, counting waiting and running tasks (aLD, GM Eq. 3)."""
     return join_shortest(size, queues.waiting + queues.busy, queues.up, first)
 
 

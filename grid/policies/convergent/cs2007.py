@@ -164,12 +164,12 @@ def cs_i_np(settings: NonPreemptiveSettings, plugins: Plugins) -> Cs2007:
 
 
 def cs_ni_p(settings: Cs2007Settings, plugins: Plugins) -> Cs2007:
-    """Convergent Scheduling 2007: matching from nothing each time, preemption."""
+    """Convergent Scheduling 2007: non-incremental matching, preemption."""
     return _made(settings, plugins, matching="mfs")
 
 
 def cs_ni_np(settings: NonPreemptiveSettings, plugins: Plugins) -> Cs2007:
-    """Convergent Scheduling 2007: matching from nothing each time, no preemption."""
+    """Convergent Scheduling 2007: non-incremental matching, no preemption."""
     return _made(settings, plugins, matching="mfs")
 
 

@@ -142,7 +142,7 @@ def _plan(started: Ints, rejected: list[int]) -> Plan:
 
 
 def eg_edf(*, repair: Repair = "moves", gaps: Gaps = "before_last_start") -> ScheduleBased:
-    """A schedule: earliest gap, earliest deadline first."""
+    """A schedule by earliest gap and earliest deadline first."""
     return ScheduleBased(moves=repair == "moves", wide_gaps=gaps == "before_last_end")
 
 

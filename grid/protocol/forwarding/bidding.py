@@ -64,11 +64,11 @@ def reserve(
         int, Field(ge=1, le=1000, description="number of VOs that are asked at the same time")
     ] = 1,
 ) -> Answer:
-    """A job that finds nothing free here reserves CPUs in another VO before it goes there.
+    """If nothing is free here, a job reserves CPUs in another VO before it goes there.
 
-    The VO that seems best is asked to reserve, under a lease; if it does, the job follows, and
-    otherwise the next VO is asked. If none has free CPUs, the job queues here. Advance reservation
-    as in GARA (Foster et al. 1999), with leases of Gray and Cheriton (1989).
+    The best VO by known state is asked for a reservation under a lease. If it grants one, the job
+    follows; otherwise the next VO is asked. If none has free CPUs, the job queues here. Advance
+    reservation as in GARA (Foster et al. 1999), with leases of Gray and Cheriton (1989).
     """
     local = question.local_choice()
     if local.free >= 0:
@@ -108,11 +108,11 @@ def auction(
         Field(description="when VOs are called: if no local resource is free, or for every job"),
     ] = "busy",
 ) -> Answer:
-    """A job that finds nothing free here is offered to other VOs, and goes to the best bid.
+    """If nothing is free here, a job is offered to other VOs, and goes to the best bidder.
 
     The contract net of Smith (1980): a call, bids until a time, an award. A bid has the expected
-    end of the job there by its estimate; with the transfer it is compared with the expected end in
-    this VO.
+    end of the job there by its estimate. This end, plus the transfer, is compared with the expected
+    end in this VO.
     """
     local = question.local_choice()
     if local.free >= 0 and when == "busy":
@@ -161,11 +161,12 @@ def redundant(
     ] = "best",
     lease_s: Lease = 60.0,
 ) -> Answer:
-    """A job that finds nothing free here queues in several VOs; the first one that is free wins.
+    """If nothing is free here, a job queues in several VOs, and starts in the first with free CPUs.
 
     Redundant requests of Casanova (2007) with the late binding of Sparrow (Ousterhout et al. 2013):
     only a reservation is queued. When its turn comes, its CPUs are held and the job's scheduler is
-    notified, which sends the job to the first such VO and cancels the others. So it starts once.
+    notified. The scheduler sends the job to the first such VO and cancels the other reservations,
+    so the job starts once.
     """
     held = _held(question)
     if held:
@@ -196,11 +197,11 @@ def delegated(
     wait_s: Wait = 30.0,
     lease_s: Lease = 60.0,
 ) -> Answer:
-    """A job that finds nothing free here borrows a resource along a hierarchy, the nearest first.
+    """If nothing is free here, a job borrows a resource along a hierarchy, the nearest first.
 
     Delegated matchmaking of Iosup et al. (2007). VOs are the leaves of a tree, in the scenario's
-    order. All below the parent are asked, then all below its parent, and so on up to the root; the
-    first group that has free CPUs lends them under a lease.
+    order. All VOs below the parent are asked, then all below its parent, and so on up to the root.
+    The first group with free CPUs lends them under a lease.
     """
     local = question.local_choice()
     if local.free >= 0:

@@ -23,7 +23,7 @@ from grid.protocol.selection import Choice, best_choice
 def queue(question: Question) -> Destination:
     """The job queues at the best resource, free or not.
 
-    One that came from another VO queues at the best resource of the VO that it is in.
+    A job that came from another VO queues at the best resource of its current VO.
     """
     choice = question.choice
     if choice.free >= 0:
@@ -53,20 +53,20 @@ def reject(question: Question) -> Destination:
 
 
 def never(question: Question) -> Destination:
-    """A job never leaves the VO that it is in: it takes a free resource there, or queues.
+    """A job never leaves its current VO: it uses a free resource there, or queues.
 
-    The baseline of VOs that share nothing.
+    The baseline without sharing.
     """
     local = question.local_choice()
     return stay(local) if local.own >= 0 else NO_DESTINATION
 
 
 def to_the_best(question: Question) -> Destination:
-    """A job goes to the best resource that is free, or if none is, to the best of all.
+    """A job goes to the best free resource, or if none is free, to the best resource of all.
 
     In its own VO it queues there; another VO decides again. It fails if its best resource is in
-    another VO and its TTL is spent: PU Algorithms 2 and 3 literally, the first of equals, by
-    utilities alone. A job that was never forwarded, with a TTL of 0, is rejected instead.
+    another VO and its TTL is spent: PU Algorithms 2 and 3 literally, by utility only, with the
+    first resource in ties. A job that was never forwarded, with a TTL of 0, is rejected instead.
     """
     # Licenses are valid in this VO alone, so a job that needs some has its best resource here.
     spent = question.ttl == 0 and question.job.licenses == 0
@@ -83,10 +83,10 @@ def to_the_best(question: Question) -> Destination:
 
 
 def when_nothing_free(question: Question) -> Destination:
-    """A job stays if anything suitable is free here; else it goes to the best that is free.
+    """A job stays if any suitable resource is free here; else it goes to the best free resource.
 
-    If nothing is free anywhere it queues here. It never leaves only because a remote resource is
-    better; under `queue` it does.
+    If nothing is free anywhere, it queues here. Unlike under `queue`, it never leaves only because
+    a remote resource is better.
     """
     local, choice = question.local_choice(), question.choice
     if local.free < 0 and choice.free >= 0:
@@ -106,10 +106,10 @@ def above_load(
         ),
     ] = 1.0,
 ) -> Destination:
-    """A job leaves if it would lift the load above a limit, for the least loaded VO below it.
+    """A job goes to the least loaded VO below a limit if it would raise the local load above it.
 
-    The threshold policy of Eager, Lazowska and Zahorjan (1986), with the status that is known
-    instead of probes. If all VOs are above the limit it stays.
+    The threshold policy of Eager, Lazowska and Zahorjan (1986), with the known state instead of
+    probes. If all VOs are above the limit, it stays.
     """
     local = question.local_choice()
     loads = loads_including(question)
@@ -136,7 +136,7 @@ def until_idle(
         Literal["queue", "reject"], Field(description="what happens to a job after its last hop")
     ] = "queue",
 ) -> Destination:
-    """A job that finds nothing free moves on to another VO until it does, or may not any more.
+    """If nothing is free, a job moves on to another VO, up to a number of hops.
 
     Random transfers with a limit, as in Eager, Lazowska and Zahorjan (1986). With `random` the
     status of other VOs is not used.

@@ -59,7 +59,7 @@ class Pull:
 
     Receiver-initiated load sharing of Eager, Lazowska and Zahorjan (1986), or work stealing. Jobs
     wait at the Resource Manager, first come first served, until their CPUs are free, so that the
-    first eligible one can be given away. So local policies have no queue to reorder.
+    first eligible job can be given away. Local policies therefore have no queue to reorder.
     """
 
     def __init__(

@@ -107,10 +107,11 @@ def no_correction(table: ResourceTable, _: int) -> Floats:
 
 
 def drained(table: ResourceTable, vo: int) -> Floats:
-    """Assigned CPUs decrease by the work that must have been done since the observation.
+    """Assigned CPUs decrease by the work that must have been completed since the observation.
 
-    All assigned CPUs work, at most those that there are, and no job arrives. A resource whose jobs
-    should all have ended counts as idle. Without a backlog, status counts as observed.
+    The correction assumes that all assigned CPUs work, up to the number of CPUs, and that no job
+    arrives. A resource whose jobs should all have ended counts as idle. Without a backlog, status
+    counts as observed.
     """
     assigned, backlog_s = table.assigned_cpus, table.backlog_s
     since_s = (table.now - table.observed_at_us) / SECOND_US
@@ -135,13 +136,13 @@ def by_age(
         float, Field(gt=0, le=1e9, description="age at which the weight of a status is 1/e")
     ] = 60.0,
 ) -> Floats:
-    """Old status is shrunk toward the mean: m + (observed - m) exp(-age / horizon).
+    """Old status is shrunk towards the mean: m + (observed - m) exp(-age / horizon).
 
     m is the resource's CPUs times the share of assigned CPUs over all other VOs of known status.
     After M. Dahlin, Interpreting stale load information, 1999: old status has little weight, and
     without information all resources are equal. Resources of different sizes and equal load may
-    differ in the last bit of it. If others are busy, no old status counts as idle: a job that needs
-    all CPUs of a resource does not find it free.
+    differ in its last bit. If other VOs are busy, no old status counts as idle, so no resource is
+    free for a job that needs all of its CPUs.
     """
     columns, assigned = table.columns, table.assigned_cpus
     known = (columns.vo != vo) & np.isfinite(assigned)

@@ -19,10 +19,10 @@ Reach = Annotated[int, Field(ge=1, le=10_000, description="number of neighbours 
 
 
 class NoInformation(Overlay):
-    """VOs know the members of the grid and their resources, and never their load.
+    """VOs know the members of the grid and their resources, but never their loads.
 
     Selections and forwarding policies that need status never choose another VO; `random` and
-    `until_idle` do without it.
+    `until_idle` do not need it.
     """
 
 
@@ -92,7 +92,8 @@ class SmallWorld(Graph):
 class RandomRegular(Graph):
     """A random graph in which each VO has `degree` neighbours, drawn from the scenario's seed.
 
-    Steger and Wormald 1999. If VOs times degree is odd, one VO has one neighbour less.
+    Steger and Wormald 1999. If the number of VOs times the degree is odd, one VO has one neighbour
+    less.
     """
 
     def __init__(
@@ -155,7 +156,7 @@ class Edges(Graph):
 
 
 class Gossip(Overlay):
-    """Each round every VO sends its entries to random VOs; entries have the time of observation.
+    """In each round every VO sends its entries, with their times of observation, to random VOs.
 
     Demers et al., Epidemic algorithms for replicated database maintenance, 1987: anti-entropy by
     push, pull, or both. The newest entry of each VO counts; with `view_size` only the last
@@ -216,12 +217,12 @@ class Gossip(Overlay):
 
 
 class IndexTree(Overlay):
-    """A hierarchy of index services, in VOs in the scenario's order, the first at the root.
+    """A hierarchy of index services, one per VO, in the scenario's order, the first at the root.
 
     Each round a VO sends its parent the entries of its subtree, and each child all other entries.
-    So the age of a status is the length of its path in the tree, in rounds.
-    After MDS-2: Czajkowski, Fitzgerald, Foster and Kesselman, Grid information services for
-    distributed resource sharing, 2001.
+    The age of a status is therefore the length of its path in the tree, in rounds. After MDS-2:
+    Czajkowski, Fitzgerald, Foster and Kesselman, Grid information services for distributed resource
+    sharing, 2001.
     """
 
     starts_known = True
@@ -267,7 +268,7 @@ class Probes(Overlay):
     """For each job, random VOs are probed for their current status before a selection.
 
     The selection has only the VOs that reply in time, and its own. Eager, Lazowska and Zahorjan
-    1986; with batches of tasks it is the sampling of Sparrow (Ousterhout et al. 2013).
+    1986; for batches of tasks, this is the sampling of Sparrow (Ousterhout et al. 2013).
     """
 
     probes_first = True
@@ -282,9 +283,7 @@ class Probes(Overlay):
             float,
             Field(ge=1e-6, le=1e9, description="timeout of replies"),
         ] = 1.0,
-        keep: Annotated[
-            bool, Field(description="whether whether later jobs also use the replies")
-        ] = False,
+        keep: Annotated[bool, Field(description="whether later jobs also use the replies")] = False,
     ) -> None:
         self._count = count
         self.timeout_us = from_seconds(timeout_s)

@@ -48,7 +48,7 @@ class ByLoad(ByUtility):
 
 
 class LeastLoaded(ByLoad):
-    """The least loaded resource: assigned CPUs / CPUs, those of queued jobs included.
+    """The least loaded resource: assigned CPUs / CPUs, including those of queued jobs.
 
     Join the shortest queue, if resources are equal (Winston 1977: optimal with fresh information
     and exponential run times). Free resources come first. With `by_utility` the value of a resource
@@ -61,7 +61,7 @@ class LeastLoaded(ByLoad):
 
 
 class EarliestCompletion(ByLoad):
-    """The resource with the earliest expected completion: the wait, by its backlog, and the run.
+    """The resource with the earliest expected completion, from its backlog and the run time.
 
     The minimum completion time of Maheswaran et al. (1999), by estimates. If too few CPUs are free,
     a job waits until all CPUs together have done the backlog, which snapshots include. A fast
@@ -137,9 +137,9 @@ class OneOfEligible(ByLoad):
 
 
 class Random(OneOfEligible):
-    """A random resource, free or not: each eligible one has the same probability.
+    """A random resource, free or not: all eligible resources have the same probability.
 
-    It needs no status, so resources of unknown status are drawn, too. With a queue at each, Poisson
+    It needs no status, so resources of unknown status are also drawn. With a queue at each, Poisson
     arrivals stay Poisson (thinning of M/M/1). With `by_utility` the probability of a resource is
     proportional to its utility.
     """
@@ -158,10 +158,10 @@ class Random(OneOfEligible):
 
 
 class RoundRobin(OneOfEligible):
-    """The next eligible resource in turn, free or not; each VO has turns of its own.
+    """The next eligible resource in turn, free or not; each VO has its own turns.
 
     It needs no status. There are separate turns for all resources, for the VO's own, and for those
-    of others.
+    of other VOs.
     """
 
     def __init__(self) -> None:
@@ -188,16 +188,14 @@ class PowerOfD(OneOfEligible):
 
     Two choices already shorten queues exponentially (Vvedenskaya, Dobrushin and Karpelevich 1996;
     Mitzenmacher 2001), and with stale information few choices are better than many (Mitzenmacher
-    2000). A resource of unknown status is chosen only if all that were drawn are. With `by_utility`
-    the largest utility / (1 + load) is chosen.
+    2000). A resource of unknown status is chosen only if the status of all drawn resources is
+    unknown. With `by_utility` the largest utility / (1 + load) is chosen.
     """
 
     def __init__(
         self,
         *,
-        d: Annotated[
-            int, Field(ge=1, le=1_000_000, description="number of number of resources to draw")
-        ] = 2,
+        d: Annotated[int, Field(ge=1, le=1_000_000, description="number of resources to draw")] = 2,
         ties: TiesOfLoads = "own_vo",
         by_utility: WeighUtility = False,
     ) -> None:
