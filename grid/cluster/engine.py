@@ -104,7 +104,7 @@ class Engine:
     work there is lost, as is that of jobs that were preempted there before, unless they are
     checkpointable; to the policy such a job has never run. A machine that is down has no free CPUs.
 
-    With `one_job_a_machine` every job asks for `PADDING` CPUs more and every machine has as many
+    With `one_job_per_machine` every job asks for `PADDING` CPUs more and every machine has as many
     more: two jobs never fit on a machine, and policies need not know. Usage then counts machines
     and jobs, as C07's does (its Fig. 6).
 
@@ -477,7 +477,7 @@ def _wider(array: Any, width: int) -> Any:
 
 
 def _padding(platform: Cluster) -> int:
-    return PADDING if platform.one_job_a_machine else 0
+    return PADDING if platform.one_job_per_machine else 0
 
 
 def machine_columns(platform: Cluster) -> MachineColumns:

@@ -183,6 +183,8 @@ RENAMED_KEYS = {
     "annotate": "attributes",
     "law": "distribution",
     "processors": "cpus",
+    "one_job_a_machine": "one_job_per_machine",
+    "jobs_a_session": "jobs_per_session",
     "total_processors": "total_cpus",
     "min_processors": "min_cpus",
     "max_processors": "max_cpus",

@@ -259,7 +259,7 @@ class Cluster:
     overrun: Overrun = "kill"
     estimates: Estimates = "user"
     estimate_factor: EstimateFactor = 1.0
-    one_job_a_machine: Switch = Field(
+    one_job_per_machine: Switch = Field(
         default=False, description="A job holds its machine exclusively."
     )
     preemption: PreemptionOverheads = Field(

@@ -197,7 +197,7 @@ class ClusterFacts:
     licenses: tuple[tuple[str, int], ...] = ()
     outages: tuple[tuple[int, Time, Time], ...] = ()
     gangs: bool = False
-    one_job_a_machine: bool = False
+    one_job_per_machine: bool = False
     cpus_of: tuple[int, ...] = ()
 
     @property
@@ -222,6 +222,6 @@ def facts_of(
         tuple((one.name, one.copies) for one in cluster.licenses),
         tuple((one.machine, one.start_us, one.end_us) for one in outages),
         cluster.gangs,
-        cluster.one_job_a_machine,
+        cluster.one_job_per_machine,
         tuple(one.cpus for one in cluster.machines) if cluster.gangs else (),
     )

@@ -54,7 +54,7 @@ FEATURES = {
         "resource", lambda spec: spec.platform.resource == "machine" and "machine", pools=True
     ),
     "one job per machine": Feature(
-        "one_job_a_machine", lambda spec: spec.platform.one_job_a_machine and "true"
+        "one_job_per_machine", lambda spec: spec.platform.one_job_per_machine and "true"
     ),
     "preemption costs": Feature(
         "preemption", lambda spec: spec.platform.preemption != PreemptionOverheads() and "costs"

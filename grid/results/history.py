@@ -392,7 +392,7 @@ def _lacks(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:
     here = [one for one in state.running if facts.gangs or one.machine == machine]
     found = []
     busy = sum(one.processors for one in here)
-    free = 0 if facts.one_job_a_machine and here else max(0, cpus - busy)
+    free = 0 if facts.one_job_per_machine and here else max(0, cpus - busy)
     if free < job.processors:
         found.append(Lack("cpus", job.processors, free))
     if job.ram_mb and not facts.gangs and facts.ram_mb[machine]:

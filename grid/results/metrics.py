@@ -324,7 +324,7 @@ def decision_metrics(sums: Mapping[str, float], jobs: int) -> Values:
         "herd_largest": int(sums.get("herd.most", 0)),
         "leases": int(sums.get("leases", 0)),
         "leases_lost": int(sums.get("leases_lost", 0)),
-        "places_cancelled": int(sums.get("cancelled", 0)),
+        "reservations_cancelled": int(sums.get("cancelled", 0)),
         "input_sent_mb": float(sums.get("transfers_mb", 0)),
         "input_wasted_mb": float(sums.get("transfers_wasted_mb", 0)),
     }
@@ -337,8 +337,8 @@ def decision_metrics(sums: Mapping[str, float], jobs: int) -> Values:
         size += sum(_bytes_of(sums, kind) for kind in kinds)
         messages += sent
         values[f"messages_of_{subject}_a_job"] = sent / jobs if jobs else None
-    values["messages_a_job"] = messages / jobs if jobs else None
-    values["message_bytes_a_job"] = size / jobs if jobs else None
+    values["messages_per_job"] = messages / jobs if jobs else None
+    values["message_bytes_per_job"] = size / jobs if jobs else None
     return values
 
 

@@ -295,7 +295,7 @@ class Window:
         return total
 
 
-def dealt_anew(grid: Grid, states: Sequence[bytes], process_of: Sequence[int]) -> list[bytes]:
+def rebalanced(grid: Grid, states: Sequence[bytes], process_of: Sequence[int]) -> list[bytes]:
     """The saved states with entities moved to the processes in `process_of`.
 
     Records and counters stay with their process number.

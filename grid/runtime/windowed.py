@@ -39,7 +39,7 @@ from grid.runtime.transport import (
     answers,
     why_not_made,
 )
-from grid.runtime.window import Played, dealt_anew
+from grid.runtime.window import Played, rebalanced
 
 if TYPE_CHECKING:
     from grid.results.events import EventSpool
@@ -211,7 +211,7 @@ class _Workers:
         self._deal(process_of)
         self._seconds = np.zeros(len(grid.vos))
         """Measured seconds of VOs."""
-        self.dealt_anew = 0
+        self.rebalanced = 0
         self._saved = _Checkpoint([None for _ in options], [], [[] for _ in options])
         self._actors = [self._start_worker(number) for number in range(len(options))]
         self.deaths = 0
@@ -277,7 +277,7 @@ class _Workers:
 
     def _stream(self, number: int) -> int:
         """The stream of events of an actor, in order of time until VOs are rebalanced."""
-        return self.dealt_anew * len(self._actors) + number
+        return self.rebalanced * len(self._actors) + number
 
     def _deal_anew(self) -> None:
         """Move VOs between actors by their measured times, if that pays, at a checkpoint."""
@@ -285,9 +285,9 @@ class _Workers:
         found = better_process_of(grid, self._process_of, self._seconds.tolist())
         if found is None or sum(map(len, states)) > MOST_TO_DEAL:
             return
-        self._saved.states[:] = dealt_anew(grid, states, found)
+        self._saved.states[:] = rebalanced(grid, states, found)
         self._deal(found)
-        self.dealt_anew += 1
+        self.rebalanced += 1
         self.begin()
 
     def look(self, rounds: int, *, is_saved: bool = False, is_over: bool = False) -> None:
@@ -308,7 +308,7 @@ class _Workers:
         """The records of all actors, and their costs."""
         parts = answers(self._actors, [actor.outcome.remote() for actor in self._actors])
         total = RunOutcome(chunks=list(self._saved.chunks), actors=len(self._actors))
-        total.dealt_anew = self.dealt_anew
+        total.rebalanced = self.rebalanced
         for number, part in enumerate(parts):
             if self._spool is not None:
                 self._spool.add(self._stream(number), part.events)

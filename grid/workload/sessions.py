@@ -35,7 +35,7 @@ class SessionJobs(GeneratorSettings):
     users: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
         description="number of users of each VO"
     )
-    jobs_a_session: Annotated[float, Field(ge=1, le=1e6)] = Field(
+    jobs_per_session: Annotated[float, Field(ge=1, le=1e6)] = Field(
         default=5.0,
         description="mean number of jobs in a session (geometric distribution, at least 1)",
     )
@@ -113,7 +113,7 @@ def _enough(
 ) -> list[tuple[Floats, Floats, Floats]]:
     """Jobs of every user up to a time before which all have submitted enough together."""
     users = [one.spawn(4) for one in stream.spawn(settings.users)]
-    per_user = settings.jobs / settings.users / settings.jobs_a_session
+    per_user = settings.jobs / settings.users / settings.jobs_per_session
     sessions = ceil(per_user + 4.0 * per_user**0.5 + 8.0)
     while True:
         begins = [
@@ -138,7 +138,7 @@ def _jobs_of(
 ) -> tuple[Floats, Floats, Floats]:
     """Submissions, run times and numbers of the user, of all jobs of one user's sessions."""
     lengths, work, think = streams
-    count = lengths.geometric(1.0 / settings.jobs_a_session, len(begins_s))
+    count = lengths.geometric(1.0 / settings.jobs_per_session, len(begins_s))
     jobs = int(count.sum())
     run_s = settings.work.draw(jobs, work)
     step_s = run_s + settings.think.draw(jobs, think)

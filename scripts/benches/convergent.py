@@ -55,11 +55,11 @@ class Stopwatch:
         raise Done
 
 
-def farm(one_job_a_machine: bool) -> Cluster:
+def farm(one_job_per_machine: bool) -> Cluster:
     settings, stream = ConvergentMachines(), random_stream(1, "machines")
     machines = convergent_machines(150, stream, settings)
     licenses = convergent_licenses(machines, settings, stream)
-    return Cluster("farm", machines, licenses=licenses, one_job_a_machine=one_job_a_machine)
+    return Cluster("farm", machines, licenses=licenses, one_job_per_machine=one_job_per_machine)
 
 
 def plan_us(name: str, jobs: int, **settings: Any) -> float:

@@ -18,7 +18,7 @@ FEATURES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "no copies of a license": (LICENSED | {"licenses": [{"name": "x", "copies": 0}]}, {}),
     "licenses": (LICENSED | {"licenses": [{"name": "x", "copies": 1}]}, {}),
     "preemption costs": ({"preemption": {"suspend_s": 5, "resume_s": 5, "move_s": 5}}, {}),
-    "one job per machine": ({"one_job_a_machine": True}, {}),
+    "one job per machine": ({"one_job_per_machine": True}, {}),
     "memory": ({"machines": [{"cpus": 1, "count": 4, "ram_mb": 100}]}, {"ram_mb": 1e9}),
     "memory that no machine tells of": ({}, {"ram_mb": 1e9}),
     "binding": ({"resource": "machine"}, {}),

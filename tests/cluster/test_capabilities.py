@@ -68,7 +68,7 @@ PROBES: dict[str, Probe] = {
     "binding to machines": Probe(
         Cluster("c", TWO_SPEEDS), Cluster("c", TWO_SPEEDS, resource="machine"), [job(0)], bound=0
     ),
-    "one job per machine": Probe(ONE, replace(ONE, one_job_a_machine=True), [job(0), job(1)]),
+    "one job per machine": Probe(ONE, replace(ONE, one_job_per_machine=True), [job(0), job(1)]),
     "preemption costs": Probe(
         ONE,
         replace(ONE, preemption=PreemptionOverheads(2, 3, 3)),

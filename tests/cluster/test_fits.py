@@ -127,7 +127,7 @@ def test_a_policy_that_asks_first_breaks_no_limit() -> None:
 
     chance = np.random.default_rng(1)
     for one_job in (False, True):
-        platform = Cluster("f", FARM.machines, licenses=FARM.licenses, one_job_a_machine=one_job)
+        platform = Cluster("f", FARM.machines, licenses=FARM.licenses, one_job_per_machine=one_job)
         outages = tuple(MachineOutage(m, (20 + 9 * m) * S, (40 + 9 * m) * S) for m in range(3))
         cluster = make_cluster(platform, Asking(planned), None, outages)
         for number in range(60):

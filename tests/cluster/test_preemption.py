@@ -116,17 +116,17 @@ def test_preempted_before_it_gets_on() -> None:
     assert rows == [(0, 12_500, 2, 0, 600, 10_600)]
 
 
-def test_one_job_a_machine() -> None:
+def test_one_job_per_machine() -> None:
     """Two small jobs that would fit on one machine together do not share it."""
-    cluster = general(Cluster("c", (SLOW,), one_job_a_machine=True), "fcfs")
+    cluster = general(Cluster("c", (SLOW,), one_job_per_machine=True), "fcfs")
     assert [row[2:] for row in play(cluster, [job(0), job(1)])] == [(0, 10_000), (10_000, 20_000)]
     figures = cluster.figures()
     assert figures["machine_usage.part"] == figures["machine_usage.whole"] == 0.02
 
 
-def test_load_and_occupancy_of_one_job_a_machine_are_of_cpus() -> None:
+def test_load_and_occupancy_of_one_job_per_machine_are_of_cpus() -> None:
     """Three jobs of 1, 2 and 2 CPUs; there are 4 in two machines, so that the last job waits."""
-    cluster = general(Cluster("c", (SLOW, FAST), one_job_a_machine=True), "fcfs")
+    cluster = general(Cluster("c", (SLOW, FAST), one_job_per_machine=True), "fcfs")
     for number, processors in enumerate((1, 2, 2)):
         cluster.submit(job(number, processors=processors), -1, 0)
     assert cluster.load() == 5 / 4
@@ -135,9 +135,9 @@ def test_load_and_occupancy_of_one_job_a_machine_are_of_cpus() -> None:
     assert cluster.core.occupancy() == (3, 2, 1)
 
 
-def test_one_job_a_machine_still_needs_its_cpus() -> None:
+def test_one_job_per_machine_still_needs_its_cpus() -> None:
     """The wide job waits for the wide machine, though the other one is free and faster."""
-    platform = Cluster("c", (Machine("a", 1, 200.0), SLOW), one_job_a_machine=True)
+    platform = Cluster("c", (Machine("a", 1, 200.0), SLOW), one_job_per_machine=True)
     cluster = general(platform, "easy")
     wide = job(0, processors=2), job(1, processors=2)
     assert [row[0] for row in play(cluster, list(wide))] == [1, 1]
@@ -148,7 +148,7 @@ def test_one_job_a_machine_still_needs_its_cpus() -> None:
 def test_a_plan_that_puts_two_jobs_on_a_machine_of_one() -> None:
     plans = {0: Plan(start=[(0, 0), (1, 0)])}
     with pytest.raises(PlanError):
-        played([job(0), job(1)], plans, one_job_a_machine=True)
+        played([job(0), job(1)], plans, one_job_per_machine=True)
 
 
 def test_equations_15_to_18_usage() -> None:

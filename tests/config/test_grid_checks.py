@@ -115,17 +115,17 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (of_cluster(policy=PluginRef("fcfs", {"deep": 4})), f"{FARM}.policy.settings.deep"),
     (of_cluster(licenses=()), f"{FARM}.machines.1.licenses.0"),
     (
-        of_cluster(policy="afcfs", one_job_a_machine=True, licenses=()),
+        of_cluster(policy="afcfs", one_job_per_machine=True, licenses=()),
         f"{FARM}.machines.1.licenses.0",
     ),
     (
         of_cluster(
             policy="afcfs",
-            one_job_a_machine=True,
+            one_job_per_machine=True,
             machines=(Machine("m", 2),),
             licenses=(),
         ),
-        f"{FARM}.one_job_a_machine",
+        f"{FARM}.one_job_per_machine",
     ),
     (
         of_cluster(

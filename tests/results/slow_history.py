@@ -179,7 +179,7 @@ def lacking(
         yield "machine"
     else:
         held = sum(one.came.processors or 1 for one in here)
-        is_taken = facts.one_job_a_machine and here
+        is_taken = facts.one_job_per_machine and here
         if is_taken or facts.cpus[machine] - held < (job.processors or 1):
             yield "cpus"
         if not facts.gangs and facts.ram_mb[machine] and job.ram_mb:

@@ -52,12 +52,12 @@ def test_a_herd_of_two_by_hand() -> None:
     # c was idle at 0; the own latencies to the decision are 2 ms.
     assert a["information_age_mean"] == pytest.approx(10.003, abs=0.002)
     assert (a["input_sent_mb"], b["input_sent_mb"], whole["input_wasted_mb"]) == (5, 7, 0)
-    assert a["messages_of_places_a_job"] == 0
+    assert a["reservation_messages_per_job"] == 0
     # a: one job of two handed on. c: two ends reported. Nobody says anything of resources.
-    assert a["messages_of_jobs_a_job"] == 0.5
-    assert a["messages_of_information_a_job"] == 0
-    assert c["messages_a_job"] is None
-    assert whole["messages_a_job"] == (2 + 2) / 4
+    assert a["job_messages_per_job"] == 0.5
+    assert a["information_messages_per_job"] == 0
+    assert c["messages_per_job"] is None
+    assert whole["messages_per_job"] == (2 + 2) / 4
 
 
 @pytest.mark.parametrize(("forwarding", "sent", "wasted"), [("forward", 15, 15), ("queue", 15, 10)])
@@ -84,9 +84,9 @@ def test_leases_and_cancelled_reservations_are_counted_at_their_vo() -> None:
     )
     # The copy in b's queue wins; those of a and c are cancelled.
     assert [one["leases"] for one in found["vos"].values()] == [0, 1, 0]
-    assert [one["places_cancelled"] for one in found["vos"].values()] == [1, 0, 1]
+    assert [one["reservations_cancelled"] for one in found["vos"].values()] == [1, 0, 1]
     assert found["grid"]["leases_lost"] == 0
-    assert found["vos"]["a"]["messages_of_places_a_job"] > 0
+    assert found["vos"]["a"]["reservation_messages_per_job"] > 0
 
 
 def test_sums_do_not_depend_on_the_order_of_counts() -> None:
@@ -101,8 +101,8 @@ def test_bytes_are_eight_for_each_number() -> None:
     assert fixed_numbers()["SubmissionFail"] == 4  # The key of a job is two.
     sums = {"messages.Probe": 3, "messages.Snapshot": 2, "cells.Snapshot": 10}
     found = decision_metrics(sums, 4)
-    assert found["message_bytes_a_job"] == 8 * (3 + 10) / 4
-    assert found["messages_of_information_a_job"] == 5 / 4
+    assert found["message_bytes_per_job"] == 8 * (3 + 10) / 4
+    assert found["information_messages_per_job"] == 5 / 4
 
 
 def test_old_status_messages_are_counted_and_dropped() -> None:

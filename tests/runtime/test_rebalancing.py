@@ -17,7 +17,7 @@ from grid.runtime.placement import better_dealing, better_process_of, deal
 from grid.runtime.run import spool_of
 from grid.runtime.safe_times import is_over
 from grid.runtime.sequential import run_sequential
-from grid.runtime.window import Window, dealt_anew
+from grid.runtime.window import Window, rebalanced
 from grid.runtime.windowed import run_windowed
 from tests.results.random_runs import played, random_grid
 from tests.runtime.rounds import grants_of, mixed_rounds
@@ -96,7 +96,7 @@ class Redealt:
             self.spool.add(self.stream(number), one.events)
             self.chunks += one.chunks
         self.dealings += 1
-        states = dealt_anew(self.grid, [one.state for one in saved], process_of)
+        states = rebalanced(self.grid, [one.state for one in saved], process_of)
         return [
             Window(self.grid, number, process_of, state, events=True)
             for number, state in enumerate(states)
@@ -126,7 +126,7 @@ def test_dealing_anew_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert dealings > 50
 
 
-def test_vos_are_dealt_anew_where_that_is_clearly_better() -> None:
+def test_vos_are_rebalanced_where_that_is_clearly_better() -> None:
     assert better_dealing([0, 0, 1, 1], [4.0, 3.0, 0.5, 0.5]) == [0, 1, 1, 1]
     assert better_dealing([0, 1, 0, 1], [4.0, 3.0, 0.2, 0.2]) is None
     # By too little, of too little, or where there is nothing to deal.
@@ -135,7 +135,7 @@ def test_vos_are_dealt_anew_where_that_is_clearly_better() -> None:
     assert better_dealing([0, 0], [4.0, 3.0]) is None
 
 
-def test_only_whole_vos_are_dealt_anew() -> None:
+def test_only_whole_vos_are_rebalanced() -> None:
     grid = grid_of("partial-utility", "vos.0.count=4")
     seconds = [4.0, 4.0, 0.1, 0.1]
     by_vo = [int(vo > 1) for vo in grid.sites]
@@ -150,7 +150,7 @@ def test_only_whole_vos_are_dealt_anew() -> None:
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 @pytest.mark.parametrize("kills", (0, 3))
-def test_a_run_that_was_badly_dealt_is_dealt_anew(
+def test_a_run_that_was_badly_dealt_is_rebalanced(
     kills: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To just the same result, with actors that are killed, too."""
@@ -169,7 +169,7 @@ def test_a_run_that_was_badly_dealt_is_dealt_anew(
     expected = run_sequential(grid)
     assert result(outcome) == result(expected)
     assert outcome.messages == expected.messages
-    assert outcome.dealt_anew >= 1
+    assert outcome.rebalanced >= 1
 
 
 def result(outcome: RunOutcome) -> str:

@@ -19,7 +19,7 @@ def jobs(names: tuple[str, ...] = ("a",), **settings: Any) -> dict[str, JobTable
     given: dict[str, Any] = {
         "jobs": 20_000,
         "users": 20,
-        "jobs_a_session": 4,
+        "jobs_per_session": 4,
         "between_sessions": {"distribution": "exponential", "mean_s": 100_000},
         "think": {"distribution": "fixed", "mean_s": 60},
         "work": {"distribution": "exponential", "mean_s": 30},
@@ -45,7 +45,7 @@ def test_jobs_of_a_session_follow_each_other_by_run_and_think_time() -> None:
 
 
 def test_sessions_begin_by_day_and_other_vos_have_other_days() -> None:
-    tables = jobs(("a", "b"), night_rate=0.05, hours_between_vos=9, jobs_a_session=1)
+    tables = jobs(("a", "b"), night_rate=0.05, hours_between_vos=9, jobs_per_session=1)
     share_of_day = 10 / (10 + 14 * 0.05)
     for table, noon in zip(tables.values(), (13.0, 4.0), strict=True):
         hour = table.submit_us / 3.6e9 % 24

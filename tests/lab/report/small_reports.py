@@ -95,7 +95,7 @@ metrics:
 """
 WIDE = (
     "slowdown_without_deadline_mean", "late_percent", "energy_j", "license_usage",
-    "loss_of_capacity", "messages_a_job", "plan_seconds_mean", "hops_mean",
+    "loss_of_capacity", "messages_per_job", "plan_seconds_mean", "hops_mean",
 )  # fmt: skip
 
 

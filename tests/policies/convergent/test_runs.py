@@ -173,14 +173,14 @@ def test_wrong_estimates(name: str, overrun: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*CS2, *CS2007])
-def test_one_job_a_machine(name: str) -> None:
+def test_one_job_per_machine(name: str) -> None:
     """The same on a cluster that allows no more."""
     for seed in range(RUNS):
         platform, jobs = random_cluster(seed)
         copies = [license_.copies for license_ in platform.licenses]
         policy = make_policy(name, SETTINGS.get(name, {}))
         watched = Watched(policy, copies, one_a_machine=True)
-        cluster = general_cluster(replace(platform, one_job_a_machine=True), watched)
+        cluster = general_cluster(replace(platform, one_job_per_machine=True), watched)
         cluster.submit_rows(jobs)
         cluster.advance(NEVER)
         assert len(cluster.take_ended_rows().row) == len(jobs)
