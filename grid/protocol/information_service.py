@@ -75,8 +75,8 @@ class _ProbedQuery:
 class InformationService(MessageHandler):
     """Directory and last status, for the Local Scheduler of VO number `vo`.
 
-    The VOs `known` at first count as idle if the overlay says so. A VO that joins later may have
-    been busy before: its status is unknown until it arrives.
+    The VOs `known` at first count as idle if the overlay's `starts_known` is set. A VO that joins
+    later may have been busy before: its status is unknown until it arrives.
     """
 
     def __init__(

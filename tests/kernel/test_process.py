@@ -190,15 +190,15 @@ class Alone:
         sent = [(self.process_of[e[1]], pickle.dumps(e)) for e in box.envelopes]
         posts = plain_posts(box.posts)
         next_time, receiver = process.next_key()
-        stands = (next_time, process.idle, process.now, 0, 0)
+        state = (next_time, process.idle, process.now, 0, 0)
         return ProcessReport(
-            *stands, False, posts, arrivals, 0, process.foreground(), receiver
+            *state, False, posts, arrivals, 0, process.foreground(), receiver
         ), sent
 
-    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
-        self.foreground = foreground_of(told)
+    def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None:
+        self.foreground = foreground_of(reports)
         self.process.accept([pickle.loads(batch) for batch in batches])
-        for number, posts in told.posts:
+        for number, posts in reports.posts:
             if number != self.number:
                 self.process.accept([], posts_of(posts))
 

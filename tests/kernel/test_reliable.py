@@ -35,20 +35,20 @@ class Talker:
     def __init__(self, name: str) -> None:
         self.peers = [other for other in NAMES if other != name]
         self.left = 10
-        self.heard: list[tuple[str, Any]] = []
+        self.received: list[tuple[str, Any]] = []
         self.answers = dict.fromkeys(self.peers, 0)
 
     def start(self, ctx: Context) -> None:
         ctx.set_timer(int(ctx.rng.integers(1, 500)), "talk")
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        self.heard.append((sender, message))
+        self.received.append((sender, message))
         rows = ctx.read_board()
-        ctx.record((ctx.name, tuple(self.heard), rows.tolist()))
+        ctx.record((ctx.name, tuple(self.received), rows.tolist()))
         if message[0] == "say" and ctx.rng.random() < 0.5:
             self.answers[sender] += 1
             ctx.send(sender, ("answer", self.answers[sender]))
-        ctx.publish(np.array([[float(len(self.heard))]]))
+        ctx.publish(np.array([[float(len(self.received))]]))
 
     def timeout(self, ctx: Context, timer: str) -> None:
         for peer in self.peers:
@@ -80,20 +80,20 @@ def run(
     return process
 
 
-def heard(process: LogicalProcess) -> dict[str, Any]:
+def received(process: LogicalProcess) -> dict[str, Any]:
     """All messages that each entity received."""
-    return {name: list(told) for name, told, _ in process.records}
+    return {name: list(rows) for name, rows, _ in process.records}
 
 
 def in_order(process: LogicalProcess) -> bool:
     """Whether the run ended and each entity received all messages, once and in order."""
     if not process.idle:
         return False
-    for name, told in heard(process).items():
+    for name, rows in received(process).items():
         for peer in NAMES:
-            said = [what for who, (kind, what) in told if who == peer and kind == "say"]
-            answers = [what for who, (kind, what) in told if who == peer and kind == "answer"]
-            if peer != name and said != list(range(10, 0, -1)):
+            sent = [what for sender, (kind, what) in rows if sender == peer and kind == "say"]
+            answers = [what for sender, (kind, what) in rows if sender == peer and kind == "answer"]
+            if peer != name and sent != list(range(10, 0, -1)):
                 return False
             if answers != list(range(1, len(answers) + 1)):
                 return False
@@ -139,9 +139,9 @@ def test_every_message_is_handled_once_and_in_order(
 def test_no_state_is_lost_in_a_crash(crashes: Any) -> None:
     """Each record extends the last one of its entity."""
     so_far: dict[str, Any] = dict.fromkeys(NAMES, ())
-    for name, told, _ in run(NO_FAULTS, crashes).records:
-        assert told[:-1] == so_far[name]
-        so_far[name] = told
+    for name, rows, _ in run(NO_FAULTS, crashes).records:
+        assert rows[:-1] == so_far[name]
+        so_far[name] = rows
 
 
 class NeverAgain(Reliable):

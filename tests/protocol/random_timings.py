@@ -133,11 +133,11 @@ def main(first: int, count: int) -> int:
     """Run seeds and print a summary; returns how many did not end."""
     outcomes: dict[str, int] = {}
     for seed in range(first, first + count):
-        said = outcome(seed)
-        kind = said.partition(":")[0]
+        result = outcome(seed)
+        kind = result.partition(":")[0]
         outcomes[kind] = outcomes.get(kind, 0) + 1
         if kind not in ("ended", "refused"):
-            print(f"seed {seed}, {POLICIES[seed % len(POLICIES)]}: {said}", flush=True)
+            print(f"seed {seed}, {POLICIES[seed % len(POLICIES)]}: {result}", flush=True)
     print(outcomes)
     return count - outcomes.get("ended", 0) - outcomes.get("refused", 0)
 

@@ -22,7 +22,7 @@ CLUSTERS = [
 ]
 
 
-def played(jobs: list[dict[str, object]]) -> JobResults:
+def results_of(jobs: list[dict[str, object]]) -> JobResults:
     vo = {"name": "a", "clusters": CLUSTERS, "workload": {"jobs": jobs}}
     network = {"latency_s": 0.01, "local_latency_s": 0.001}
     return run(grid_of(vos=[vo], network=network, protocol={"forwarding": "queue"}))
@@ -30,7 +30,7 @@ def played(jobs: list[dict[str, object]]) -> JobResults:
 
 def test_idle_clusters_are_chosen_at_random() -> None:
     """Three hundred jobs, each alone: a hundred for each cluster, give or take."""
-    results = played([{"submit_s": 2 * n, "run_s": 1, "cpus": 2} for n in range(300)])
+    results = results_of([{"submit_s": 2 * n, "run_s": 1, "cpus": 2} for n in range(300)])
     counts = np.bincount(results.placement.cluster)
     assert counts.sum() == 300
     assert (abs(counts - 100) < 35).all()
@@ -40,7 +40,7 @@ def test_the_least_loaded_cluster_is_chosen() -> None:
     """Eq. 2: tasks over processors, not tasks alone."""
     first = {"submit_s": 0, "run_s": 100, "cpus": 6}
     others = [{"submit_s": 5 * n, "run_s": 1000, "cpus": 2} for n in range(1, 4)]
-    results = played([first, *others])
+    results = results_of([first, *others])
     # The first fits the gangs only, and fills them. The next two find the others idle; then the
     # pool has two tasks on two processors, the farm two on four.
     assert results.placement.cluster.tolist()[0] == 2

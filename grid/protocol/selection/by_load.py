@@ -1,6 +1,6 @@
-"""Selections by load, by expected completion, and at random; utility decides who is eligible.
+"""Selections by load, by expected completion, and at random.
 
-With `by_utility` a selection weighs the utility of resources, too.
+The utility decides which resources are eligible; with `by_utility` a selection weighs it, too.
 """
 
 from __future__ import annotations

@@ -11,10 +11,10 @@ from grid.model.job import Job
 from grid.protocol.admission import Request, limited
 
 
-def asks(processors: int = 2, **more: Any) -> Request:
+def request(processors: int = 2, **more: Any) -> Request:
     job = Job(number=1, vo="a", submit_us=0, processors=processors, estimate_us=10, run_us=10)
-    request = Request(job, jobs=2, processors=5, assigned=6, cpus=10, now=0)
-    return request._replace(**more)
+    one = Request(job, jobs=2, processors=5, assigned=6, cpus=10, now=0)
+    return one._replace(**more)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def asks(processors: int = 2, **more: Any) -> Request:
     ],
 )
 def test_a_limit_is_inclusive(settings: dict[str, Any], taken: bool) -> None:
-    assert limited(asks(), **settings) is taken
+    assert limited(request(), **settings) is taken
 
 
 @pytest.mark.parametrize(

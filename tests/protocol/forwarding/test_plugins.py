@@ -107,7 +107,7 @@ def test_an_admission_policy_refuses_long_jobs() -> None:
 @pytest.mark.parametrize(
     ("policy", "admission", "message", "protocol"),
     [
-        ("asks_no_vo", "all", "waits for nothing", {}),
+        ("asks_no_vo", "all", "asks no VO", {}),
         ("takes_no_bid", "all", "gave bid 0", {}),
         ("nearest", "mine.py:says_yes", "gave 'yes'", {}),
         ("goes_back", "all", "gave row 0, of VO 0", {"avoid_loops": True}),

@@ -14,9 +14,9 @@ from grid.protocol.forwarding.pulling import Idle, Pull
 from tests.protocol.selection.test_utility import table
 
 VOS = 4
-HOME = Machine("m", 2)
+MACHINE = Machine("m", 2)
 DISTANCES = Distances(0, 1000)
-"""Of no meaning to this rule."""
+"""This policy does not read them."""
 
 
 def most_loaded(known: ResourceTable, asked: set[int]) -> int:
@@ -32,23 +32,23 @@ def most_loaded(known: ResourceTable, asked: set[int]) -> int:
 
 
 @given(
-    told=st.lists(
+    others=st.lists(
         st.tuples(st.integers(1, VOS - 1), st.integers(1, 4), st.sampled_from([0.0, 1.0, UNKNOWN])),
         max_size=6,
     ),
     asked=st.sets(st.integers(1, VOS - 1)),
 )
 def test_the_most_loaded_known_vo_is_asked(
-    told: list[tuple[int, int, float]], asked: set[int]
+    others: list[tuple[int, int, float]], asked: set[int]
 ) -> None:
     """With probes only a few VOs are known, and there may be fewer resources than VOs."""
-    rows = [(0, 2, 0.0), *sorted(told)]
+    rows = [(0, 2, 0.0), *sorted(others)]
     machines = [[Machine(f"m{row}", cpus) for row, (at, cpus, _) in enumerate(rows) if at == vo]
                 for vo in range(VOS)]  # fmt: skip
-    known = table([of or [HOME] for of in machines], [])
-    told_rows = np.isin(known.columns.vo, [vo for vo, _, _ in rows])
-    columns = known.columns.take(told_rows)
+    known = table([of or [MACHINE] for of in machines], [])
+    known_rows = np.isin(known.columns.vo, [vo for vo, _, _ in rows])
+    columns = known.columns.take(known_rows)
     known = ResourceTable(columns, np.array([assigned for _, _, assigned in rows]))
-    rule = Pull(from_vo="most_loaded", tries=VOS)
+    policy = Pull(from_vo="most_loaded", tries=VOS)
     idle = Idle(known, 0, 0, tuple(asked), DISTANCES, np.random.default_rng(1))
-    assert rule.idle(idle).vo == most_loaded(known, asked)
+    assert policy.idle(idle).vo == most_loaded(known, asked)

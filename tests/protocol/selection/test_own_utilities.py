@@ -50,12 +50,12 @@ def test_barred_resources_have_no_utility() -> None:
 
 
 @pytest.mark.parametrize(
-    ("utilities", "said"),
+    ("utilities", "problem"),
     [
         (np.ones(2), "gave no array of 3 numbers"),
         (np.array([1.0, np.nan, 0.0]), "not a number of at least 0"),
     ],
 )
-def test_wrong_utilities_are_an_error(utilities: Any, said: str) -> None:
-    with pytest.raises(PluginFailed, match=rf": selection mine: utilities .*{said}"):
+def test_wrong_utilities_are_an_error(utilities: Any, problem: str) -> None:
+    with pytest.raises(PluginFailed, match=rf": selection mine: utilities .*{problem}"):
         guarded(utilities=lambda *_: utilities).utilities(job(), GRID)
