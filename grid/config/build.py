@@ -425,12 +425,13 @@ def _machine_sizes(cluster: Cluster) -> tuple[int, ...]:
 
 def _distances_in(network: NetworkSection, position: int, row: Sequence[Time]) -> Distances:
     """The distances from the VO at `position`, whose latencies to all VOs are in `row`."""
+    default_us = network.latency_us
     links = tuple(
         (vo, latency_us)
         for vo, latency_us in enumerate(row)
-        if latency_us != network.latency_us and vo != position
+        if latency_us != default_us and vo != position
     )
-    return Distances(position, network.latency_us, links, network.bandwidth_mbps)
+    return Distances(position, default_us, links, network.bandwidth_mbps)
 
 
 # Dependencies

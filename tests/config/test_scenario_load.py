@@ -33,44 +33,17 @@ def load(file: Path, text: str, *overrides: str) -> Scenario:
     return load_scenario(file, overrides)
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("1", 1),
-        ("-17", -17),
-        ("+5", 5),
-        ("0x1F", 31),
-        ("0o17", 15),
-        ("1.5", 1.5),
-        (".5", 0.5),
-        ("1e3", 1000),
-        ("1e-3", 0.001),
-        ("2.5E+3", 2500.0),
-        ("true", True),
-        ("False", False),
-        ("null", None),
-        ("~", None),
-        ("", None),
-        # Numbers, booleans and the like in YAML 1.1 only.
-        ("1:30", "1:30"),
-        ("1_000", "1_000"),
-        ("0b11", "0b11"),
-        ("yes", "yes"),
-        ("no", "no"),
-        ("on", "on"),
-        ("off", "off"),
-        ("y", "y"),
-        ("2005-11-20", "2005-11-20"),
-        ("=", "="),
-        ("<<", "<<"),
-        # Text in both.
-        ("1.2.3", "1.2.3"),
-        ("e5", "e5"),
-        ("-", "-"),
-        (".", "."),
-        ("nan", "nan"),
-    ],
-)
+SCALARS = {
+    "1": 1, "-17": -17, "+5": 5, "0x1F": 31, "0o17": 15, "1.5": 1.5, ".5": 0.5, "1e3": 1000,
+    "1e-3": 0.001, "2.5E+3": 2500.0, "true": True, "False": False, "null": None, "~": None,
+    "": None,
+}  # fmt: skip
+IN_YAML_1_1 = ("1:30", "1_000", "0b11", "yes", "no", "on", "off", "y", "2005-11-20", "=", "<<")
+"""Numbers, booleans and the like in YAML 1.1 only."""
+TEXTS = {text: text for text in (*IN_YAML_1_1, "1.2.3", "e5", "-", ".", "nan")}
+
+
+@pytest.mark.parametrize(("text", "value"), (SCALARS | TEXTS).items())
 def test_plain_scalars_follow_yaml_1_2(text: str, value: object) -> None:
     assert resolve(text) == value
     assert type(resolve(text)) is type(value)
@@ -144,12 +117,6 @@ def test_entries_of_lists_are_set_by_name_and_all_at_once(file: Path) -> None:
     assert "a, xl" in wrong.value.errors[0].expected
 
 
-def test_the_name_of_a_parameter_wins_over_a_key(file: Path) -> None:
-    text = edited("{lat: 0.1,", "{lat: 0.1, seed: 1,").replace("ttl: 3", "ttl: ${seed}")
-    scenario = load(file, text, "seed=5")
-    assert (scenario.seed, scenario.protocol.ttl) == (7, 5)
-
-
 def test_a_parameter_is_used_if_an_override_replaces_its_use(file: Path) -> None:
     assert load(file, RIGHT, "network.latency_s=0.2").network.latency_s == 0.2
     assert load(file, RIGHT, "network.latency_s=0.2", "lat=0.3").network.latency_s == 0.2
@@ -187,10 +154,6 @@ def test_invalid_overrides_from_python_are_errors(file: Path, overrides: Any, sa
         load_scenario(file, overrides)
     (error,) = caught.value.errors
     assert says in str(error) and error.file.startswith("--set")
-
-
-def test_set_to_nothing_is_null(file: Path) -> None:
-    assert load(file, RIGHT, "protocol.snapshot_period_s=").protocol.snapshot_period_s is None
 
 
 @pytest.mark.parametrize(

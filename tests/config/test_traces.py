@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import grid
 from grid.config.load import load_scenario
 from grid.config.traces import hash_of_log
 from grid.model.errors import InputError
@@ -81,21 +82,6 @@ def test_filters(tmp_path: Path, wanted: str, numbers: set[int]) -> None:
     assert run.manifest["jobs"]["skipped"]["filtered"] > 0
 
 
-def test_a_record_that_some_vo_selects_is_not_filtered(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text(LOG)
-    vo = (
-        "{name: %s, clusters: [{cpus: 9}], workload: "
-        "{trace: log.swf, entry_point: cluster, filter: {users: [%d]%s}}}"
-    )
-    for more, filtered in (("", {}), (", before_s: 30", {"filtered": 2})):
-        vos = ", ".join(vo % (name, user, more) for name, user in (("a", 7), ("b", 8)))
-        (tmp_path / "replay.yaml").write_text(f"vos: [{vos}]\n")
-        run = execute(load_scenario(tmp_path / "replay.yaml", []), "", in_process=True)
-        skipped = run.manifest["jobs"]["skipped"]
-        del skipped["blank_lines"]
-        assert skipped == filtered | ({} if more else {"no_run_time": 1})
-
-
 def test_a_filter_without_jobs_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
         InputError,
@@ -164,26 +150,12 @@ def test_a_job_that_ran_longer_than_requested_is_cut_or_meets_its_estimate(
     (tmp_path / "made.swf").write_text(LOG.replace(" 4 50 -1 1 8", " 4 20 -1 1 8"))
     write_log(read_log(tmp_path / "made.swf"), tmp_path / name)
     ends = []
-    for cut, overrun in (("true", "kill"), ("false", "kill"), ("false", "extend")):
-        run = execute(
-            load_scenario(
-                {
-                    "vos": [
-                        {
-                            "name": "site",
-                            "clusters": [{"cpus": 4, "overrun": overrun}],
-                            "workload": {
-                                "trace": str(tmp_path / name),
-                                "entry_point": "cluster",
-                                "cut_at_estimate": cut == "true",
-                            },
-                        }
-                    ]
-                }
-            ),
-            "",
-            in_process=True,
-        )
+    for cut, overrun in ((True, "kill"), (False, "kill"), (False, "extend")):
+        workload = {
+            "trace": str(tmp_path / name), "entry_point": "cluster", "cut_at_estimate": cut,
+        }  # fmt: skip
+        clusters = [{"cpus": 4, "overrun": overrun}]
+        run = grid.run({"vos": [{"name": "a", "clusters": clusters, "workload": workload}]})
         results = run.results
         assert run.manifest["jobs"]["skipped"]["longer_than_requested"] == 1
         outcome = results.outcome

@@ -109,15 +109,6 @@ def test_objects_that_no_scenario_names_are_an_error(tmp_path: Path) -> None:
     assert done.runs == 2 and not done.failures
 
 
-def test_a_sweep_runs_a_changed_file_again(mine: Path, tmp_path: Path) -> None:
-    experiment = {"name": "study", "scenario": scenario(), "seeds": 1}
-    runs = []
-    for text in (VALID, VALID, VALID + "# changed"):
-        mine.write_text(text)
-        runs.append(grid.sweep(experiment, tmp_path / "study", in_process=True))
-    assert [(run.kept, run.failures) for run in runs] == [(0, ()), (1, ()), (0, ())]
-
-
 class FirstOnly:
     """Starts the first job in the queue."""
 
