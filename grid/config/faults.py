@@ -23,27 +23,12 @@ from grid.model.fields import (
 from grid.model.platform import LinkFaults, MachineOutage, Outage
 from grid.model.time import Time, from_seconds
 
-FaultShare = Annotated[float, Field(ge=0, le=0.9, strict=True)]
 Begin = Annotated[Seconds, Field(description="When it begins, in virtual time.")]
 Duration = Annotated[PositiveSeconds, Field(description="How long it lasts.")]
 VoNames = Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
-class MessageFaultsSection(Section):
-    """Shares of messages that are lost, doubled or delayed."""
-
-    lost: FaultShare = Field(default=0.0, description="Share of messages that are lost.")
-    doubled: FaultShare = Field(default=0.0, description="Share of messages that arrive twice.")
-    delayed: FaultShare = Field(default=0.0, description="Share of messages that arrive later.")
-    delay_s: PositiveSeconds = Field(default=1.0, description="By how much later at most.")
-
-    @property
-    def link_faults(self) -> LinkFaults:
-        """The same, with the delay in microseconds."""
-        return LinkFaults(self.lost, self.doubled, self.delayed, from_seconds(self.delay_s))
-
-
-BetweenEntities = Annotated[MessageFaultsSection, TakesEffect("no entity sends messages")]
+BetweenEntities = Annotated[LinkFaults, TakesEffect("no entity sends messages")]
 
 
 class OutageSection(Section):
@@ -138,11 +123,11 @@ class FaultsSection(Section):
         "is an error."
     )
     between_vos: BetweenEntities = Field(
-        default=MessageFaultsSection(),
+        default=LinkFaults(),
         description="Faults of messages between entities of different VOs.",
     )
     within_vos: BetweenEntities = Field(
-        default=MessageFaultsSection(), description="Faults of messages between entities of one VO."
+        default=LinkFaults(), description="Faults of messages between entities of one VO."
     )
     crashes: tuple[CrashSection, ...] = Field(
         default=(), description="Entities that crash, and when."
@@ -169,8 +154,7 @@ class FaultsSection(Section):
     @property
     def of_machines_alone(self) -> bool:
         """Whether no message is lost or late and no entity is ever down."""
-        links = self.between_vos.link_faults, self.within_vos.link_faults
-        messages = any(link.any for link in links) or self.partitions
+        messages = self.between_vos.any or self.within_vos.any or self.partitions
         return not (messages or self.crashes or self.random_crashes or self.vo_outages)
 
     def break_machines_of(self, vo: str, cluster: str) -> bool:
@@ -190,8 +174,8 @@ def message_faults(faults: FaultsSection, grid_seed: int, positions: Mapping[str
             partitions.append(Partition(whole, one, other))
     return Faults(
         _seed(faults, grid_seed),
-        faults.within_vos.link_faults,
-        faults.between_vos.link_faults,
+        faults.within_vos,
+        faults.between_vos,
         tuple(partitions),
         faults.heal_us,
     )

@@ -12,7 +12,6 @@ from grid.config.faults import (
     CrashSection,
     FaultsSection,
     MachineOutageSection,
-    MessageFaultsSection,
     PartitionSection,
     RandomCrashesSection,
     VoOutageSection,
@@ -20,7 +19,7 @@ from grid.config.faults import (
 from grid.config.schema import NetworkSection, ProtocolSection, Scenario
 from grid.kernel.entity import random_stream
 from grid.model.fields import PluginRef
-from grid.model.platform import VirtualOrganization
+from grid.model.platform import LinkFaults, VirtualOrganization
 from grid.model.plugins.registry import Kind
 from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
 
@@ -193,12 +192,12 @@ class _Draw:
         count = int(self._stream.integers(1, most + 1)) if self.happens() else 0
         return [names[int(self._stream.integers(len(names)))] for _ in range(count)]
 
-    def messages(self, latency_s: float) -> MessageFaultsSection:
+    def messages(self, latency_s: float) -> LinkFaults:
         if not self.happens():
-            return MessageFaultsSection()
+            return LinkFaults()
         lost, doubled, delayed = (SHARES[int(self._stream.integers(len(SHARES)))] for _ in range(3))
         delay_s = max(1e-6, latency_s * 10 ** float(self._stream.uniform(0.0, 2.0)))
-        return MessageFaultsSection(lost=lost, doubled=doubled, delayed=delayed, delay_s=delay_s)
+        return LinkFaults(lost=lost, doubled=doubled, delayed=delayed, delay_s=delay_s)
 
     def crashes(self) -> RandomCrashesSection:
         every_s = self._heal_s / float(self._stream.uniform(0.5, 4.0))

@@ -40,6 +40,7 @@ from grid.model.fields import (
     PluginName,
     PluginOf,
     PluginRef,
+    PositiveSeconds,
     PriorityRule,
     Seconds,
     Switch,
@@ -460,17 +461,22 @@ def transfer_us(megabytes: float, bandwidth_mbps: float | None) -> Time:
     return round(megabytes * 8.0 / bandwidth_mbps * SECOND_US)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class LinkFaults:
-    """Shares of messages in [0, 1) that are lost, doubled or delayed, by `delay_us` at most."""
+FaultShare = Annotated[float, Field(ge=0, le=0.9, strict=True)]
 
-    lost: float = 0.0
-    doubled: float = 0.0
-    delayed: float = 0.0
-    delay_us: Time = 0
+
+@dataclass(frozen=True, config=PLATFORM)
+class LinkFaults:
+    """Shares of messages that are lost, doubled or delayed."""
+
+    lost: FaultShare = Field(default=0.0, description="Share of messages that are lost.")
+    doubled: FaultShare = Field(default=0.0, description="Share of messages that arrive twice.")
+    delayed: FaultShare = Field(default=0.0, description="Share of messages that arrive later.")
+    delay_s: PositiveSeconds = Field(default=1.0, description="By how much later at most.")
+    delay_us = Microseconds("delay_s")
 
     @property
     def any(self) -> bool:
+        """Whether any message may be affected."""
         return bool(self.lost or self.doubled or self.delayed)
 
 

@@ -114,7 +114,7 @@ LINK = st.builds(
     lost=st.sampled_from([0.0, 0.1, 0.5]),
     doubled=st.sampled_from([0.0, 0.1, 0.5]),
     delayed=st.sampled_from([0.0, 0.5]),
-    delay_us=st.integers(1, 1000),
+    delay_s=st.integers(1, 1000).map(lambda delay_us: delay_us / 1e6),
 )
 OUTAGE = st.builds(
     lambda start, length: Outage(start, start + length), st.integers(0, 6000), st.integers(1, 3000)
@@ -162,7 +162,7 @@ class LateJournal(Reliable):
 
 @pytest.mark.parametrize("broken", [NeverAgain, LateJournal])
 def test_a_broken_layer_is_detected(broken: type[Reliable]) -> None:
-    link = LinkFaults(lost=0.1, doubled=0.1, delayed=0.3, delay_us=1000)
+    link = LinkFaults(lost=0.1, doubled=0.1, delayed=0.3, delay_s=0.001)
     crashes = {"b": (Outage(900, 1500),), "c": (Outage(500, 700), Outage(2000, 2500))}
     assert not all(in_order(run(Faults(seed, link, link), crashes, broken)) for seed in range(20))
 
@@ -195,7 +195,7 @@ def test_a_sender_that_keeps_sending_resends_its_first_message() -> None:
 
 
 def test_the_fate_of_a_message_depends_on_its_key_alone() -> None:
-    link = LinkFaults(lost=0.2, doubled=0.2, delayed=0.2, delay_us=100)
+    link = LinkFaults(lost=0.2, doubled=0.2, delayed=0.2, delay_s=0.0001)
     faults = Faults(3, link, link, heal_us=1000)
     fates = {
         (sender, number): faults.arrivals(5, 60, (0, 1), (sender, 1, number))

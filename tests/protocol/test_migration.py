@@ -292,7 +292,7 @@ def random_rules(chance: random.Random):  # type: ignore[no-untyped-def]
 def random_link(chance: random.Random) -> LinkFaults:
     share = (0.0, 0.1, 0.5)
     return LinkFaults(
-        chance.choice(share), chance.choice(share), chance.choice(share), 10 * LATENCY
+        chance.choice(share), chance.choice(share), chance.choice(share), 10 * LATENCY / SECOND_US
     )
 
 
