@@ -20,7 +20,7 @@ SMALL = Path(__file__).parents[1] / "runtime" / "fault_scenarios" / "policies.ya
 @pytest.mark.parametrize("forwarding", ["queue", "forward", "reject"])
 def test_every_job_runs_on_a_resource_that_it_fits(forwarding: str) -> None:
     travelled = licensed = gangs_away = 0
-    for seed in range(10):
+    for seed in range(6):
         overrides = (f"protocol.forwarding={forwarding}", f"seed={seed}")
         grid, _ = realize(load_scenario(SMALL, overrides), str(SMALL))
         outcome = run_sequential(grid)
