@@ -348,10 +348,7 @@ class RunJob(NamedTuple):
 class QueryLoad(NamedTuple):
     """Grid Dispatcher to Local Dispatcher: request the load, and whether this job can run."""
 
-    key: JobKey
-    processors: int
-    ram_mb: float
-    licenses: int
+    job: Job
 
 
 @message()

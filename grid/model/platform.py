@@ -48,6 +48,7 @@ from grid.model.fields import (
     Watts,
     keys_of,
 )
+from grid.model.job import Job
 from grid.model.time import NEVER, SECOND_US, Time
 from grid.model.workload import WorkloadSection
 
@@ -220,10 +221,10 @@ class JobLimits(NamedTuple):
     ram_mb: float
     licenses: int
 
-    def allow(self, processors: int, ram_mb: float, licenses: int) -> bool:
-        """Whether a job with these requests conforms to them."""
-        enough = processors <= self.processors and ram_mb <= self.ram_mb
-        return enough and licenses & ~self.licenses == 0
+    def allow(self, job: Job) -> bool:
+        """Whether a job conforms to them."""
+        enough = job.processors <= self.processors and job.ram_mb <= self.ram_mb
+        return enough and job.licenses & ~self.licenses == 0
 
 
 @dataclass(frozen=True, config=PLATFORM)

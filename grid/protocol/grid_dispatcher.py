@@ -67,7 +67,7 @@ class GridDispatcher(MessageHandler):
             return
         self._pending[job.key] = _PendingJob(job, cluster)
         for dispatcher in self._queried:
-            ctx.send(dispatcher, QueryLoad(job.key, job.processors, job.ram_mb, job.licenses))
+            ctx.send(dispatcher, QueryLoad(job))
 
     def on_load(self, ctx: Context, sender: str, load: Load) -> None:
         pending = self._pending[load.key]

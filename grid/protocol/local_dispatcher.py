@@ -90,9 +90,8 @@ class LocalDispatcher(MessageHandler):
         ctx.set_timer(0, PLAN)
 
     def on_query_load(self, ctx: Context, sender: str, query: QueryLoad) -> None:
-        key, processors, ram_mb, licenses = query
-        able = any(one.allow(processors, ram_mb, licenses) for one in self._limits)
-        ctx.send(sender, Load(key, self._number, self.cluster.load(), able))
+        able = any(one.allow(query.job) for one in self._limits)
+        ctx.send(sender, Load(query.job.key, self._number, self.cluster.load(), able))
 
     def on_take_down(self, ctx: Context, sender: str, order: TakeDown) -> None:
         self.cluster.take_down(order.machine, ctx.now)

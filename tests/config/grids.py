@@ -139,8 +139,8 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             return f"refused {key[1]}"
         case RunJob(job, cluster, machine):
             return f"run {job.number} on cluster {cluster} machine {machine}"
-        case QueryLoad(key):
-            return f"load, for {key[1]}?"
+        case QueryLoad(job):
+            return f"load, for {job.number}?"
         case Load(key, _, load, able):
             return f"load {load:g}" + ("" if able else f", cannot run {key[1]}")
         case ClusterChosen(key, cluster):

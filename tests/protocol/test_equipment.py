@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import grid
+from grid.model.job import Job
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, JobLimits, License, Machine, VirtualOrganization
 from grid.model.resources import resources_of
@@ -132,7 +133,11 @@ def test_limits_of_a_cluster_are_those_of_one_machine() -> None:
     assert sorted(limits) == [JobLimits(2, float("inf"), 5), JobLimits(4, 500.0, 1)]
 
     def runs(processors: int, ram_mb: float, licenses: int) -> bool:
-        return any(one.allow(processors, ram_mb, licenses) for one in limits)
+        asked = Job(
+            number=1, vo="v", submit_us=0, run_us=1, estimate_us=1, processors=processors,
+            ram_mb=ram_mb, licenses=licenses,
+        )  # fmt: skip
+        return any(one.allow(asked) for one in limits)
 
     assert runs(4, 500.0, 1) and runs(2, 9000.0, 5) and runs(1, 0.0, 4)
     assert not (runs(4, 0.0, 4) or runs(3, 600.0, 0) or runs(1, 0.0, 2) or runs(5, 0.0, 0))
