@@ -35,12 +35,24 @@ class _Folder:
     def __init__(self) -> None:
         self.path = Path(tempfile.mkdtemp(prefix="grid-jobs-"))
         weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        self._constants: dict[str, Column] = {}
 
-    def append(self, name: str, values: Column) -> None:
+    def append(self, name: str, *parts: Column) -> None:
         with (self.path / name).open("ab") as file:
-            np.ascontiguousarray(values, RESULT_COLUMNS[name]).tofile(file)
+            for values in parts:
+                np.ascontiguousarray(values, RESULT_COLUMNS[name]).tofile(file)
+
+    def save(self, name: str, values: Column) -> None:
+        """Store a whole column; one of equal values, compared by their bits, takes no file."""
+        bits = values.view(np.int64)
+        if not len(values) or (bits == bits[0]).all():
+            self._constants[name] = values[:1].copy()
+        else:
+            values.tofile(self.path / name)
 
     def read(self, name: str, first: int = 0, last: int | None = None) -> Column:
+        if name in self._constants and last is not None:
+            return np.broadcast_to(self._constants[name], (last - first,))
         dtype = np.dtype(RESULT_COLUMNS[name])
         count = -1 if last is None else last - first
         values: Column = np.fromfile(self.path / name, dtype, count, offset=first * dtype.itemsize)
@@ -56,15 +68,14 @@ class ResultSpool:
     def add(self, chunks: Sequence[JobResults]) -> None:
         """Append jobs that have ended."""
         for name in RESULT_COLUMNS:
-            for chunk in chunks:
-                self._folder.append(name, chunk.column(name))
+            self._folder.append(name, *(chunk.column(name) for chunk in chunks))
 
     def in_order(self) -> JobResults:
         """All jobs in the order (submit_us, vo, number). To be called once, at the end."""
         read, ordered = self._folder.read, _Folder()
         order = np.lexsort((read("number"), read("vo"), read("submit_us")))
         for name in RESULT_COLUMNS:
-            ordered.append(name, read(name)[order])
+            ordered.save(name, read(name)[order])
             (self._folder.path / name).unlink()
         return StoredResults(ordered.read, len(order))
 
@@ -116,7 +127,7 @@ class StoredResults(JobResults):
         """All rows in another order, on disk."""
         folder = _Folder()
         for name in RESULT_COLUMNS:
-            folder.append(name, self.column(name)[order])
+            folder.save(name, self.column(name)[order])
         return StoredResults(folder.read, len(order))
 
     def to_read(self) -> JobResults:

@@ -205,16 +205,19 @@ def write_jobs(
 
 def _lines(columns: Mapping[str, Column]) -> pa.RecordBatch:
     """The columns of jobs.csv: times in seconds as decimal numbers with six decimal places."""
-    arrays = {
-        name: _decimals(column) if isinstance(column, Times) else column
-        for name, column in columns.items()
-    }
-    return pa.RecordBatch.from_pydict(
-        {
-            name: array.dictionary_decode() if isinstance(array, pa.DictionaryArray) else array
-            for name, array in arrays.items()
-        }
-    )
+    return pa.RecordBatch.from_pydict({name: _cells(column) for name, column in columns.items()})
+
+
+def _cells(column: Column) -> pa.Array:
+    if isinstance(column, Times):
+        return _decimals(column)
+    if isinstance(column, pa.DictionaryArray):
+        return column.dictionary_decode()
+    # Text is written faster than numbers, and many columns have one value.
+    has_one = len(column) > 1 and not column.null_count and column.type != pa.string()
+    if has_one and pyarrow.compute.all(pyarrow.compute.equal(column, column[0])).as_py():
+        return pa.repeat(column[:1].cast(pa.string())[0], len(column))
+    return column.cast(pa.string())
 
 
 def _decimals(column: Times) -> pa.Array:
