@@ -122,18 +122,18 @@ def run(
 ) -> Run:
     """Run a scenario in this process or, with `ray`, on Ray actors.
 
-    It is given as for `load_scenario`, with `set`; or it is a Grid made by hand.
+    `scenario` and `set` are as for `load_scenario`; `scenario` may also be a Grid built in Python.
     `placement` and `address` are those of `grid run`, for runs on Ray. With `out`, the run's folder
-    is written, too; `force` lets it replace the run of another scenario, and with `events` every
-    message and decision is in events.parquet there.
+    is also written. `force` allows it to replace the run of another scenario; with `events` it
+    includes every message and decision, in events.parquet.
 
-    `parts` are classes and functions to plug in, by kind and by the name that the scenario calls
-    them: `policies={"mine": MyPolicy}`, `selections`, `job_generators`, and so on, as
-    `grid plugins` lists them. If the scenario names none of a kind, that is a mistake.
+    `parts` are plugins (classes and functions), by kind and by their name in the scenario:
+    `policies={"mine": MyPolicy}`, `selections`, `job_generators`, and so on, as listed by `grid
+    plugins`. It is an error if the scenario uses no plugin of a given kind.
 
-    What comes back has the `metrics` (as in metrics.json), the `manifest`, and the table of jobs:
-    `jobs()` in pandas, `jobs_table()` in pyarrow. Raises InputError for what is wrong with the
-    input, and `grid.model.errors`'s RunFailed where a run comes to no result.
+    The result has the `metrics` (as in metrics.json), the `manifest`, and the table of jobs:
+    `jobs()` in pandas, `jobs_table()` in pyarrow. Raises InputError if the input is invalid, and
+    RunFailed if the run fails.
     """
     from grid.config.build import Grid
     from grid.config.load import source_of
@@ -182,16 +182,16 @@ def sweep(
     force: bool = False,
     **parts: Mapping[str, Any],
 ) -> Sweep:
-    """Do all runs of an experiment that `folder` does not have yet.
+    """Execute all runs of an experiment that are missing in `folder`.
 
     The experiment is a file in YAML, given by its path or by a name that `grid scenarios` lists, or
-    a mapping with the same keys, whose `scenario` may be a mapping, too. `set` has settings of all
-    runs, as `load_scenario` takes them; `seeds`, how many from 1 or which, take the place of
-    the experiment's. Runs are Ray tasks, on the cluster at `address` or on
-    `cpus` CPUs of this machine; with `in_process` one after the other, here. `folder` is
-    sweeps/NAME by default; `load_results` of it gives the table. With `force` it may be that of an
-    experiment of another name. `parts` are classes and functions to plug in, as for `run`. What
-    failed is in what comes back. Raises InputError.
+    a mapping with the same keys, whose `scenario` may also be a mapping. `set` has settings for all
+    runs, as for `load_scenario`. `seeds`, a number of seeds from 1 or a list of them, replaces
+    those of the experiment. Runs are Ray tasks, on the cluster at `address` or on `cpus` CPUs of
+    this machine; with `in_process` they run one after the other in this process. `folder` is
+    sweeps/NAME by default; `load_results` reads its table. With `force` it may be the folder of
+    another experiment. `parts` are plugins, as for `run`. The result lists failed runs. Raises
+    InputError.
     """
     from grid.lab.experiment import load_experiment
     from grid.lab.sweep import Place, run_sweep
@@ -208,8 +208,8 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:
     """The results of the sweep or run in `folder`, a row for each run and metric.
 
     Columns: one for each axis of the sweep, `seed`, `scope` (`grid` or the name of a VO), `metric`
-    and `value`, which is null for a metric that does not apply. With `clock`, what was measured on
-    the real clock instead. Raises InputError.
+    and `value`, which is null for a metric that does not apply. With `clock`, it contains real
+    times instead. Raises InputError.
     """
     from grid.lab.study import load_results as load
 
@@ -219,13 +219,13 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:
 def load_differences(
     folder: str | Path, metrics: Sequence[str] | None = None, scope: str = "grid"
 ) -> pyarrow.Table:
-    """How far the compared values of the sweep in `folder` are from each other, paired by seed.
+    """The differences between the compared values of the sweep in `folder`, paired by seed.
 
-    A row for each point, metric and baseline. The `metrics` are those that its report compares
-    unless others are given; they are those of the grid, or of the VO that `scope` names. Columns:
-    one for each axis, `baseline` (which value of the compared axis is taken off), `metric`,
-    `difference`, `low` and `high` (its interval), `level`, `seeds`, `p_value` of the two-sided
-    paired t-test, and `seeds_to_decide`. What is not known is null. Raises InputError.
+    A row for each point, metric and baseline. By default, `metrics` are those that its report
+    compares. They are for the grid, or for the VO with the name `scope`. Columns: one for each
+    axis, `baseline` (the value of the compared axis that is subtracted), `metric`, `difference`,
+    `low` and `high` (its interval), `level`, `seeds`, `p_value` of the two-sided paired t-test, and
+    `seeds_to_decide`. Unknown values are null. Raises InputError.
     """
     from grid.lab.study import load_differences as load
 

@@ -23,7 +23,7 @@ from grid.model.fields import (
 from grid.model.platform import LinkFaults, MachineOutage, Outage
 from grid.model.time import Time, from_seconds
 
-Begin = Annotated[Seconds, Field(description="When it begins, in virtual time.")]
+Begin = Annotated[Seconds, Field(description="Start, in virtual time.")]
 Duration = Annotated[PositiveSeconds, Field(description="How long it lasts.")]
 VoNames = Annotated[tuple[Name, ...], Field(min_length=1)]
 
@@ -87,7 +87,8 @@ class RandomMachineOutagesSection(Section):
         default=None, description="Name of the cluster. Default: all clusters of the VO."
     )
     up_s: PositiveSeconds = Field(
-        description="Mean time from the beginning, or from a repair, to the next failure (MTTF)."
+        description="Mean time from the start of the run, or from a repair, to the next failure "
+        "(MTTF)."
     )
     down_s: PositiveSeconds = Field(
         description="Mean time from a failure to its repair (MTTR), exponential."
@@ -95,7 +96,8 @@ class RandomMachineOutagesSection(Section):
     shape: Annotated[float, Field(ge=0.1, le=10, strict=True)] = Field(
         default=1.0,
         description="Shape of the Weibull distribution of times up. 1 is exponential. Below "
-        "1, a machine that was just repaired is more likely to fail than one that was up for long.",
+        "1, a machine that has just been repaired is more likely to fail than one that has been "
+        "up for long.",
     )
     up_us = Microseconds("up_s")
     down_us = Microseconds("down_s")
@@ -119,7 +121,7 @@ class FaultsSection(Section):
         default=None, description="Seed of the faults. Default: the scenario's."
     )
     heal_s: PositiveSeconds = Field(
-        description="The end of all faults: longer ones end then, and one that would begin later "
+        description="The end of all faults: longer faults end then, and a fault that begins later "
         "is an error."
     )
     between_vos: BetweenEntities = Field(

@@ -109,8 +109,8 @@ def vos_from_sites(
 def share_out(total: int, weights: Floats, least: Ints) -> Ints:
     """`total` in whole parts in proportion to `weights`, none below what is its `least`.
 
-    Parts that would be too small get their least, and the others share the rest. `total` is no less
-    than all of `least`, each of which is at least one.
+    Parts that would be too small get their least, and the other VOs share the remaining CPUs.
+    `total` is no less than all of `least`, each of which is at least one.
     """
     sizes = least.copy()
     shares_rest = np.ones(len(weights), np.bool_)

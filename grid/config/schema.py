@@ -43,15 +43,15 @@ from grid.model.workload import WorkloadSection
 
 
 class VosFromTraceSection(Section):
-    """A VO of one pool for each value of the workload's `route` field in its trace."""
+    """A VO with one pool for each value of the workload's `route` field in its trace."""
 
     total_cpus: Count = Field(
         description="CPUs of all these VOs together. A VO has at least as many as its widest job; "
-        "the others share the rest."
+        "the other VOs share the remaining CPUs."
     )
     sizing: Literal["equal", "work", "peak"] = Field(
         default="equal",
-        description="How the CPUs are shared out: equally, in proportion to the sites' work (run "
+        description="How the CPUs are distributed: equally, in proportion to the sites' work (run "
         "time times CPUs), or in proportion to the largest number of CPUs in use if no job waited. "
         "Rounding is by largest remainder.",
     )
@@ -94,10 +94,10 @@ class NetworkSection(Section):
     )
     bandwidth_mbps: Bandwidth | None = Field(
         default=None,
-        description="Megabits a second between VOs, for the input of a job. Default: no limit.",
+        description="Megabits per second between VOs, for the input of a job. Default: no limit.",
     )
     links: tuple[LinkSection, ...] = Field(
-        default=(), description="Pairs of VOs with a latency of their own."
+        default=(), description="Pairs of VOs with their own latency."
     )
     latency_us = Microseconds("latency_s")
     local_latency_us = Microseconds("local_latency_s")
@@ -220,7 +220,7 @@ class GridSettings(Section):
 
     name: Name = Field(
         default="grid",
-        description="Names the run and its folder. Default in a file: the name of the file.",
+        description="Name of the run and of its folder. Default in a file: the name of the file.",
     )
     seed: Seed = Field(
         default=1, description="Seed of all random streams: the same seed gives the same run."

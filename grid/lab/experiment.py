@@ -149,7 +149,7 @@ class AnswerSection(Section):
     """A question that the page of a study answers: which value of an axis is best, and where."""
 
     metric: Label = Field(description="The metric that decides.")
-    better: Literal["less", "more"] = Field(description="The better direction.")
+    better: Literal["less", "more"] = Field(description="Which direction is better.")
     best_of: Key = Field(description="The axis whose values are compared.")
     along: Key | None = Field(
         default=None, description="The axis along which the best value may change. Default: none."
@@ -182,7 +182,7 @@ class StudySection(Section):
 class ExperimentSection(Section):
     """An experiment: a run for every combination of the axes' values and every seed."""
 
-    name: Name = Field(description="Names the sweep and its folder.")
+    name: Name = Field(description="Name of the sweep and of its folder.")
     scenario: str | dict[str, Any] = Field(
         description="Path of the scenario, from the folder of this file; or a name that "
         "`grid scenarios` lists; or the scenario itself."
@@ -193,8 +193,8 @@ class ExperimentSection(Section):
     )
     axes: dict[Key, Axis] = Field(
         default_factory=dict,
-        description="What varies: a list of values, or a range, by the name of a parameter or the "
-        "path of a key; or, under any name, labels with several settings each.",
+        description="The settings that vary: a list of values or a range, by the name of a "
+        "parameter or the path of a key. Under any other name, labels with several settings each.",
     )
     sampling: SamplingSection | None = Field(
         default=None, description="How values of ranges are drawn; required if an axis is a range."

@@ -75,8 +75,8 @@ class Failure:
 class Sweep:
     """A finished sweep.
 
-    Of `runs`, `kept` were stored before; `damaged` ones were stored, found damaged and repeated.
-    `start_seconds` is until the workers were ready, `run_seconds` from then on.
+    Of `runs`, `kept` were stored before; `damaged` were stored before, but damaged and repeated.
+    `start_seconds` is the time until the workers were ready, `run_seconds` the time after that.
     """
 
     folder: Path

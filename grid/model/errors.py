@@ -116,8 +116,8 @@ class OutOfMemory(RunFailed):
 
 
 class PluginFailed(RunFailed):
-    """A plugin failed. `line` says which, where and how; `details` is the traceback of its own
-    frames, if there is one."""
+    """A plugin failed. `line` states which plugin, where and how; `details` is the traceback of
+    its own frames, if there is one."""
 
     def __init__(self, line: str, details: str = "") -> None:
         super().__init__(line, details)

@@ -91,7 +91,7 @@ Overrun = Annotated[
     OverrunRule,
     Field(
         description="What happens to a job that runs longer than its user's estimate times "
-        "`estimate_factor`: it fails then, or goes on. Jobs of a trace run at most for their "
+        "`estimate_factor`: it then fails, or continues. Jobs of a trace run at most for their "
         "estimate unless their workload has `cut_at_estimate: false`."
     ),
 ]
@@ -100,7 +100,7 @@ Estimates = Annotated[
     Field(
         description="The run times that the local policy uses: the users' estimates, the actual "
         "run times, or the average of the user's last two jobs that ended here, at most the "
-        "estimate. With `overrun: kill` a job is killed at its estimate; never under `exact`."
+        "estimate. With `overrun: kill` a job is killed at its estimate, but never under `exact`."
     ),
 ]
 EstimateFactor = Annotated[
@@ -160,7 +160,7 @@ class PluginRef:
     """A plugin with its settings (see `grid plugins`); its name alone, if it has no settings."""
 
     name: PluginName = Field(
-        description="Its name, or its place: `path/to/file.py:Name` or `module:Name`."
+        description="Its name, or its location: `path/to/file.py:Name` or `module:Name`."
     )
     settings: dict[str, Any] = Field(
         default_factory=dict, description="Its settings by name, as `grid plugins KIND NAME` shows."

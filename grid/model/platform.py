@@ -92,7 +92,8 @@ VoPriority = Annotated[
 
 @dataclass(frozen=True, config=PLATFORM)
 class SwitchOff:
-    """Machines that are switched off when idle. All are on at first, and after an outage."""
+    """Machines that are switched off when idle. All machines are on at first and after an
+    outage."""
 
     after_s: Seconds = Field(
         description="A machine that has been idle for longer than this is switched off."
@@ -121,7 +122,7 @@ class Machine:
     name: Name | None = Field(default=None, description="Its name. Default: m0, m1 and so on.")
     cpus: Count = Field(default=1, description="CPUs of each machine.")
     mips: Mips = Field(
-        default=REFERENCE_MIPS, description="Speed of each CPU, in million instructions a second."
+        default=REFERENCE_MIPS, description="Speed of each CPU, in million instructions per second."
     )
     operating_system: OperatingSystem = Field(
         default="linux", description="For requirements of jobs."
@@ -129,15 +130,15 @@ class Machine:
     architecture: Architecture = Field(default="x86_64", description="For requirements of jobs.")
     ram_mb: Megabytes = Field(
         default=0.0,
-        description="Memory, which jobs with `ram_mb` share. 0: no limit for such jobs, and a "
-        "requirement of `ram` is not fulfilled.",
+        description="Memory, shared by jobs with `ram_mb`. 0: no limit for such jobs, and no "
+        "`ram` requirement is fulfilled.",
     )
     disk_mb: Megabytes = Field(default=0.0, description="Disk space, for requirements of jobs.")
     cpu_type: str = Field(
         default="", description="A free-form tag, which policies and heuristics may read."
     )
     licenses: tuple[Name, ...] = Field(
-        default=(), description="Names of the licenses whose software it can run."
+        default=(), description="Names of the licenses that it supports."
     )
     watts_idle: IdleWatts = 0.0
     watts_busy: BusyWatts = 0.0
@@ -162,7 +163,7 @@ class MachineGenerator:
     """Machines drawn from the scenario's seed, or their own, by a generator."""
 
     generator: Annotated[PluginName, PluginOf("machine_generators")] = Field(
-        description="Name of the generator that makes the machines."
+        description="Name of the machine generator."
     )
     count: Count = Field(description="Number of machines.")
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
@@ -186,7 +187,7 @@ class License:
 
     name: Name = Field(description="Name of the license.")
     copies: Copies = Field(
-        description="How many machines may use it at once; jobs of one machine share a copy."
+        description="How many machines may use it at once; jobs on one machine share a copy."
     )
 
 
@@ -241,7 +242,7 @@ class Cluster:
     )
     mips: Mips = Field(
         default=REFERENCE_MIPS,
-        description="Speed of each CPU of a pool, in million instructions a second.",
+        description="Speed of each CPU of a pool, in million instructions per second.",
     )
     watts_idle: IdleWatts = 0.0
     watts_busy: BusyWatts = 0.0
@@ -380,7 +381,7 @@ class VirtualOrganization:
     )
     count: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = Field(
         default=None,
-        description="Number of equal VOs: NAME1, NAME2 and so on. Default: one, NAME.",
+        description="Number of identical VOs: NAME1, NAME2 and so on. Default: one, NAME.",
     )
     selection: VoSelection = PluginRef("partial")
     cluster_choice: Annotated[
@@ -391,7 +392,7 @@ class VirtualOrganization:
     ] = Field(
         default=PluginRef("least_load"),
         description="How the Grid Dispatcher chooses among the clusters of the VO for jobs that "
-        "are bound to no machine (`resource: cluster`, gangs).",
+        "are not bound to a machine (`resource: cluster`, gangs).",
     )
     forwarding: Annotated[PluginRef | None, PluginOf("forwarding"), OF_SCHEDULER] = Field(
         default=None,
@@ -472,7 +473,7 @@ class LinkFaults:
     lost: FaultShare = Field(default=0.0, description="Share of messages that are lost.")
     doubled: FaultShare = Field(default=0.0, description="Share of messages that arrive twice.")
     delayed: FaultShare = Field(default=0.0, description="Share of messages that arrive later.")
-    delay_s: PositiveSeconds = Field(default=1.0, description="By how much later at most.")
+    delay_s: PositiveSeconds = Field(default=1.0, description="Maximum delay.")
     delay_us = Microseconds("delay_s")
 
     @property

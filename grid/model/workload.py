@@ -30,7 +30,7 @@ Utility = Annotated[float, Field(ge=0, le=1, strict=True)]
 
 
 class OptionSection(Section):
-    """One acceptable value of a requirement and its utility."""
+    """An acceptable value of a requirement and its utility."""
 
     value: Annotated[float, Field(strict=True)] | OperatingSystem | Architecture = Field(
         description="A name for `operating_system` and `architecture`; the largest number of "
@@ -127,32 +127,36 @@ class TraceFilterSection(Section):
     """Which jobs of a trace are selected: those that meet all conditions. Times are those of the
     trace; jobs keep them unless there is a `shift_s`."""
 
-    from_s: Seconds | None = Field(default=None, description="Only jobs submitted then or later.")
-    before_s: Seconds | None = Field(default=None, description="Only jobs submitted before then.")
+    from_s: Seconds | None = Field(
+        default=None, description="Only jobs submitted at this time or later."
+    )
+    before_s: Seconds | None = Field(
+        default=None, description="Only jobs submitted before this time."
+    )
     users: tuple[Whole, ...] | None = Field(
         default=None,
-        description="Only jobs of the users of these numbers; `without_users` leaves some out.",
+        description="Only jobs of users with these numbers; `without_users` excludes some.",
     )
     without_users: tuple[Whole, ...] = Field(
         default=(),
-        description="No jobs of the users of these numbers, such as those with bursts of jobs.",
+        description="No jobs of users with these numbers, such as users with bursts of jobs.",
     )
     min_cpus: Count | None = Field(
-        default=None, description="Only jobs of at least this number of CPUs."
+        default=None, description="Only jobs with at least this number of CPUs."
     )
     max_cpus: Count | None = Field(
-        default=None, description="Only jobs of at most this number of CPUs."
+        default=None, description="Only jobs with at most this number of CPUs."
     )
     statuses: tuple[Whole, ...] | None = Field(
         default=None,
-        description="Only jobs of these statuses, as the log has them: 0 failed, 1 completed, "
+        description="Only jobs with these statuses, as in the log: 0 failed, 1 completed, "
         "5 cancelled, ... Default: any status, all jobs with a run time.",
     )
 
     sites: tuple[Annotated[int, Field(ge=-1, strict=True)], ...] | None = Field(
         default=None,
         description="Only jobs with one of these values in the field that `route` names: with "
-        "`vos_from_trace` the VOs of these numbers. -1 is an unknown one.",
+        "`vos_from_trace`, the VOs with these numbers. -1: unknown.",
     )
 
     @model_validator(mode="after")
@@ -180,10 +184,11 @@ class DrawnRequirementSection(RequirementSection):
     order: Literal["as_written", "drawn"] = Field(
         default="as_written",
         description="`drawn`: for each job the values are permuted at random over the options, so "
-        "that users prefer different ones; the order of utilities stays.",
+        "users prefer different values; the order of utilities is unchanged.",
     )
     at_most: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = Field(
-        default=None, description="Each job keeps the first options, of a random number up to this."
+        default=None,
+        description="Each job keeps its first options; their number is random, up to this.",
     )
 
 
@@ -228,19 +233,19 @@ class AttributesSection(Section):
         tuple[DrawnRequirementSection, ...], TakesEffect("jobs enter the cluster")
     ] = Field(
         default=(),
-        description="Requirements with their utilities, in place of those that jobs "
-        "have. Each is drawn by itself.",
+        description="Requirements with their utilities, which replace those of the jobs. Each is "
+        "drawn independently.",
     )
     deadline: DrawnDeadlineSection | None = Field(
-        default=None, description="Deadlines, in place of those that jobs have."
+        default=None, description="Deadlines, which replace those of the jobs."
     )
     input: DrawnInputSection | None = Field(
         default=None, description="Input data that is transferred with jobs from VO to VO."
     )
     checkpointable: Share | None = Field(
         default=None,
-        description="Share of the jobs that are checkpointable, drawn at random. Default: as jobs "
-        "have it; jobs of a log are not.",
+        description="Share of the jobs that are checkpointable, drawn at random. Default: as "
+        "given by the jobs; jobs of a log are not checkpointable.",
     )
 
 
@@ -261,7 +266,7 @@ class WorkloadSection(Section):
         "`vo` (VOID).",
     )
     filter: TraceFilterSection | None = Field(
-        default=None, description="Which jobs of the trace are taken. Default: all."
+        default=None, description="Which jobs of the trace are used. Default: all."
     )
     shift_s: Annotated[float, Field(ge=-1e11, le=1e11, strict=True)] | None = Field(
         default=None,
@@ -270,8 +275,8 @@ class WorkloadSection(Section):
     )
     interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = Field(
         default=None,
-        description="Multiplies the times between submissions of the trace; below 1 the load "
-        "grows. Default: 1.",
+        description="Multiplies the times between submissions of the trace; values below 1 raise "
+        "the load. Default: 1.",
     )
     repeat: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
         default=1,
@@ -296,10 +301,10 @@ class WorkloadSection(Section):
     waits_for_predecessors: Switch = Field(
         default=False,
         description="A job with a preceding job in the SWF log is submitted when that has ended, "
-        "in any VO, and the log's think time is over; others at the log's time.",
+        "in any VO, and the log's think time is over. Other jobs are submitted at the log's time.",
     )
     generator: Annotated[PluginName | None, PluginOf("job_generators")] = Field(
-        default=None, description="Name of the generator that makes the jobs."
+        default=None, description="Name of the job generator."
     )
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
     seed: OwnSeed = None
@@ -310,8 +315,8 @@ class WorkloadSection(Section):
     entry_point: Literal["scheduler", "cluster"] = Field(
         default="scheduler",
         description="Where jobs enter: at the VO's Local Scheduler, or directly at its only "
-        "cluster, without selection, forwarding, admission or messages: settings of these are "
-        "errors then.",
+        "cluster, without selection, forwarding, admission or messages: their settings are then "
+        "errors.",
     )
 
     @model_validator(mode="after")

@@ -65,7 +65,7 @@ def limited(
         Field(
             gt=0,
             le=1000,
-            description="limit of the load (assigned CPUs over CPUs), the job included",
+            description="limit on the load (assigned CPUs over CPUs), including the job",
         ),
     ] = None,
 ) -> bool:

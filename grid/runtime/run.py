@@ -76,12 +76,12 @@ class Run:
     """A finished run.
 
     - `name`: that of the scenario or grid.
-    - `scenario`: what was run, with all defaults filled in; None where that was a Grid.
+    - `scenario`: the scenario, with all defaults filled in; None if a Grid was run.
     - `metrics`: as in `metrics.json`, for the `grid` and each of its `vos`.
-    - `manifest`: how the run was made, and the `digest` of its results (`manifest.json`).
+    - `manifest`: metadata of the run, and the `digest` of its results (`manifest.json`).
     - `jobs()`: the table of jobs in pandas; `jobs_table()`: the same in pyarrow.
     - `results`, `directory`, `histories`: the same as columns of microseconds.
-    - `measured`: which of the jobs figures of jobs are of.
+    - `measured`: which jobs the job metrics cover.
     """
 
     name: str
@@ -102,7 +102,7 @@ class Run:
     def jobs(self) -> pd.DataFrame:
         """A row for each job, with the columns of `jobs.parquet`, as a pandas DataFrame.
 
-        Times are seconds; names, such as `vo` and `state`, are categories. Raises ImportError where
+        Times are seconds; names, such as `vo` and `state`, are categories. Raises ImportError if
         pandas is not installed.
         """
         need("run.jobs(), unlike run.jobs_table(),", "pandas", "pandas")

@@ -41,7 +41,7 @@ _Positive = Annotated[float, Field(ge=1e-3, le=1e9)]
 
 
 class ConvergentMachines(GeneratorSettings):
-    """Settings of a farm; the defaults are both papers'."""
+    """Settings of the machines; the defaults are those of both papers."""
 
     cpus: Range[_Count] = Field(
         default=(1, 8), description="minimum and maximum of CPUs of a machine"
@@ -62,7 +62,7 @@ class ConvergentMachines(GeneratorSettings):
 
 
 class ConvergentJobs(GeneratorSettings):
-    """Settings of the jobs; the defaults are CS2's where the papers differ."""
+    """Settings of the jobs; the defaults are those of CS2 if the papers differ."""
 
     jobs: _Count = Field(default=1500, description="number of jobs")
     mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(

@@ -37,7 +37,7 @@ _Percent = Annotated[float, Field(ge=0, le=1e6)]
 
 
 class EgEdfMachines(GeneratorSettings):
-    """Settings of the machines; the defaults are the paper's."""
+    """Settings of the machines; the defaults are those of the paper."""
 
     cpus: Range[_Count] = Field(
         default=(1, 16), description="minimum and maximum of CPUs of a machine"
@@ -48,7 +48,7 @@ class EgEdfMachines(GeneratorSettings):
 
 
 class EgEdfJobs(GeneratorSettings):
-    """Settings of the jobs; the defaults are the paper's if it gives a value."""
+    """Settings of the jobs; the defaults are those of the paper, if stated."""
 
     jobs: _Count = Field(default=3000, description="number of jobs")
     mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(

@@ -40,7 +40,7 @@ _Mhz = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 
 
 class GangMachines(GeneratorSettings):
-    """Settings of the processors; the defaults are the paper's."""
+    """Settings of the processors; the defaults are those of the paper."""
 
     slowest_mhz: _Mhz = Field(default=1500, description="clock rate of the slowest processor")
     fastest_mhz: _Mhz = Field(default=3000, description="clock rate of the fastest processor")
@@ -53,7 +53,7 @@ class GangMachines(GeneratorSettings):
 
 
 class GangJobs(GeneratorSettings):
-    """Settings of the jobs; the defaults are the paper's if it gives a value."""
+    """Settings of the jobs; the defaults are those of the paper, if stated."""
 
     jobs: _Count = Field(default=1500, description="number of gangs and priority jobs")
     tasks: _Count = Field(default=24152, description="total number of tasks")

@@ -81,9 +81,9 @@ class LublinJobs(GeneratorSettings):
     cpus: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | None = Field(
         default=None,
         description=(
-            "maximum that a job requests; default: all CPUs of the VO's largest cluster. Since "
-            "a job runs on one machine, set it to the CPUs of a machine if clusters have "
-            "several"
+            "maximum number of CPUs of a job; default: all CPUs of the VO's largest cluster. If "
+            "clusters have several machines, set it to the CPUs of a machine, since a job runs on "
+            "one machine"
         ),
     )
     load: Annotated[float, Field(gt=0, le=1000)] | None = Field(

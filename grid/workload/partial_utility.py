@@ -59,7 +59,7 @@ _Options = Annotated[
 
 
 class PartialUtilityJobs(GeneratorSettings):
-    """Settings of the jobs; the defaults are the paper's if it gives a value."""
+    """Settings of the jobs; the defaults are those of the paper, if stated."""
 
     users: _Count = Field(default=70, description="number of users of all VOs")
     jobs_per_user: _Count = Field(default=20, description="number of jobs of each user")

@@ -9,7 +9,7 @@ const STEPS = 10000;
 const about = await ask("about");
 const goesOn = about.kind === "run";
 let span = about.to - about.from || 1;
-// `following`: the page shows the present of a run that goes on; `betweenLooks`: seconds.
+// `following`: the page shows the current state of a run in progress; `betweenLooks`: seconds.
 const state = { time: about.from, playing: false, following: goesOn, over: false, vo: null,
   cluster: 0, flows: [], betweenLooks: 0 };
 
@@ -356,7 +356,7 @@ panel(500, "job-lines", () => `job?vo=${find("job-vo").value}&number=${jobNumber
     make("li", {}, make("time", {}, clock(time - about.from, span)), make("span", {}, words))));
   find("job-note").textContent = history.has_events !== false ? ""
     : goesOn ? "The history of a job is available when it has ended."
-      : "Run with --events to see known states, refusals and why it waits.";
+      : "Run with --events to see known states, refusals and reasons for waits.";
 }, { needed: () => /^\d{1,9}$/.test(jobNumber()) });
 panel(1000, "gantt", () => {
   const since = Math.max(about.from, state.time - span * Number(find("window").value));

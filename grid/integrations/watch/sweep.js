@@ -29,7 +29,7 @@ function show(sweep) {
   const ended = sweep.kept + sweep.done + sweep.failed;
   find("bar").max = Math.max(1, sweep.runs);
   find("bar").value = ended;
-  const before = sweep.kept ? ` (${shown(sweep.kept)} from before)` : "";
+  const before = sweep.kept ? ` (${shown(sweep.kept)} reused)` : "";
   find("what").textContent = `${sweep.over ? "This sweep has ended: " : ""}` +
     `${shown(sweep.kept + sweep.done)} of ${shown(sweep.runs)} runs done${before}, ` +
     `${shown(sweep.running)} running, ${shown(sweep.failed)} failed.`;

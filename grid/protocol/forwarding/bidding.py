@@ -59,7 +59,9 @@ def reserve(
     *,
     lease_s: Lease = 60.0,
     wait_s: Wait = 30.0,
-    tries: Annotated[int, Field(ge=1, le=1000, description="maximum of VOs that are asked")] = 3,
+    tries: Annotated[
+        int, Field(ge=1, le=1000, description="maximum number of VOs that are asked")
+    ] = 3,
     at_once: Annotated[
         int, Field(ge=1, le=1000, description="number of VOs that are asked at the same time")
     ] = 1,
@@ -140,7 +142,9 @@ def redundant(
     *,
     copies: Annotated[
         int,
-        Field(ge=2, le=1000, description="number of VOs in which the job queues, its own included"),
+        Field(
+            ge=2, le=1000, description="number of VOs in which the job queues, including its own"
+        ),
     ] = 3,
     wave: Annotated[
         int | None,

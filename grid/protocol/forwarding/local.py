@@ -102,7 +102,7 @@ def above_load(
         Field(
             gt=0,
             le=1000,
-            description="limit of the load (assigned CPUs over CPUs), the job included",
+            description="limit on the load (assigned CPUs over CPUs), including the job",
         ),
     ] = 1.0,
 ) -> Destination:
@@ -127,7 +127,9 @@ def above_load(
 def until_idle(
     question: Question,
     *,
-    hops: Annotated[int, Field(ge=0, le=1000, description="maximum of hops, within the TTL")] = 3,
+    hops: Annotated[
+        int, Field(ge=0, le=1000, description="maximum number of hops, within the TTL")
+    ] = 3,
     next_vo: Annotated[
         Literal["random", "least_loaded"],
         Field(description="the next VO: any eligible one, or the least loaded by its known state"),

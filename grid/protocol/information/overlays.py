@@ -125,7 +125,7 @@ class Tree(Graph):
         self,
         *,
         children: Annotated[
-            int, Field(ge=1, le=10_000, description="maximum of children of each VO")
+            int, Field(ge=1, le=10_000, description="maximum number of children of each VO")
         ] = 2,
     ) -> None:
         self._children = children
@@ -231,7 +231,8 @@ class IndexTree(Overlay):
         self,
         *,
         children: Annotated[
-            int, Field(ge=1, le=10_000, description="maximum of children of each index service")
+            int,
+            Field(ge=1, le=10_000, description="maximum number of children of each index service"),
         ] = 8,
         period_s: Period = 10.0,
     ) -> None:
