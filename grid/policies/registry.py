@@ -35,14 +35,14 @@ class _PlanCheck:
 
     def __call__(self, plan: Any, view: ClusterView, *_: object) -> str | None:
         if not isinstance(plan, Plan):
-            return f"gave {kind_of(plan)}, expected a Plan"
+            return f"returned {kind_of(plan)}, expected a Plan"
         slots = len(view.jobs.serial)
         try:
             for slot, machine in plan.start:
                 if not 0 <= index(slot) < slots:
                     return _no_slot("start", slot)
                 if not 0 <= index(machine) < len(view.free):
-                    found = f"gave a start on machine {machine!r}"
+                    found = f"returned a start on machine {machine!r}"
                     return f"{found}, expected a number below {len(view.free)}"
             for name in ("preempt", "reject", "kill"):
                 for slot in getattr(plan, name):
@@ -52,7 +52,7 @@ class _PlanCheck:
             if not isinstance(plan.made, bool | np.bool_):
                 raise TypeError(f"`made` is {plan.made!r}")
         except (TypeError, ValueError) as error:
-            return f"gave an invalid plan ({error}), expected integers and pairs of them"
+            return f"returned an invalid plan ({error}), expected integers and pairs of them"
         return self._idle_wake(plan, view)
 
     def _idle_wake(self, plan: Plan, view: ClusterView) -> str | None:
@@ -68,7 +68,7 @@ class _PlanCheck:
 
 
 def _no_slot(name: str, slot: Any) -> str:
-    return f"gave slot {slot!r} in `{name}`, expected a waiting or running job of the view"
+    return f"returned slot {slot!r} in `{name}`, expected a waiting or running job of the view"
 
 
 def _read_only(view: ClusterView, now: Time) -> tuple[ClusterView, Time]:
@@ -108,7 +108,7 @@ def _rank_problem(rank: Any, *_: object) -> str | None:
         fits = -(2**63) <= index(rank) < 2**63
     except TypeError:
         fits = False
-    return None if fits else f"gave {shorten(rank)}, expected an integer of 64 bits"
+    return None if fits else f"returned {shorten(rank)}, expected an integer of 64 bits"
 
 
 def _calls(policy: Any) -> Mapping[str, Call]:

@@ -47,7 +47,7 @@ def _built_in(modules: Mapping[str, Mapping[str, str] | Sequence[str]]) -> dict[
 
 def _expected(is_valid: bool, found: Any, expected: str) -> str | None:
     """The end of a sentence about a wrong answer; None if it is valid."""
-    return None if is_valid else f"gave {shorten(found)}, expected {expected}"
+    return None if is_valid else f"returned {shorten(found)}, expected {expected}"
 
 
 def _are_integers(numbers: Any) -> bool:
@@ -64,20 +64,21 @@ def _forwarding_problem(answer: Any, question: Question) -> str | None:
         case Award(number):
             known = [n for n, bid in enumerate(question.bids) if bid.resource >= 0]
             is_valid = is_integer(number) and number in known
-            return None if is_valid else f"gave bid {shorten(number)}, expected one of {known}"
-    return f"gave {kind_of(answer)}, expected a Destination, an Ask or an Award"
+            return None if is_valid else f"returned bid {shorten(number)}, expected one of {known}"
+    return f"returned {kind_of(answer)}, expected a Destination, an Ask or an Award"
 
 
 def _problem_of_destination(answer: Destination, question: Question) -> str | None:
     row, vo = answer.row, question.table.columns.vo
     if not is_integer(row) or not -1 <= row < len(vo):
-        return f"gave row {shorten(row)}, expected a row of the table or -1"
+        return f"returned row {shorten(row)}, expected a row of the table or -1"
     for name in ("wait", "late"):
         if not isinstance(value := getattr(answer, name), bool | np.bool_):
-            return f"gave {name} = {shorten(value)}, expected True or False"
+            return f"returned {name} = {shorten(value)}, expected True or False"
     if row >= 0 and _may_not_go(vo[row], question):
         return (
-            f"gave row {row}, of VO {vo[row]}, to which this job may not go (`own_only`, `barred`)"
+            f"returned row {row}, of VO {vo[row]}, to which this job may not go "
+            "(`own_only`, `barred`)"
         )
     return None
 
@@ -106,7 +107,7 @@ def _problem_of_ask(ask: Ask, question: Question) -> str | None:
 
 def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
     if not isinstance(answer, PullFrom):
-        return f"gave {kind_of(answer)}, expected a PullFrom"
+        return f"returned {kind_of(answer)}, expected a PullFrom"
     vo, again_us = answer
     others = dict.fromkeys(idle.table.columns.vo.tolist())
     if vo != -1 and (vo not in others or vo == idle.vo or vo in idle.asked):
@@ -177,27 +178,28 @@ def _utilities_problem(utilities: Any, _: Job, table: ResourceTable) -> str | No
         or utilities.shape != (count,)
         or utilities.dtype != np.float64
     ):
-        return f"gave no array of {count} numbers (float64), one for each resource"
+        return f"returned no array of {count} numbers (float64), one for each resource"
     is_right = (within_reach(utilities, table) >= 0.0).all()
-    return None if is_right else "gave a utility that is not a number of at least 0"
+    return None if is_right else "returned a utility that is not a number of at least 0"
 
 
 def _choice_problem(
     choice: Any, job: Job, table: ResourceTable, own_vo: int, own_only: bool, *_: Any
 ) -> str | None:
     if not isinstance(choice, Choice):
-        return f"gave {kind_of(choice)}, expected a Choice"
+        return f"returned {kind_of(choice)}, expected a Choice"
     vo, widest = table.columns.vo, table.columns.widest
     for name, row in choice._asdict().items():
         if not is_integer(row) or not -1 <= row < len(vo):
-            return f"gave {shorten(row)} for {name}, expected a row of the table or -1"
+            return f"returned {shorten(row)} for {name}, expected a row of the table or -1"
         if row >= 0 and job.processors > widest[row]:
-            return f"gave row {row} for {name}, expected one that {job.processors} CPUs fit into"
+            least = f"a resource with at least {job.processors} CPUs"
+            return f"returned row {row} for {name}, expected {least}"
         is_local = name == "own" or own_only
         if row >= 0 and is_local and vo[row] != own_vo:
-            return f"gave row {row} for {name}, expected one of its own VO"
+            return f"returned row {row} for {name}, expected a row of this VO"
         if row >= 0 and name == "others" and vo[row] == own_vo:
-            return f"gave row {row} for {name}, expected one of another VO"
+            return f"returned row {row} for {name}, expected a row of another VO"
     return None
 
 
@@ -217,23 +219,23 @@ def _selection_calls(selection: Any) -> Mapping[str, Call]:
 def _subscribers_problem(answer: list[Any], vos: Any, *_: Any) -> str | None:
     count = vos if isinstance(vos, int) else len(vos)
     if not isinstance(answer, list) or len(answer) != count:
-        return f"gave {shorten(answer)}, expected a row for each of the {count} VOs"
+        return f"returned {shorten(answer)}, expected a row for each of the {count} VOs"
     for vo, others in enumerate(answer):
         peers = dict.fromkeys(range(count))
         peers.pop(vo)
         if not _are_integers(others) or list(others) != [one for one in peers if one in others]:
-            return f"gave {shorten(others)} for VO {vo}, expected other VOs in ascending order"
+            return f"returned {shorten(others)} for VO {vo}, expected other VOs in ascending order"
     return None
 
 
 def _messages_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     for one in answer if isinstance(answer, list) else [answer]:
         if not isinstance(one, GossipMessage):
-            return f"gave {kind_of(one)}, expected an iterable of GossipMessage"
+            return f"returned {kind_of(one)}, expected an iterable of GossipMessage"
         if not is_integer(one.to) or one.to not in view.peers:
-            return f"gave a message to {shorten(one.to)}, expected one of the view's peers"
+            return f"returned a message to {shorten(one.to)}, expected one of the view's peers"
         if not _are_integers(one.entries):
-            return f"gave entries {shorten(one.entries)}, expected a tuple of numbers of VOs"
+            return f"returned entries {shorten(one.entries)}, expected a tuple of numbers of VOs"
     return None
 
 

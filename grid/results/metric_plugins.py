@@ -44,11 +44,11 @@ def _column_problem(column: Any, rows: int, of: str) -> str | None:
         numbers = np.asarray(column, np.float64)
     except (TypeError, ValueError):
         of_type = f" of {column.dtype}" if isinstance(column, np.ndarray) else ""
-        return f"gave {kind_of(column)}{of_type}, {expected}"
+        return f"returned {kind_of(column)}{of_type}, {expected}"
     if numbers.shape != (rows,):
-        return f"gave an array of shape {numbers.shape}, {expected}"
+        return f"returned an array of shape {numbers.shape}, {expected}"
     is_infinite = np.isinf(numbers).any()
-    return f"gave an infinite number, {expected} (NaN for no value)" if is_infinite else None
+    return f"returned an infinite number, {expected} (NaN for no value)" if is_infinite else None
 
 
 def declared_bounds(metric: Any) -> tuple[float | None, float | None]:
@@ -79,11 +79,11 @@ def _vo_calls(metric: Any) -> Mapping[str, Call]:
         if value is None:
             return None
         if not _is_finite(value):
-            return f"gave {shorten(value)}, expected a finite number or None"
+            return f"returned {shorten(value)}, expected a finite number or None"
         if least is not None and value < least:
-            return f"gave {value:g}, expected at least {least:g}, by its bounds"
+            return f"returned {value:g}, expected at least {least:g}, by its bounds"
         if most is not None and value > most:
-            return f"gave {value:g}, expected at most {most:g}, by its bounds"
+            return f"returned {value:g}, expected at most {most:g}, by its bounds"
         return None
 
     return {"__call__": Call("its metric", ("results", "directory"), problem)}

@@ -130,24 +130,24 @@ def _jobs_problem(tables: Any, names: Sequence[str], *_: object) -> str | None:
     if not isinstance(tables, Mapping) or set(tables) != set(names):
         found = f"tables of {shorten(list(tables))}" if isinstance(tables, Mapping) else ""
         found = found or shorten(tables)
-        return f"gave {found}, expected a table of jobs by the name of each VO: {', '.join(names)}"
+        return f"returned {found}, expected a table of jobs for each VO: {', '.join(names)}"
     for name, table in tables.items():
         problem = next(table_problems((), table), None)
         if problem is not None:
             path, found, expected = problem
             of = f"jobs of {name} with {dotted(path)}" if path else f"for {name}"
-            return f"gave {of}: found {found}, expected {expected}"
+            return f"returned {of}: found {found}, expected {expected}"
         if len(np.unique(table.number)) < len(table):
-            return f"gave two jobs of {name} the same number"
+            return f"returned two jobs of {name} the same number"
     return None
 
 
 def _machines_problem(made: Any, count: int, *_: object) -> str | None:
     machines = made.machines if isinstance(made, GeneratedMachines) else made
     if not isinstance(machines, Sequence) or not all(isinstance(one, Machine) for one in machines):
-        return f"gave {kind_of(made)}, expected machines or GeneratedMachines"
+        return f"returned {kind_of(made)}, expected machines or GeneratedMachines"
     if len(machines) != count:
-        return f"gave {len(machines)} machines, expected {count}"
+        return f"returned {len(machines)} machines, expected {count}"
     return None
 
 

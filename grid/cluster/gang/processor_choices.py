@@ -59,16 +59,16 @@ def join_shortest(size: int, loads: Ints | Floats, up: Bools, first: int) -> Seq
 
 def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | None:
     if not isinstance(chosen, Sequence | np.ndarray):
-        return f"gave {kind_of(chosen)}, expected a list of numbers of processors"
+        return f"returned {kind_of(chosen)}, expected a list of numbers of processors"
     try:
         processors = [index(one) for one in chosen]
     except TypeError:
-        return f"gave {shorten(chosen)}, expected numbers of processors"
+        return f"returned {shorten(chosen)}, expected numbers of processors"
     for p in processors:
         if not 0 <= p < len(queues.up) or not queues.up[p]:
-            return f"gave processor {p}, which does not exist or is down"
+            return f"returned processor {p}, which does not exist or is down"
     if len(processors) != size or len(dict.fromkeys(processors)) != size:
-        return f"gave {processors}, expected {size} different processors"
+        return f"returned {processors}, expected {size} different processors"
     return None
 
 

@@ -205,7 +205,7 @@ class CheckedHeuristic:
         self._heuristic(given, weight)
         problem = _problem(given.priority, can_run)
         if problem:
-            raise self.origin.failed(f"it gave {problem}")
+            raise self.origin.failed(f"it returned {problem}")
         matrix.priority = np.ascontiguousarray(given.priority, np.float64)
 
 
@@ -223,7 +223,7 @@ def _problem(priority: Any, can_run: Bools) -> str:
 
 
 def _answer_problem(answer: Any, *_: object) -> str | None:
-    return None if answer is None else f"gave {kind_of(answer)}, expected None"
+    return None if answer is None else f"returned {kind_of(answer)}, expected None"
 
 
 def _calls(_: object) -> dict[str, Call]:

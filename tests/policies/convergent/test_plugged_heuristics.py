@@ -102,7 +102,7 @@ def test_its_weight_decides_who_gets_the_machine(
 
 def test_one_that_gives_no_numbers_is_named() -> None:
     view = view_of(0, [waiting()], [100.0])
-    said = r"of_a_user.py:5: heuristic nothing: it gave a priority"
+    said = r"of_a_user.py:5: heuristic nothing: it returned a priority"
     with pytest.raises(PluginFailed, match=said):
         make_policy("cs2", {"weights": {"nothing": 1}}).plan(view, view.now)
 
@@ -117,9 +117,9 @@ def test_one_that_gives_too_few_is_named() -> None:
     ("name", "said"),
     [
         ("writes", "it raised ValueError"),
-        ("turns", "it gave a priority"),
-        ("exceeds", "it gave a priority"),
-        ("hides", "it gave a priority"),
+        ("turns", "it returned a priority"),
+        ("exceeds", "it returned a priority"),
+        ("hides", "it returned a priority"),
     ],
 )
 @pytest.mark.parametrize(("policy", "settings"), POLICIES)

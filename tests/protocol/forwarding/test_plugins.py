@@ -108,9 +108,9 @@ def test_an_admission_policy_refuses_long_jobs() -> None:
     ("policy", "admission", "message", "protocol"),
     [
         ("asks_no_vo", "all", "asks no VO", {}),
-        ("takes_no_bid", "all", "gave bid 0", {}),
-        ("nearest", "mine.py:says_yes", "gave 'yes'", {}),
-        ("goes_back", "all", "gave row 0, of VO 0", {"avoid_loops": True}),
+        ("takes_no_bid", "all", "returned bid 0", {}),
+        ("nearest", "mine.py:says_yes", "returned 'yes'", {}),
+        ("goes_back", "all", "returned row 0, of VO 0", {"avoid_loops": True}),
         ("goes_and_asks", "all", "asks VO 0", {"avoid_loops": True}),
     ],
 )
