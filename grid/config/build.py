@@ -108,7 +108,7 @@ class Grid:
             object.__setattr__(self, "vos", tuple(vos))
         tables = self.submitted, self.direct
         refuse(job_problems(self.vos, *tables, is_drawn=self.is_drawn))
-        refuse(unsupported(self.vos, self.settings.faults, self.asks_for_memory, self.plugins))
+        refuse(unsupported(self.vos, self.settings.faults, self.requests_memory, self.plugins))
         if self.settings.faults is not None:
             refuse(fault_problems(self.settings.faults, self.names, machines_of(self.vos)))
 
@@ -201,8 +201,8 @@ class Grid:
         )
 
     @cached_property
-    def asks_for_memory(self) -> bool:
-        """Whether any job asks for memory."""
+    def requests_memory(self) -> bool:
+        """Whether any job requests memory."""
         tables = (*self.submitted, *self.direct)
         return any(table is not None and bool(table.ram_mb.any()) for table in tables)
 
@@ -316,7 +316,7 @@ class Grid:
             hooks.clock,
             self.outages_of(vo, cluster),
             choice=self.processor_choice_of(cluster),
-            memory=self.asks_for_memory,
+            memory=self.requests_memory,
             may_break=hooks.may_break,
         )
 
@@ -334,7 +334,7 @@ class Grid:
         return made
 
     def processor_choice_of(self, cluster: Cluster) -> ProcessorChoice:
-        """How the cluster's Local Dispatcher chooses queues, where its policy is for gangs."""
+        """How the cluster's Local Dispatcher chooses queues under a gang policy."""
         made: ProcessorChoice = self.made(
             PROCESSOR_CHOICES, cluster.processor_choice or PluginRef("ld")
         )
@@ -417,7 +417,7 @@ class Grid:
 
 
 def _machine_sizes(cluster: Cluster) -> tuple[int, ...]:
-    """The CPUs of each machine; all as one, where the tasks of a job are spread over machines."""
+    """The CPUs of each machine; of all together if a job may use several machines."""
     if cluster.gangs:
         return (cluster.processors,)
     return tuple(machine.cpus for machine in cluster.machines)

@@ -195,7 +195,7 @@ MISPLACED_RATIO, MISSPELT_RATIO = 0.75, 0.6
 """Ratios of `difflib` from which a key is misspelt; higher for one that is valid elsewhere."""
 MAX_SECTIONS = 6
 
-# A union has an error of each alternative; these only mean that the value is of another kind.
+# A union has an error of each alternative; these types only indicate another kind of value.
 _OTHER_KIND = (
     *("bool_type", "int_type", "float_type", "string_type", "model_type", "dict_type"),
     *("tuple_type", "literal_error", "dataclass_type"),

@@ -67,5 +67,5 @@ def read_mapping(path: Path, most: int, expected: str) -> dict[str, Any]:
 
 
 def reason(error: OSError | ValueError) -> str:
-    """What an error says, without the name of the file."""
+    """The message of an error without the name of the file."""
     return (isinstance(error, OSError) and error.strerror) or str(error)

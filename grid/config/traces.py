@@ -54,7 +54,7 @@ def logs_of(scenario: Scenario) -> list[str]:
 
 
 class _ReadLog(NamedTuple):
-    """The jobs of a workload, and what its log has besides.
+    """The jobs of a workload, and its other records.
 
     `reasons` counts the records that its filter selects and that are no jobs; `selected` are the
     log's records that it selects. Shape (records,).

@@ -317,7 +317,7 @@ class _Reader(_Tree):
         problem, context = str(error.problem), str(error.context)
         mark = error.problem_mark or error.context_mark
         found, expected = f"broken YAML ({problem})", "YAML"
-        # An unclosed quote or bracket is reported where it opens, not at the end of the file.
+        # An unclosed quote or bracket is reported at its beginning, not at the end of the file.
         if "quoted scalar" in context and "end of stream" in problem:
             mark = error.context_mark
             found, expected = "a quote that is never closed", "its end"

@@ -159,10 +159,10 @@ def dtypes(kind: Any) -> dict[str, type]:
 @cache
 def _dtypes_of(kind: Any) -> dict[str, type]:
     if issubclass(kind, tuple):
-        named = {name: said.__forward_arg__ for name, said in kind.__annotations__.items()}
+        named = {name: one.__forward_arg__ for name, one in kind.__annotations__.items()}
     else:
         named = {one.name: one.type for one in fields(kind)}
-    return {name: _DTYPES[said] for name, said in named.items() if said in _DTYPES}
+    return {name: _DTYPES[label] for name, label in named.items() if label in _DTYPES}
 
 
 DEFAULTS: dict[str, Any] = {

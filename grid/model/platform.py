@@ -175,7 +175,7 @@ class MachineGenerator:
 
 if TYPE_CHECKING:
     Machines = tuple[Machine, ...]
-else:  # The machines of a run are a tuple: a generator is replaced by what it makes.
+else:  # The machines of a run are a tuple: a generator is replaced by its machines.
     Machines = tuple[Machine, ...] | MachineGenerator
 POOL_KEYS = ("mips", "watts_idle", "watts_busy", "switch_off")
 """Keys of a cluster with `cpus` that each entry of `machines` has otherwise."""
@@ -324,7 +324,7 @@ class Cluster:
 
     @property
     def most_ram_mb(self) -> float:
-        """The most memory that one job may hold; infinite where a machine sets no limit."""
+        """The most memory that one job may hold; infinite if a machine has no limit."""
         if self.gangs:
             return math.inf
         return max(machine.most_ram_mb for machine in self.machines)

@@ -69,7 +69,7 @@ class ResourceColumns:
         if job.ram_mb:
             able &= self.most_ram_mb >= job.ram_mb
         if job.licenses:
-            # Bits mean something in the job's own VO alone, which it does not leave.
+            # Bits are those of the job's own VO, which it does not leave.
             able &= job.licenses & ~self.licenses == 0
         return able
 

@@ -15,7 +15,7 @@ NEVER: Time = 2**62
 
 
 def from_seconds(seconds: float) -> Time:
-    """Microseconds nearest to `seconds`. Raises ValueError where it is not finite or too large."""
+    """Microseconds nearest to `seconds`. Raises ValueError if it is not finite or too large."""
     if not math.isfinite(seconds) or abs(seconds) * SECOND_US >= NEVER:
         raise ValueError(f"not a time in seconds: {seconds!r}")
     return round(seconds * SECOND_US)

@@ -229,7 +229,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
     ) -> ClusterShell:
         outages, decide = grid.outages_of(vo, cluster), partial(episode.ask, 0)
         self._seat = policy = _QueueSeat(decide, self._observation, self._offered, self._reward)
-        return make_cluster(cluster, policy, None, outages, memory=grid.asks_for_memory)
+        return make_cluster(cluster, policy, None, outages, memory=grid.requests_memory)
 
     def _selection(self, episode: Episode, own: Any) -> AgentSelection:
         self._seat = seat = AgentSelection(partial(episode.ask, 0), own, self._observation)

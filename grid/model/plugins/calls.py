@@ -193,7 +193,7 @@ def _refuse_other_arguments(
         found = f"{getattr(made, '__name__', type(made).__name__)}.{method} with other arguments"
         expected = f"{method}({', '.join(('self', *arguments))})"
         raise InvalidPlugin(f"{found} ({origin.place})", expected) from None
-    except ValueError:  # a function of another language has no signature
+    except ValueError:  # a function in C may have no signature
         return
 
 

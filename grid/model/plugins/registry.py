@@ -171,8 +171,8 @@ class Plugins:
         """The plugin of that name with its settings. Raises InvalidPlugin."""
         plugin = self.find(kind, name)
         values = plugin.declared.values(settings)
-        if plugin.declared.wants is not None:
-            values[plugin.declared.wants] = self
+        if plugin.declared.injects is not None:
+            values[plugin.declared.injects] = self
         if kind.given and not inspect.isclass(plugin.target):
             made = WithSettings(plugin.target, values) if values else plugin.target
         else:
@@ -376,7 +376,7 @@ def _sha256(text: str) -> str:
 
 
 def publish(target: Any) -> None:
-    """Make an object's class, and what its code names, importable in a process it was sent to.
+    """Make an object's class, and the names in its code, importable in a process that received it.
 
     A class of a notebook is sent by value; pickle and journals look it up in its module.
     """

@@ -55,12 +55,12 @@ _SCALARS = (bool, int, float, str)
 class Declared(NamedTuple):
     """The settings that a plugin declares, and how it takes them.
 
-    With `whole` it takes the model itself; `wants` is the parameter for the run's `Plugins`.
+    With `whole` it takes the model itself; `injects` is the parameter for the run's `Plugins`.
     """
 
     model: type[BaseModel]
     whole: bool = False
-    wants: str | None = None
+    injects: str | None = None
 
     def values(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings as keyword arguments. Raises InvalidPlugin for the first invalid one."""
@@ -134,7 +134,7 @@ def path_of(error: Mapping[str, Any]) -> Path:
 
 
 def expected(error: Mapping[str, Any]) -> str:
-    """What pydantic expected where it reports `error`."""
+    """The expected value of a pydantic error."""
     text = _EXPECTED.get(error["type"])
     if text is not None:
         return text(error.get("ctx", {}))
@@ -155,13 +155,13 @@ def declared(target: Any, given: int, injected: type) -> Declared:
     """
     fields: dict[str, Any] = {}
     whole: type[BaseModel] | None = None
-    wants = None
+    injects = None
     for name, parameter, annotation in _parameters(target, given):
         if name.startswith("_") or name == "model_config":
             # pydantic would leave such a field out of the model silently.
             raise TypeError(f"the parameter {name} has a name that no setting can have")
         if isinstance(annotation, type) and issubclass(annotation, injected):
-            wants = name
+            injects = name
         elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
             if name != "settings":
                 raise TypeError(f"the parameter {name} is a model and not called settings")
@@ -172,13 +172,13 @@ def declared(target: Any, given: int, injected: type) -> Declared:
     if whole is not None:
         if fields:
             raise TypeError(f"the parameter {next(iter(fields))} next to a model of the settings")
-        return Declared(whole, True, wants)
+        return Declared(whole, True, injects)
     name = getattr(target, "__name__", "plugin")
     with warnings.catch_warnings():
         # A setting may have the name of a method of the model, such as `copy`.
         warnings.filterwarnings("ignore", "Field name .* shadows an attribute", UserWarning)
         model = create_model(f"settings of {name}", __config__=_CONFIG, **fields)
-    return Declared(model, False, wants)
+    return Declared(model, False, injects)
 
 
 def _parameters(target: Any, given: int) -> Iterator[tuple[str, inspect.Parameter, Any]]:

@@ -78,7 +78,7 @@ class _SourceFinder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         source = _sources[module.__name__]
         module.__file__ = source.path
-        # Tracebacks show the user's lines where there is no such file, too.
+        # Tracebacks show the user's lines also on nodes without the file.
         lines = source.text.splitlines(keepends=True)
         linecache.cache[source.path] = (len(source.text), None, lines, source.path)
         exec(compile(source.text, source.path, "exec", dont_inherit=True), vars(module))
