@@ -11,7 +11,7 @@ from grid.config import warm_up
 
 def late(how: str) -> list[str]:
     """Kernels that a run compiles after its warm-up, in a separate process."""
-    words = [sys.executable, "-m", "tests.config.late_code", how, "convergent-2", "jobs=100"]
+    words = [sys.executable, "-m", "tests.config.late_code", how, "two-vos"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     found: list[str] = json.loads(done.stdout)
     return found
