@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import math
 from dataclasses import replace
-from itertools import groupby
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -344,16 +343,7 @@ class Cluster:
         each = {
             JobLimits(one.cpus, one.most_ram_mb, self.license_bits(one)) for one in self.machines
         }
-        ordered = sorted(each, key=lambda one: (one.licenses, -one.processors, -one.ram_mb))
-        limits = []
-        for _, alike in groupby(ordered, key=lambda one: one.licenses):
-            most_ram_mb = -1.0
-            for one in alike:
-                # A machine with fewer CPUs counts if it has more memory than all before it.
-                if one.ram_mb > most_ram_mb:
-                    limits.append(one)
-                    most_ram_mb = one.ram_mb
-        return tuple(limits)
+        return tuple(sorted(each))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from typing import Any
 
 from grid.model.plugins.calls import short_path
 
-PREFIX = "grid_part_"
+PREFIX = "grid_plugin_"
 """How names of modules begin that are made of sources."""
 MAX_BYTES = 4 * 1024 * 1024
 
