@@ -10,43 +10,8 @@ from grid.config.workload import realize
 from grid.config.wrapped import entities_of
 from grid.kernel.entity import Context
 from grid.kernel.process import LogicalProcess
+from grid.model import messages as m
 from grid.model.job_results import JobResults, columns_of, in_order
-from grid.model.messages import (
-    AdmissionQueueUpdate,
-    Assigned,
-    AssignJob,
-    Bid,
-    CallForBids,
-    ClusterChosen,
-    ForwardJob,
-    JobDone,
-    JobEnded,
-    JoinVo,
-    LeaseExpired,
-    LeaveVo,
-    Load,
-    LocalStatus,
-    NotAdmitted,
-    Probe,
-    ProbeReply,
-    QueryLoad,
-    QueryResources,
-    QueuedReservations,
-    Refused,
-    ReleaseReservation,
-    RequestReservation,
-    RequestWork,
-    ReservationReply,
-    Resources,
-    ReturnJob,
-    RunJob,
-    StatusUpdate,
-    SubmissionFail,
-    SubmitJob,
-    WithdrawJob,
-    WithdrawReply,
-    WorkReply,
-)
 from grid.model.time import NEVER
 
 
@@ -95,7 +60,7 @@ class _Overheard:
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         if self.directory or not isinstance(
-            message, (JoinVo, LeaveVo, LocalStatus, QueuedReservations)
+            message, (m.JoinVo, m.LeaveVo, m.LocalStatus, m.QueuedReservations)
         ):
             self.lines.append(f"{ctx.now:>9} {sender} -> {self.name}: {_words(message)}")
         self.entity.handle(ctx, sender, message)
@@ -122,80 +87,80 @@ def transcript(grid: Grid, directory: bool = False) -> list[str]:
 
 def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
     match message:
-        case SubmitJob(job):
+        case m.SubmitJob(job):
             return f"submit {job.number}"
-        case QueryResources(key):
+        case m.QueryResources(key):
             return f"what is free for {key[1]}?"
-        case Resources(key, table):
+        case m.Resources(key, table):
             heard = ", ".join(
                 f"{a:g}/{c:g}" for a, c in zip(table.assigned_cpus, table.columns.cpus, strict=True)
             )
             return f"for {key[1]}: assigned {heard}"
-        case AssignJob(job, resource, wait):
+        case m.AssignJob(job, resource, wait):
             return f"assign {job.number} to {resource}" + (", queue it" if wait else "")
-        case Assigned(key, _):
+        case m.Assigned(key, _):
             return f"assigned {key[1]}"
-        case Refused(key):
+        case m.Refused(key):
             return f"refused {key[1]}"
-        case RunJob(job, cluster, machine):
+        case m.RunJob(job, cluster, machine):
             return f"run {job.number} on cluster {cluster} machine {machine}"
-        case QueryLoad(job):
+        case m.QueryLoad(job):
             return f"load, for {job.number}?"
-        case Load(key, _, load, able):
+        case m.Load(key, _, load, able):
             return f"load {load:g}" + ("" if able else f", cannot run {key[1]}")
-        case ClusterChosen(key, cluster):
+        case m.ClusterChosen(key, cluster):
             return f"{key[1]} went to cluster {cluster}"
-        case JobEnded(key):
+        case m.JobEnded(key):
             return f"{key[1]} ended, state {message.outcome.state}"
-        case ForwardJob(job):
+        case m.ForwardJob(job):
             return f"forward {job.number} to resource {message.resource}, ttl {message.ttl}"
-        case CallForBids(job, call):
+        case m.CallForBids(job, call):
             lease = f", lease {message.lease_us} us" if message.lease_us else ""
             return f"call {call[1]}: bids for {job.number}{lease}" + ", in turn" * message.queue
-        case Bid(call, _, resource):
+        case m.Bid(call, _, resource):
             place = "held" if message.held else "free" if message.free else "busy"
             place = place if resource >= 0 else "no"
             return f"call {call[1]}: {place}, {message.finish_us} us"
-        case RequestReservation(call):
+        case m.RequestReservation(call):
             return f"call {call[1]} of {call[0]}: a place for {message.job.number}?"
-        case ReservationReply(call):
+        case m.ReservationReply(call):
             place = "held" if message.held else "free" if message.free else "busy"
             return f"call {call[1]}: {place if message.admitted else 'not admitted'}"
-        case ReleaseReservation(call):
+        case m.ReleaseReservation(call):
             return f"call {call[1]}: not needed"
-        case LeaseExpired(call):
+        case m.LeaseExpired(call):
             return f"call {call[1]}: its lease is over"
-        case RequestWork(vo, table):
+        case m.RequestWork(vo, table):
             return f"VO {vo} asks for work, assigned {table.assigned_cpus.tolist()}"
-        case WorkReply(key):
+        case m.WorkReply(key):
             return f"{key[1]} comes" if key else "no work"
-        case AdmissionQueueUpdate(key, waits):
+        case m.AdmissionQueueUpdate(key, waits):
             return f"{key[1]} waits" if waits else f"{key[1]} waits no longer"
-        case WithdrawJob(key):
+        case m.WithdrawJob(key):
             return f"give {key[1]} back"
-        case WithdrawReply(key, given):
+        case m.WithdrawReply(key, given):
             return f"{key[1]} given back" if given else f"{key[1]} is not to be had"
-        case NotAdmitted(key):
+        case m.NotAdmitted(key):
             return f"{key[1]} is not taken in"
-        case ReturnJob(job):
+        case m.ReturnJob(job):
             stay = ", to stay" if message.stay else ""
             return f"{job.number} refused by VO {message.refused_by}, ttl {message.ttl}{stay}"
-        case JobDone(key, placement):
+        case m.JobDone(key, placement):
             return f"{key[1]} done here, hops {placement.hops}"
-        case SubmissionFail(key, state, hops):
+        case m.SubmissionFail(key, state, hops):
             return f"{key[1]} failed, state {state}, hops {hops}"
-        case JoinVo(vo, resources):
+        case m.JoinVo(vo, resources):
             return f"VO {vo} joins with {len(resources)} resources"
-        case LeaveVo(vo):
+        case m.LeaveVo(vo):
             return f"VO {vo} leaves"
-        case LocalStatus(assigned):
+        case m.LocalStatus(assigned):
             return f"assigned {assigned.tolist()}"
-        case QueuedReservations(own, guests):
+        case m.QueuedReservations(own, guests):
             return f"in line before own {own.tolist()}, before guests {guests.tolist()}"
-        case StatusUpdate(entries, asks):
+        case m.StatusUpdate(entries, asks):
             return f"news of {[entry.vo for entry in entries]}" + (", and yours?" if asks else "")
-        case Probe(number):
+        case m.Probe(number):
             return f"probe {number}"
-        case ProbeReply(number, entry):
+        case m.ProbeReply(number, entry):
             return f"probe {number}: VO {entry.vo} has {entry.rows[:, 0].tolist()}"
     raise AssertionError(message)
