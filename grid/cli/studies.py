@@ -174,7 +174,7 @@ def verify(
                     text = markdown(figures, full=not quick, missing=missing)
                     page.write_text(text, encoding="utf-8")
     failing = [one for one in figures if one.verdict(not quick) not in ("exact", "agrees")]
-    typer.echo(f"{len(figures) - len(failing)} of {len(figures)} figures are as expected.")
+    typer.echo(f"{len(figures) - len(failing)} of {len(figures)} values are as expected.")
     if failing:
         raise typer.Exit(ExitCode.FAILED)
 

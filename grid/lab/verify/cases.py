@@ -317,7 +317,7 @@ def _gossip(given: Given) -> dict[str, float]:
 def _capacity(given: Given) -> dict[str, float]:
     ones, wide = given.settings["sizes"]
     share = ones["share"] / (ones["share"] + wide["share"])
-    return {"jobs a mean work": theory.rigid_capacity(given.processors, share)}
+    return {"jobs per mean work": theory.rigid_capacity(given.processors, share)}
 
 
 # Measured values
@@ -370,7 +370,7 @@ def _time_and_first(run: Run) -> dict[str, float]:
 def _starts_a_second(run: Run) -> dict[str, float]:
     start_us = np.sort(run.results.outcome.start_us)
     first = len(start_us) // 10
-    return {"jobs a mean work": (len(start_us) - first) / (start_us[-1] - start_us[first]) * 1e6}
+    return {"jobs per mean work": (len(start_us) - first) / (start_us[-1] - start_us[first]) * 1e6}
 
 
 def _gossip_exchanges(run: Run) -> dict[str, float]:

@@ -239,7 +239,7 @@ def worst(controls: Floats, expected: Floats) -> float:
 
 # The table
 
-COLUMNS = ("case", "figure", "expected", "found", "± 95 %", "standard errors", "runs", "verdict")
+COLUMNS = ("case", "metric", "expected", "measured", "± 95 %", "standard errors", "runs", "verdict")
 WIDTHS = (16, 36, 11, 11, 10, 15, 5, 0)
 NORMAL_95 = 1.96
 
@@ -298,16 +298,14 @@ Written by `{command}`. Times are in seconds unless a row says otherwise.{not_ru
 ## Cases
 
 Each case is an ordinary scenario in this folder. `grid verify --case NAME --set KEY=VALUE` runs
-one with
-other values; the expected values are computed for these.
+one with other values, for which the expected values are then computed.
 
 {cases}
 
 ## Verdicts
 
 - `exact`: the start and end of every job equal those of the recursion, to the microsecond. Run
-  times
-  are computed from the submitted jobs and the speed of the machines.
+  times are computed from the submitted jobs and the speed of the machines.
 - `agrees`: the measured value is within {STANDARD_ERRORS:g} standard errors of the expected value
   and, in a full verification, within {RELATIVE:.1%} of it.
 - `not precise enough`: within {STANDARD_ERRORS:g} standard errors, but not within {RELATIVE:.1%}.
@@ -320,8 +318,8 @@ submitted {1 - SHUT_DOWN:.0%}. The warm-up lasts at least {RELAXATIONS:g} relaxa
 queue of that load.
 
 These cases use control variates (Lavenberg and Welch 1981): {controlled}.
-The mean work of the submitted jobs, their mean gap and mostly their wait at one FCFS pool are known
-in theory. The value is that of the regression over the runs at these expected values. The controls
-depend only on what users submitted, so a grid that is too slow is not corrected for. If the jobs
+Theory gives the mean work of the submitted jobs, their mean gap and, in most cases, their wait in a
+single FCFS pool. The value is that of the regression over the runs at these expected values. The
+controls depend only on the submitted jobs, so they do not hide a grid that is too slow. If the jobs
 themselves are {OTHER_JOBS:g} standard errors off, the verdict is `differs`.
 """
