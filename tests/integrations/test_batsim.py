@@ -30,7 +30,7 @@ def server(name: str, **settings: Any) -> Server:
 
 
 @pytest.mark.parametrize(("name", "settings"), POLICIES, ids=[name for name, _ in POLICIES])
-def test_a_served_policy_schedules_as_it_does_at_home(name: str, settings: dict[str, Any]) -> None:
+def test_a_served_policy_schedules_as_in_a_run(name: str, settings: dict[str, Any]) -> None:
     for seed in range(3):
         jobs = drawn_jobs(150, seed)
         own = make_policy(name, settings)
@@ -74,7 +74,7 @@ def test_a_job_that_is_too_wide_is_rejected_and_a_walltime_may_be_missing() -> N
         ),
     ],
 )
-def test_what_is_no_message(message: Any, said: str) -> None:
+def test_invalid_messages_are_rejected(message: Any, said: str) -> None:
     with pytest.raises(ProtocolError, match=said):
         server("fcfs").answer(message)
 
@@ -93,7 +93,7 @@ def test_what_is_no_message(message: Any, said: str) -> None:
         (4, "REQUESTED_CALL", {}, r"found now 4, expected 5.0 on"),
     ],
 )
-def test_what_cannot_come_then(now: float, kind: str, data: Any, said: str) -> None:
+def test_unexpected_events_are_rejected(now: float, kind: str, data: Any, said: str) -> None:
     served = server("fcfs")
     begin = event(0, "SIMULATION_BEGINS", {"nb_compute_resources": 4})
     job = event(5, "JOB_SUBMITTED", {"job_id": "w!1", "job": {"res": 1}})
@@ -102,7 +102,7 @@ def test_what_cannot_come_then(now: float, kind: str, data: Any, said: str) -> N
         served.answer({"now": now, "events": [event(now, kind, data)]})
 
 
-def test_a_job_id_is_taken_from_the_message_on_that_has_it() -> None:
+def test_a_job_id_cannot_be_reused_while_its_job_is_known() -> None:
     """The policy has not seen the first of the two when the second comes."""
     begin = event(0, "SIMULATION_BEGINS", {"nb_compute_resources": 4})
     job = event(0, "JOB_SUBMITTED", {"job_id": "w!1", "job": {"res": 1}})
@@ -110,7 +110,7 @@ def test_a_job_id_is_taken_from_the_message_on_that_has_it() -> None:
         server("fcfs").answer({"now": 0, "events": [begin, job, job]})
 
 
-def test_the_end_of_a_job_that_does_not_run() -> None:
+def test_the_end_of_a_job_that_does_not_run_is_rejected() -> None:
     served = server("easy")
     begin = {"nb_compute_resources": 4}
     served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})
@@ -120,7 +120,7 @@ def test_the_end_of_a_job_that_does_not_run() -> None:
         served.answer({"now": 1, "events": [event(1, "JOB_COMPLETED", {"job_id": "w!9"})]})
 
 
-def test_policies_that_cannot_serve() -> None:
+def test_policies_that_cannot_serve_are_refused() -> None:
     with pytest.raises(
         InputError, match="a policy that schedules the queue of one pool without preemption"
     ):

@@ -61,7 +61,7 @@ def test_a_job_counts_from_the_beginning_of_the_interval_and_not_at_its_end() ->
 
 
 @given(tables(), st.integers(0, 50), st.integers(1, 50))
-def test_figures_of_jobs_are_those_of_a_table_that_has_no_others(
+def test_metrics_of_jobs_equal_those_of_a_table_without_other_jobs(
     results: JobResults, from_s: int, longer_s: int
 ) -> None:
     measured = MeasuredJobs(us(from_s), us(from_s + longer_s))

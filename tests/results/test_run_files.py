@@ -142,7 +142,7 @@ def test_microseconds_are_exact_after_thirty_years(tmp_path: Path) -> None:
     assert round(typed[-1]["finish_time"] * 1_000_000) == 1_000_000_000_000_001
 
 
-def test_parquet_and_csv_say_the_same(tmp_path: Path) -> None:
+def test_parquet_and_csv_are_equal(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", ROWS)
     typed = pyarrow.parquet.read_table(folder / "jobs.parquet")
     text = pyarrow.csv.read_csv(folder / "jobs.csv")
@@ -169,14 +169,14 @@ def test_batches_make_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert pyarrow.parquet.read_table(tmp_path / "batches" / "jobs.parquet").num_rows == len(ROWS)
 
 
-def test_a_run_without_jobs_has_its_headers(tmp_path: Path) -> None:
+def test_a_run_without_jobs_has_all_columns(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", [])
     assert (folder / "jobs.csv").read_text().strip().split(",") == BATSIM_COLUMNS + OUR_COLUMNS
     assert pyarrow.parquet.read_table(folder / "jobs.parquet").num_rows == 0
     assert pyarrow.parquet.read_table(folder / "series.parquet").num_rows == 0
 
 
-def test_the_other_files(tmp_path: Path) -> None:
+def test_the_other_files_of_a_run(tmp_path: Path) -> None:
     folder = write(tmp_path / "deep" / "run", ROWS)
     assert json.loads((folder / "metrics.json").read_text()) == metrics(table(ROWS), TWO_VOS)
     assert json.loads((folder / "manifest.json").read_text()) == MANIFEST
@@ -227,7 +227,7 @@ def test_a_folder_that_cannot_be_written_is_found_before_the_run() -> None:
         check_folder(Path("/proc/run"))
 
 
-def test_what_a_killed_run_left_behind_is_no_other_folder(tmp_path: Path) -> None:
+def test_the_folder_of_a_killed_run_is_accepted(tmp_path: Path) -> None:
     (tmp_path / ".journals").mkdir()
     (tmp_path / ".run.x.partial").mkdir()
     (tmp_path / "jobs.csv").touch()
