@@ -122,9 +122,7 @@ def test_no_step_of_a_spooled_run_reads_the_whole_table_at_once(
 
 
 @pytest.mark.thorough
-def test_memory_per_job_is_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_per_job_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of its results no column stays: at the peak, there is room for a few of them."""
     monkeypatch.setattr(RecordStore, "JOBS_IN_MEMORY", 10_000)
     peaks = []

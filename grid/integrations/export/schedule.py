@@ -46,13 +46,14 @@ class Schedule:
 
 def read_schedule(folder: Path) -> Schedule:
     """The schedule of the run in `folder`. Raises InputError if it is missing or broken."""
-    path = folder / "jobs.parquet"
+    path = folder / "series.parquet"
     vos = tuple(read_metrics(folder / "metrics.json")["vos"])
     try:
         places = ["vo", "cluster"]
-        series = pyarrow.parquet.read_table(folder / "series.parquet", columns=places)
+        series = pyarrow.parquet.read_table(path, columns=places)
         pairs = series.group_by(places, use_threads=False).aggregate([])
         clusters = list(zip(*(pairs[name].to_pylist() for name in places), strict=True))
+        path = folder / "jobs.parquet"
         with pyarrow.parquet.ParquetFile(path) as file:
             jobs = read_jobs(lambda name: file.read([name])[name], vos, clusters)
     except (OSError, KeyError, ValueError, OverflowError, pa.ArrowException) as error:
