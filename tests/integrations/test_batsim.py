@@ -14,8 +14,8 @@ from grid.policies.registry import make_policy
 from tests.policies.batsim.asked_functions import asked, drawn_jobs, event, schedule
 
 
-def server(name: str) -> Server:
-    return Server(make_policy(name, {}), name)
+def server(name: str, **settings: Any) -> Server:
+    return Server(make_policy(name, settings), name)
 
 
 @pytest.mark.parametrize("name", ["fcfs", "edf", "easy", "conservative", "flexible"])
