@@ -17,7 +17,7 @@ from grid.model.job_results import JobPlacement
 from grid.model.resources import NOT_INCLUDED, STATUS_OF_TABLE, ResourceColumns, ResourceTable
 from grid.model.time import NEVER, Time
 
-Subject = Literal["jobs", "places", "information"]
+Subject = Literal["job", "reservation", "information"]
 Custody = Literal["", "transfer", "end", "about"]
 _Class = TypeVar("_Class", bound=type)
 MESSAGES: dict[type, message] = {}
@@ -63,7 +63,7 @@ class SubmitJob(NamedTuple):
     job: Job
 
 
-@message(subject="jobs")
+@message(subject="job")
 class PredecessorEnded(NamedTuple):
     """Local Scheduler to Workload Source of any VO: a job has ended on which others depend."""
 
@@ -98,7 +98,7 @@ class ObservedState(NamedTuple):
     observed_at_us: Time
 
 
-@message(subject="jobs", custody="transfer", decision="forward")
+@message(subject="job", custody="transfer", decision="forward")
 class ForwardJob(NamedTuple):
     """Local Scheduler to that of another VO: run this job on your resource (PU Alg. 2).
 
@@ -122,7 +122,7 @@ class ForwardJob(NamedTuple):
     observed: ObservedState | None = None
 
 
-@message(subject="jobs", custody="transfer", decision="send_back")
+@message(subject="job", custody="transfer", decision="send_back")
 class ReturnJob(NamedTuple):
     """Local Scheduler to that which forwarded the job, or that of its origin: not admitted.
 
@@ -139,7 +139,7 @@ class ReturnJob(NamedTuple):
     barred: tuple[int, ...]
 
 
-@message(subject="jobs", custody="end")
+@message(subject="job", custody="end")
 class JobDone(NamedTuple):
     """Local Scheduler to that of the job's origin: where it ran, and its outcome."""
 
@@ -148,7 +148,7 @@ class JobDone(NamedTuple):
     outcome: JobOutcome[int, float]
 
 
-@message(subject="jobs", custody="end", decision="give_up")
+@message(subject="job", custody="end", decision="give_up")
 class SubmissionFail(NamedTuple):
     """Local Scheduler to that of the job's origin: it cannot be run (PU Alg. 2).
 
@@ -163,7 +163,7 @@ class SubmissionFail(NamedTuple):
 # Calls for bids and reservations
 
 
-@message(subject="places", custody="about", decision="ask")
+@message(subject="reservation", custody="about", decision="ask")
 class CallForBids(NamedTuple):
     """Local Scheduler to that of another VO, or to itself: bid for this job.
 
@@ -185,7 +185,7 @@ def _reservation_state(reply: Bid | ReservationReply) -> str:
     return "held" if reply.held else "free" if reply.free else "busy"
 
 
-@message(subject="places", answer=_bid_state)
+@message(subject="reservation", answer=_bid_state)
 class Bid(NamedTuple):
     """Answer of VO number `vo` to a call: its best resource, -1 if none is eligible or admitted.
 
@@ -232,7 +232,7 @@ class ReservationReply(NamedTuple):
     assigned: float
 
 
-@message(subject="places")
+@message(subject="reservation")
 class ReleaseReservation(NamedTuple):
     """From the calling Local Scheduler over that which it called to the Resource Manager."""
 
@@ -250,7 +250,7 @@ class LeaseExpired(NamedTuple):
 
 
 @message(
-    subject="places",
+    subject="reservation",
     values=lambda ask: len(ask.table.columns) * (len(_COLUMNS) + len(STATUS_OF_TABLE)),
 )
 class RequestWork(NamedTuple):
@@ -260,7 +260,7 @@ class RequestWork(NamedTuple):
     table: ResourceTable
 
 
-@message(subject="places")
+@message(subject="reservation")
 class WorkReply(NamedTuple):
     """Local Scheduler to that which requested work: this job follows, or none does."""
 

@@ -42,6 +42,8 @@ class EventRecorder:
 
     def __init__(self, entity: Entity, vos: tuple[str, ...], clusters: tuple[str, ...]) -> None:
         self.entity = entity
+        inner = getattr(entity, "entity", entity)
+        self._manager = inner if isinstance(inner, ResourceManager) else None
         self._vos = vos
         self._clusters = clusters
 
@@ -87,20 +89,19 @@ class EventRecorder:
 
     def _record_decisions(self, ctx: Context, message: Any, recorded: tuple[Any, ...] = ()) -> None:
         """Record the decisions that followed from `message`; the entity `recorded` rows."""
-        entity = _innermost(self.entity)
         for to, sent, _ in ctx.effects.sent:
             event = MESSAGES[type(sent)].decision
             # A `ForwardJob` is passed on to the Resource Manager: the choice is the sender's.
             if event and not (event == "choose" and isinstance(message, ForwardJob)):
                 columns = self._columns(sent) | self._known_of(ctx, to, sent, message)
                 _record(ctx, event, columns, to)
-        if isinstance(entity, ResourceManager):
+        if self._manager is not None:
             if isinstance(message, AssignJob):
                 kinds = [type(sent) for _, sent, _ in ctx.effects.sent]
                 if Assigned in kinds and RunJob not in kinds:
                     _record(ctx, "hold_back", self._columns(message))
             for _ in ctx.effects.posts:
-                _record(ctx, "publish", {"load": entity.load()})
+                _record(ctx, "publish", {"load": self._manager.load()})
         # The VO that gave up has recorded it already.
         for row in () if isinstance(message, SubmissionFail) else recorded:
             if isinstance(row, JobRow) and row.outcome.start_us < 0:
@@ -109,11 +110,10 @@ class EventRecorder:
 
     def _known_of(self, ctx: Context, to: str, sent: Any, message: Any) -> Columns:
         """The state of the resource of a decision: known to a scheduler, or actual."""
-        entity = _innermost(self.entity)
-        if isinstance(entity, ResourceManager) and isinstance(message, AssignJob):
+        if self._manager is not None and isinstance(message, AssignJob):
             resource = message.resource
             columns = {"resource": resource, "waits": message.wait}
-            return columns | {"free_cpus": entity.free_cpus(resource)}
+            return columns | {"free_cpus": self._manager.free_cpus(resource)}
         if isinstance(sent, ForwardJob) and (
             not sent.observed or math.isnan(sent.observed.assigned_cpus)
         ):
@@ -208,8 +208,3 @@ def _most_free(message: Any) -> Columns:
     free = message.table.columns.cpus - message.table.assigned_cpus
     known = free[np.isfinite(free)]
     return {"free_cpus": float(known.max())} if len(known) else {}
-
-
-def _innermost(entity: Any) -> Any:
-    """The entity itself, without its checker."""
-    return getattr(entity, "entity", entity)

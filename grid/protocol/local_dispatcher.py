@@ -16,7 +16,16 @@ from grid.kernel.entity import Context, MessageHandler
 from grid.kernel.progress import JobProgress
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
-from grid.model.messages import ClusterChosen, JobEnded, Load, QueryLoad, Repair, RunJob, TakeDown
+from grid.model.messages import (
+    ClusterChosen,
+    JobEnded,
+    Load,
+    MoveGang,
+    QueryLoad,
+    Repair,
+    RunJob,
+    TakeDown,
+)
 from grid.model.platform import JobLimits
 from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes
 from grid.model.time import NEVER, Time
@@ -77,10 +86,10 @@ class LocalDispatcher(MessageHandler):
         if self._migration is None or type(message) in HANDLED:
             super().handle(ctx, sender, message)
             return
-        # A gang may leave or arrive with it.
-        arrived = self._migration.handle(ctx, sender, message)
-        self._open += arrived
-        if arrived > 0:
+        self._migration.handle(ctx, sender, message)
+        self._open -= sum(isinstance(sent, MoveGang) for _, sent, _ in ctx.effects.sent)
+        if isinstance(message, MoveGang):
+            self._open += 1
             ctx.send(self._resource_manager, ClusterChosen(message.job.key, self._number))
         ctx.set_timer(0, PLAN)
 

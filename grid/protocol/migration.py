@@ -13,9 +13,9 @@ ended, also by an outage, is queued when its tasks have been transferred.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from grid.kernel.entity import Context
+from grid.kernel.entity import Context, MessageHandler
 from grid.model.messages import (
     AskMigration,
     CancelMigration,
@@ -71,10 +71,11 @@ class GangGiver:
                 self._left = [peer for peer in self._peers if peer.processors >= size]
                 self._ask_next(ctx)
 
-    def on_migration_granted(self, ctx: Context, number: int) -> bool:
-        """Send the gang. Returns whether it has left its queues now."""
+    def on_migration_granted(self, ctx: Context, _: str, granted: MigrationGranted) -> None:
+        """Send the gang."""
+        number = granted.number
         if not self._is_asked(number):
-            return False
+            return
         assert self._gang is not None
         sent = self._cluster.send_away(self._gang, ctx.now)
         ctx.cancel_timer(_NO_ANSWER)
@@ -82,17 +83,17 @@ class GangGiver:
             # It has started in the meantime.
             ctx.send(self._taker, CancelMigration(number))
             self._gang = None
-            return False
+            return
         job, progress = sent
         self._is_sent = True
         ctx.send(self._taker, MoveGang(number, job, progress), job.input_mb)
-        return True
 
-    def on_migration_refused(self, ctx: Context, number: int) -> None:
-        if self._is_asked(number):
+    def on_migration_refused(self, ctx: Context, _: str, refused: MigrationRefused) -> None:
+        if self._is_asked(refused.number):
             self._ask_next(ctx)
 
-    def on_gang_moved(self) -> None:
+    def on_gang_moved(self, ctx: Context, _: str, moved: GangMoved) -> None:
+        del ctx, moved
         self._gang, self._is_sent = None, False
 
     def timeout(self, ctx: Context, timer: str) -> None:
@@ -140,9 +141,9 @@ class Taker:
         """By giver."""
         self._late: dict[int, MoveGang] = {}
 
-    def on_ask_migration(self, giver: str, number: int, processors: int) -> None:
+    def on_ask_migration(self, _: Context, giver: str, ask: AskMigration) -> None:
         """Note the request, which is answered after the plan of this instant."""
-        self._attempts[giver] = _Attempt(number, processors)
+        self._attempts[giver] = _Attempt(ask.number, ask.processors)
 
     def answer(self, ctx: Context) -> None:
         """After a plan, which goes first: answer requests with the processors left idle."""
@@ -158,7 +159,10 @@ class Taker:
                 ctx.send(giver, MigrationGranted(attempt.number))
                 ctx.set_timer(self._cluster.policy.answer_within_us, _RESERVED + giver)
 
-    def on_cancel_migration(self, ctx: Context, giver: str) -> None:
+    def on_cancel_migration(self, ctx: Context, giver: str, _: CancelMigration) -> None:
+        self._end(ctx, giver)
+
+    def _end(self, ctx: Context, giver: str) -> None:
         """End the attempt, if it has not been refused and its reservation has not ended."""
         attempt = self._attempts.pop(giver, None)
         if attempt is not None and attempt.reservation is not None:
@@ -185,35 +189,21 @@ class Taker:
             moved = self._late.pop(int(timer.removeprefix(_LATE)))
             self._cluster.receive_late(moved.job, moved.progress, ctx.now)
         else:
-            self.on_cancel_migration(ctx, timer.removeprefix(_RESERVED))
+            self._end(ctx, timer.removeprefix(_RESERVED))
 
 
-class Migration:
+class Migration(MessageHandler):
     """Giver and taker of one Local Dispatcher; see `GangGiver` for the arguments."""
 
     def __init__(self, cluster: GangExchange, number: int, peers: tuple[Peer, ...]) -> None:
-        self._giver = GangGiver(cluster, number, peers)
-        self._taker = Taker(cluster)
-
-    def handle(self, ctx: Context, sender: str, message: Any) -> int:
-        """Returns 1 if a gang has arrived with the message, -1 if one has left, else 0."""
-        match message:
-            case AskMigration(number, processors):
-                self._taker.on_ask_migration(sender, number, processors)
-            case MigrationGranted(number):
-                return -int(self._giver.on_migration_granted(ctx, number))
-            case MigrationRefused(number):
-                self._giver.on_migration_refused(ctx, number)
-            case MoveGang():
-                self._taker.on_move_gang(ctx, sender, message)
-                return 1
-            case GangMoved():
-                self._giver.on_gang_moved()
-            case CancelMigration():
-                self._taker.on_cancel_migration(ctx, sender)
-            case _:
-                raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
-        return 0
+        self._giver = giver = GangGiver(cluster, number, peers)
+        self._taker = taker = Taker(cluster)
+        self.on_migration_granted = giver.on_migration_granted
+        self.on_migration_refused = giver.on_migration_refused
+        self.on_gang_moved = giver.on_gang_moved
+        self.on_ask_migration = taker.on_ask_migration
+        self.on_move_gang = taker.on_move_gang
+        self.on_cancel_migration = taker.on_cancel_migration
 
     def timeout(self, ctx: Context, timer: str) -> None:
         part = self._taker if timer.startswith((_RESERVED, _LATE)) else self._giver

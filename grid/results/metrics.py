@@ -329,14 +329,14 @@ def decision_metrics(sums: Mapping[str, float], jobs: int) -> Values:
         "input_wasted_mb": float(sums.get("transfers_wasted_mb", 0)),
     }
     messages = size = 0.0
-    for subject in ("jobs", "places", "information"):
+    for subject in ("job", "reservation", "information"):
         kinds = [name for kind, name in BETWEEN_VOS.items() if MESSAGES[kind].subject == subject]
         # A snapshot is a message to each VO that receives it.
         kinds += ["Snapshot"] if subject == "information" else []
         sent = sum(sums.get(f"messages.{kind}", 0) for kind in kinds)
         size += sum(_bytes_of(sums, kind) for kind in kinds)
         messages += sent
-        values[f"messages_of_{subject}_a_job"] = sent / jobs if jobs else None
+        values[f"{subject}_messages_per_job"] = sent / jobs if jobs else None
     values["messages_per_job"] = messages / jobs if jobs else None
     values["message_bytes_per_job"] = size / jobs if jobs else None
     return values

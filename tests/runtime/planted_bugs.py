@@ -48,9 +48,13 @@ def replaced(where: Any, name: str) -> Callable[[Any], Bug]:
     def decorate(wrong: Any) -> Bug:
         def plant(patch: pytest.MonkeyPatch) -> None:
             right = getattr(where, name)
-            patch.setattr(
-                where, name, lambda self, *args, **more: wrong(right, self, *args, **more)
-            )
+
+            def planted(self: Any, *args: Any, **more: Any) -> Any:
+                return wrong(right, self, *args, **more)
+
+            # A checkpoint has handlers of parts of an entity by name.
+            planted.__name__ = name
+            patch.setattr(where, name, planted)
 
         BUGS[wrong.__name__] = plant
         return plant
@@ -267,12 +271,11 @@ def end_told_twice(right: Any, self: Any, ctx: Context) -> None:
 
 
 @replaced(GangGiver, "on_migration_granted")
-def gang_sent_and_kept(right: Any, self: Any, ctx: Context, number: int) -> bool:
-    has_left = bool(right(self, ctx, number))
-    if has_left:
-        moved: MoveGang = ctx.effects.sent[-1][1]
-        self._cluster.receive_late(moved.job, moved.progress, ctx.now)
-    return has_left
+def gang_sent_and_kept(right: Any, self: Any, ctx: Context, *given: Any) -> None:
+    right(self, ctx, *given)
+    for _, sent, _ in ctx.effects.sent:
+        if isinstance(sent, MoveGang):
+            self._cluster.receive_late(sent.job, sent.progress, ctx.now)
 
 
 @replaced(ClusterShell, "advance")
