@@ -23,7 +23,7 @@ POLICY_GROUPS = {
     "machines",
     "grid.policies.schedule": "schedules: all jobs are planned ahead",
     "grid.policies.gang_policy": "gangs: all tasks of a job start together",
-    "grid.policies.batsim": "external: another process decides",
+    "grid.policies.batsim": "external: another process makes the decisions",
     "grid.policies": "queues: jobs start in order, with or without backfilling",
 }
 """Titles of built-in policies by the prefix of their module; the first that matches counts."""
