@@ -1,6 +1,48 @@
 """The state of one cluster between two messages: machines, jobs on them, the policy's plans."""
 
-from grid.cluster.engines import make_cluster
-from grid.cluster.shell import ClusterShell, PlanError
+from __future__ import annotations
 
-__all__ = ["ClusterShell", "PlanError", "make_cluster"]
+from collections.abc import Callable, Sequence
+
+from grid.cluster.gang.processor_choices import ProcessorChoice, ld
+from grid.cluster.state import ClusterState, PlanError
+from grid.model.errors import input_error
+from grid.model.platform import Cluster, MachineOutage
+from grid.policies.features import ClusterSpec, can_break, is_pool, refusals
+from grid.policies.gang_policy import GangPolicy
+from grid.policies.interface import Policy
+
+__all__ = ["ClusterState", "PlanError", "make_cluster"]
+
+
+def make_cluster(
+    platform: Cluster,
+    policy: Policy | GangPolicy,
+    clock: Callable[[], float] | None = None,
+    outages: Sequence[MachineOutage] = (),
+    *,
+    choice: ProcessorChoice = ld,
+    memory: bool = True,
+    pool: bool = True,
+    may_break: bool = False,
+) -> ClusterState:
+    """The cluster that `platform` describes, planned by `policy`.
+
+    `outages` are disjoint for each machine. `clock` measures the plans of policies that are not
+    compiled. Under a gang policy `choice` chooses the queues that the tasks of a gang join.
+    `memory`: whether any job may require some. Unless it may be a `pool`, the kernels of
+    `grid.cluster.pool` are not used; the result is the same. With `may_break`, machines may be
+    taken down at any time if `can_break` allows it. Raises InputError for features that are not
+    supported.
+    """
+    breaks = may_break and can_break(platform, policy, memory)
+    spec = ClusterSpec(platform, bool(outages) or breaks, memory)
+    for field, found, expected in refusals(spec, policy):
+        raise input_error(f"cluster {platform.name}: {field}", found, expected)
+    if isinstance(policy, GangPolicy):
+        from grid.cluster.gang.core import GangCluster
+
+        return GangCluster(platform, policy, choice, outages)
+    from grid.cluster.engine import Engine
+
+    return Engine(platform, policy, clock, outages, pool=pool and is_pool(spec, policy))

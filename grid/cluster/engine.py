@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 from typing import Any
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from grid.cluster import loop, runs
 from grid.cluster import store as at
-from grid.cluster.arrivals import Arrivals, Estimates, Outcomes
+from grid.cluster.arrivals import Estimates
 from grid.cluster.pool import loop as pool_loop
-from grid.cluster.shell import NOT_MEASURED, PlanError, TimedPlans
+from grid.cluster.state import NOT_MEASURED, ClusterState, PlanError, TimedPlans
 from grid.cluster.store import Blocks, Store
 from grid.model.arrays import Bools, Ints
 from grid.model.job import JobOutcome
-from grid.model.platform import Cluster
+from grid.model.platform import Cluster, MachineOutage
 from grid.model.plugins.calls import label_of
 from grid.model.records import Draw, HeldTimes, Levels
 from grid.model.time import NEVER, Time
@@ -88,8 +88,8 @@ class PlanClock:
         return sorted(self._times.values())
 
 
-class Engine:
-    """A `Core` over machines that hold a job's CPUs from start to end.
+class Engine(ClusterState):
+    """A cluster whose machines hold a job's CPUs from start to end.
 
     As a `pool`, which is one machine without memory and licenses under a policy with a compiled
     form, it is simulated by the kernels of `grid.cluster.pool`, and keeps no history of levels.
@@ -112,25 +112,18 @@ class Engine:
     runs, and is expected to end that much later; its estimate counts from there.
     """
 
-    binds = True
-
     def __init__(
         self,
         platform: Cluster,
         policy: Policy,
-        arrivals: Arrivals,
-        estimates: Estimates,
-        outcomes: Outcomes,
         clock: Callable[[], float] | None = None,
+        outages: Sequence[MachineOutage] = (),
         *,
         pool: bool = False,
     ) -> None:
-        self.processors = platform.processors
+        super().__init__(platform, outages)
         self._policy = policy
         self._label = label_of(policy)
-        self._arrivals = arrivals
-        self._estimates = estimates
-        self._outcomes = outcomes
         self._clock = PlanClock(clock)
         self._form: CompiledForm | None = form_of(policy)
         self.is_pool = pool and self._form is not None
@@ -145,13 +138,13 @@ class Engine:
         self._has_licenses = bool(platform.licenses)
         self._switches = any(machine.switch_off for machine in platform.machines)
         self.machines = machine_columns(platform)
-        self._store = _new_store(platform, self.machines, estimates)
+        self._store = _new_store(platform, self.machines, self._estimates)
         if self._form is not None and self.is_pool:
             _set_up_pool(self._store, self._form)
         self._view_store()
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("jobs", "_blocks", "_pool_blocks", "_counters")
+        names = ("jobs", "_blocks", "_counters")
         return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -164,7 +157,6 @@ class Engine:
         # Copies of both would be no longer one array.
         measures = counters.view(np.float64)[at.N_COUNTERS :]
         store = self._store = self._store._replace(measures=measures)
-        self._pool_blocks = store.whole, store.lists, counters, store.ends
         self._blocks: Blocks = tuple(store)  # type: ignore[assignment]
         # Indexing a memoryview takes a third of the time of indexing a numpy array.
         self._counters = counters.data
@@ -181,7 +173,7 @@ class Engine:
 
     # The loop
 
-    def play(self, until: Time) -> None:
+    def _simulate(self, until: Time) -> None:
         arrivals, counters = self._arrivals, self._counters
         if self._estimates.predicts and self._estimates.accounts > self._store.history.shape[1]:
             self._enlarge(history=2 * self._estimates.accounts)
@@ -207,7 +199,7 @@ class Engine:
         first, end, block = arrivals.first, arrivals.end, arrivals.block
         if self.is_pool:
             advance = pool_loop.loop_of(self._kernel)
-            return int(advance(until, first, end, *self._pool_blocks, block))
+            return int(advance(until, first, end, self._blocks, block))
         if self._kernel:
             advance, rows = loop.loop_of(self._kernel), self._rows
             settings, memory = self._settings, self._memory
@@ -366,7 +358,7 @@ class Engine:
                 figures[f"{name}_arriving.whole"] = usage[first + at.ARRIVING_WHOLE_S]
         return figures
 
-    def take_levels(self) -> Levels | None:
+    def _take_levels(self) -> Levels | None:
         """The CPU time of machines is reported if a job has changed its machine."""
         if self.is_pool:
             return None
@@ -393,20 +385,20 @@ class Engine:
 
     # State
 
-    def next_instant(self) -> Time:
+    def _next_event_us(self) -> Time:
         """When a job ends, passes an estimate that is extended, or the policy asked for a plan."""
         return self._counters[at.NEXT_END]
 
-    def last_instant(self) -> Time:
+    def _last_event_us(self) -> Time:
         running, wake = self._running(), self._counters[at.WAKE]
         end = int(self._store.whole[at.END][running].max()) if len(running) else -1
         return wake if end < 0 else end if wake == NEVER else max(wake, end)
 
-    def has_jobs(self) -> bool:
+    def _has_jobs(self) -> bool:
         counters = self._counters
         return counters[at.N_RUNNING] > 0 or counters[at.FIRST] < counters[at.LAST]
 
-    def processors_wanted(self) -> int:
+    def _processors_wanted(self) -> int:
         counters = self._counters
         if not counters[at.PADDING]:
             return counters[at.BUSY_CPUS] + counters[at.WAITING_CPUS]
@@ -420,11 +412,11 @@ class Engine:
         busy = counters[at.BUSY_CPUS] - running * counters[at.PADDING]
         return busy, running, counters[at.LAST] - counters[at.FIRST]
 
-    def busy_machines(self) -> list[int]:
+    def _busy_machines(self) -> list[int]:
         machines: list[int] = self._store.whole[at.MACHINE, self._running()].tolist()
         return machines
 
-    def broken_limits(self) -> Iterator[str]:
+    def _broken_limits(self) -> Iterator[str]:
         store, running = self._store, self._running()
         whole, cpus = store.whole, store.machines[at.CPUS]
         machine = whole[at.MACHINE, running]
@@ -455,13 +447,7 @@ class Engine:
         """The job of `slot`, which runs, ends at `now`, as reported by what really runs it."""
         loop.change_end(slot, now, self._blocks)
 
-    def machine_down(self, machine: int, now: Time) -> None:
-        self._change(machine, True, now)
-
-    def machine_up(self, machine: int, now: Time) -> None:
-        self._change(machine, False, now)
-
-    def _change(self, machine: int, down: bool, now: Time) -> None:
+    def _change_machine(self, machine: int, down: bool, now: Time) -> None:
         store, running = self._store, self._counters[at.N_RUNNING]
         if self._counters[at.ENDED] + running > store.ends.shape[1]:
             self._make_room(at.ENDS_FULL)
@@ -513,8 +499,8 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     log_rows = at.DRAW_TIME + 1 if draws else at.HELD_END + 1 if switches else at.LEVEL_HELD + 1
     counters = np.zeros(at.N_COUNTERS + at.N_MEASURES, np.int64)
     store = Store(
-        whole=np.zeros((at.WORK + 1, FIRST_SLOTS), np.int64),
-        real=np.zeros((at.WATTS_IDLE + 1, FIRST_SLOTS), np.float64),
+        whole=np.zeros((at.RESERVED + 1, FIRST_SLOTS), np.int64),
+        real=np.zeros((at.WORK + 1, FIRST_SLOTS), np.float64),
         lists=np.zeros((at.STEP_LEVEL + 1, 2 * FIRST_SLOTS + 1), np.int64),
         counters=counters,
         measures=counters.view(np.float64)[at.N_COUNTERS :],
@@ -582,7 +568,6 @@ def _set_up_pool(store: Store, form: CompiledForm) -> None:
     }
     for counter, value in said.items():
         store.counters[counter] = value
-    store.measures[at.POOL_MIPS] = store.speeds[at.MIPS, 0]
     store.watts[:] = store.speeds[at.BUSY_WATTS : at.IDLE_WATTS + 1, :1]
     store.measures[at.SETTINGS : at.SETTINGS + len(form.settings)] = form.settings
     store.lists[at.STEP_LEVEL, 0] = cpus

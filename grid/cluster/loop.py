@@ -243,7 +243,8 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     processors = arrivals[arrival, _PROCESSORS] + counters[at.PADDING]
     bound, licenses = arrivals[arrival, _BOUND], arrivals[arrival, _LICENSES]
     if not _may_ever_run(processors, ram_mb, licenses, bound, store):
-        record_end(arrivals[arrival, _ROW], REJECTED, now, store)
+        place = record_end(arrivals[arrival, _ROW], REJECTED, now, store)
+        store.watts[0, place] = store.watts[1, place] = 0.0
         return
     counters[at.N_FREE] -= 1
     slot = store.lists[at.FREE_SLOTS, counters[at.N_FREE]]

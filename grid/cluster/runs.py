@@ -363,14 +363,13 @@ def _release(slot: int, machine: int, now: int, store: Store) -> None:
 
 @inner(allocates=False)
 def record_end(row: int, state: int, now: int, store: Store) -> int:
-    """Add an outcome of a job that has never run; returns its place."""
+    """Add an outcome of a job that has never run, without its watts; returns its place."""
     ends, place = store.ends, store.counters[at.ENDED]
     ends[at.ENDED_ROW, place], ends[at.ENDED_STATE, place] = row, state
     ends[at.ENDED_MACHINE, place], ends[at.ENDED_START, place] = -1, -1
     ends[at.ENDED_END, place] = now
     for column in range(at.ENDED_PREEMPTIONS, at.ENDED_HELD + 1):
         ends[column, place] = 0
-    store.watts[0, place] = store.watts[1, place] = 0.0
     store.counters[at.ENDED] = place + 1
     return int(place)
 

@@ -16,8 +16,7 @@ from grid.model.compiled import inlined
     EXPECTED_END,
     ARRIVAL, USER, CHECKPOINTABLE, RUN, ROW, STATE, END, LEFT, LEFT_ESTIMATE, FIRST_START,
     PREEMPTIONS, RESTARTS, KEPT, LOST, OVERHEAD, BOOT, LIMIT, FAILS, RAN_ON, ACCOUNT, RESERVED,
-    ESTIMATED_S, NEXT_S, PRIORITY, WORK,
-) = range(36)  # fmt: skip
+) = range(32)  # fmt: skip
 """Rows of `Store.whole`, by slot. The first eleven are `grid.policies.interface.JOB_TABLES[0]`.
 
 END: when a running job ends, NEVER while it waits. LEFT and LEFT_ESTIMATE: what is left of the run
@@ -26,14 +25,18 @@ kept; LOST: the same of lost work and overheads. OVERHEAD: how much of it the pr
 with; BOOT: the part of that in which the machine boots. LIMIT: the run time at which a job with a
 predicted estimate is killed; FAILS: RUN was cut there. RAN_ON: the machine of the last run, also if
 an outage has undone it. ACCOUNT: see `Estimates.account`. RESERVED: the reserved start of a
-waiting job of a pool, NEVER for none. The last four are floats, of pools too: seconds by the
-estimate on CPUs of the job's reference and of the pool, the priority of Flexible backfilling, and
-the work that SJF orders by.
+waiting job of a pool, NEVER for none.
 """
 
-REFERENCE_MIPS, RAM_MB, POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE = range(6)
+(
+    REFERENCE_MIPS, RAM_MB, POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE,
+    ESTIMATED_S, NEXT_S, PRIORITY, WORK,
+) = range(10)  # fmt: skip
 """Rows of `Store.real`, by slot. The first two are `JOB_TABLES[1]`. The watts are sums over the
-time in which the job held CPUs, in watt-microseconds a CPU."""
+time in which the job held CPUs, in watt-microseconds a CPU. The last four are of pools: seconds by
+the estimate on CPUs of the job's reference and of the pool, the priority of Flexible backfilling,
+and the work that SJF orders by.
+"""
 
 (
     QUEUE, RUNNING, BY_END, FREE_SLOTS, GONE, SHORTEST, PARTED_ENDS, PARTED_CPUS, STEP_TIME,
@@ -82,9 +85,9 @@ IN_TURN_AFTER on they may do so again.
 
 SHARE, PART_S, WHOLE_S, ARRIVING_PART_S, ARRIVING_WHOLE_S = range(5)
 LICENSE_USAGE = 5
-POOL_MIPS, SETTINGS, N_MEASURES = 10, 11, 17
+SETTINGS, N_MEASURES = 10, 16
 """Positions in `Store.measures`: the machine usage, the license usage from LICENSE_USAGE on, and
-of pools the speed and the settings of the policy. A share is below 0 while no job requires any."""
+of pools the settings of the policy. A share is below 0 while no job requires any."""
 
 REACHED, ASK, SLOTS_FULL, ENDS_FULL, LOGS_FULL = range(5)
 """What a loop returns, REACHED at its time bound. A value below zero is the negative of what a plan

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from grid.cluster import ClusterShell, make_cluster
+from grid.cluster import ClusterState, make_cluster
 from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES, ProcessorChoice
 from grid.config.checks import (
     fault_problems,
@@ -305,7 +305,7 @@ class Grid:
 
     def cluster_of(
         self, vo: VirtualOrganization, cluster: Cluster, hooks: RuntimeHooks = NO_HOOKS
-    ) -> ClusterShell:
+    ) -> ClusterState:
         """A new state of the cluster of `vo`."""
         policy = self.policy_of(cluster)
         if hooks.connect is not None:
@@ -501,10 +501,10 @@ def migrating(grid: Grid, vo: VirtualOrganization) -> list[int]:
 
 
 def migration_of(
-    grid: Grid, vo: VirtualOrganization, number: int, cluster: ClusterShell
+    grid: Grid, vo: VirtualOrganization, number: int, cluster: ClusterState
 ) -> Migration | None:
     """How the VO's cluster `number` exchanges gangs with others, if it does."""
-    from grid.cluster.gang.core import GangExchange
+    from grid.cluster.gang.core import GangCluster
     from grid.protocol.migration import Migration, Peer
 
     moving = migrating(grid, vo)
@@ -518,4 +518,5 @@ def migration_of(
         for index in moving
         if index != number
     )
-    return Migration(GangExchange(cluster), moving.index(number), peers)
+    assert isinstance(cluster, GangCluster)
+    return Migration(cluster, moving.index(number), peers)

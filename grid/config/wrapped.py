@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from grid.cluster.shell import ClusterShell
+from grid.cluster.state import ClusterState
 from grid.config.build import NO_HOOKS, Grid, RuntimeHooks
 from grid.config.faults import entity_outages
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
@@ -137,7 +137,7 @@ def breakable_machines(grid: Grid) -> tuple[int, ...]:
     )
 
 
-def clusters_of(entities: Iterable[Entity]) -> Iterator[tuple[int, ClusterShell]]:
+def clusters_of(entities: Iterable[Entity]) -> Iterator[tuple[int, ClusterState]]:
     """The clusters of these entities with their positions in the grid, for reading."""
     for entity in entities:
         inner: Any = entity

@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from grid.cluster.arrivals import Arrivals, Estimates, Outcomes
 from grid.cluster.engine import Engine
 from grid.model.errors import PluginFailed, RunFailed, input_error, shorten
 from grid.model.fields import PluginRef
@@ -148,17 +147,14 @@ class _ExternalEngine(Engine):
         self.end_at(slot, now)
         self._due_us = now
 
-    def play_at(self, now: Time, *, called: bool) -> bool:
-        """Play this instant, if anything happened; `called`, as the policy may have asked for."""
+    def simulate_at(self, now: Time, *, called: bool) -> bool:
+        """Simulate this instant if anything happened, or the policy asked to be `called`."""
         happened = now in (self._due_us, self._arrivals.next_us)
         if not happened and not (called and self.wake_us == now):
             return False
         self._due_us = now
-        self.play(now + 1)
+        self._simulate(now + 1)
         return True
-
-    def next_instant(self) -> Time:
-        return self._due_us
 
     def _ask(self, now: Time) -> Plan:
         self._due_us = NEVER
@@ -177,10 +173,7 @@ class _Cluster:
         self._resources = resources
         self._policy = policy
         policy.names = self._name_arrivals
-        estimates = Estimates(platform)
-        self._arrivals = Arrivals(estimates)
-        outcomes = Outcomes(self._arrivals.routed)
-        self._core = _ExternalEngine(platform, policy, self._arrivals, estimates, outcomes)
+        self._engine = _ExternalEngine(platform, policy)
         self._free = (1 << resources) - 1
         self._number = 0
         self._coming: list[str] = []
@@ -215,7 +208,7 @@ class _Cluster:
             estimate_us=estimate_us,
             run_us=UNKNOWN_US,
         )
-        self._arrivals.submit(submitted, -1, now)
+        self._engine.submit(submitted, -1, now)
         return True
 
     def end(self, name: str, now: Time) -> None:
@@ -223,13 +216,13 @@ class _Cluster:
         slot = self._slots.get(name)
         if slot is None or name not in self._held:
             raise ProtocolError(f"found the end of {shorten(name)}, expected that of a running job")
-        self._core.end(slot, now)
+        self._engine.end(slot, now)
         self._forget(slot)
 
     def plan(self, now: Time, called: bool) -> tuple[Plan | None, ClusterView | None]:
-        """What the policy plans, if it is asked; see `Engine.play`."""
+        """What the policy plans, if it is asked; see `_ExternalEngine.simulate_at`."""
         self._policy.last = None
-        if self._core.play_at(now, called=called):
+        if self._engine.simulate_at(now, called=called):
             return self._policy.last, self._policy.seen
         return None, None
 

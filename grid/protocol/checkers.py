@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from grid.cluster.shell import ClusterShell
+from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context, Entity
 from grid.model import messages as msg
 from grid.model.job import JobKey
@@ -353,7 +353,7 @@ class ClusterChecker(Checker):
     down.
     """
 
-    def __init__(self, cluster: ClusterShell) -> None:
+    def __init__(self, cluster: ClusterState) -> None:
         super().__init__()
         self._cluster = cluster
         self._checks_due = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from grid.cluster.shell import ClusterShell
+from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context, MessageHandler
 from grid.kernel.progress import JobProgress
 from grid.model.job_results import direct_results
@@ -50,7 +50,7 @@ class LocalDispatcher(MessageHandler):
 
     def __init__(
         self,
-        cluster: ClusterShell,
+        cluster: ClusterState,
         *,
         vo: int,
         number: int,

@@ -26,7 +26,7 @@ from grid.model.messages import (
 )
 
 if TYPE_CHECKING:
-    from grid.cluster.gang.core import GangExchange, WaitingGang
+    from grid.cluster.gang.core import GangCluster, WaitingGang
 
 _ASK_AGAIN = "migration/ask"
 _NO_ANSWER = "migration/answer"
@@ -48,7 +48,7 @@ class GangGiver:
     After a round without a grant it pauses for the policy's `ask_every_us`.
     """
 
-    def __init__(self, cluster: GangExchange, number: int, peers: tuple[Peer, ...]) -> None:
+    def __init__(self, cluster: GangCluster, number: int, peers: tuple[Peer, ...]) -> None:
         self._cluster = cluster
         self._peers = peers
         cluster.send_only(max(peer.processors for peer in peers))
@@ -135,7 +135,7 @@ class _Attempt:
 class Taker:
     """Takes gangs of other clusters into `cluster`."""
 
-    def __init__(self, cluster: GangExchange) -> None:
+    def __init__(self, cluster: GangCluster) -> None:
         self._cluster = cluster
         self._attempts: dict[str, _Attempt] = {}
         """By giver."""
@@ -195,7 +195,7 @@ class Taker:
 class Migration(MessageHandler):
     """Giver and taker of one Local Dispatcher; see `GangGiver` for the arguments."""
 
-    def __init__(self, cluster: GangExchange, number: int, peers: tuple[Peer, ...]) -> None:
+    def __init__(self, cluster: GangCluster, number: int, peers: tuple[Peer, ...]) -> None:
         self._giver = giver = GangGiver(cluster, number, peers)
         self._taker = taker = Taker(cluster)
         self.on_migration_granted = giver.on_migration_granted

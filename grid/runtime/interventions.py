@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grid.cluster.shell import disjoint_outages
+from grid.cluster.state import disjoint_outages
 from grid.kernel.event import Order, Resume, Stop
 from grid.kernel.faults import Faults, Partition
 from grid.model.interventions import (

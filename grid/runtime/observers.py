@@ -95,7 +95,7 @@ def beginning_of(grid: Grid, runtime: str, pace: Pace | None = None) -> Beginnin
 def look_at(process: LogicalProcess, store: RecordStore, cpu_s: float) -> ProcessLook:
     """The state of a process; `store` has its records."""
     rows = [
-        (position, *cluster.core.occupancy())
+        (position, *cluster.occupancy())
         for position, cluster in clusters_of(process.entities().values())
     ]
     clusters: Ints = np.array(rows, np.int64).reshape(-1, 4)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.cluster import ClusterShell, make_cluster
+from grid.cluster import ClusterState, make_cluster
 from grid.model.job import Job, JobState
 from grid.model.job_table import COLUMNS, JobTable
 from grid.model.platform import Cluster, Machine
@@ -25,19 +25,19 @@ def pool(cpus: int, mips: float = 1000.0) -> Cluster:
     return Cluster("cluster", (Machine("pool", cpus, mips),))
 
 
-def compiled(platform: Cluster, policy: str, **settings: object) -> ClusterShell:
+def compiled(platform: Cluster, policy: str, **settings: object) -> ClusterState:
     cluster = make_cluster(platform, make_policy(policy, settings))
-    assert cluster.core.is_pool
+    assert cluster.is_pool
     return cluster
 
 
-def general(platform: Cluster, policy: str, **settings: object) -> ClusterShell:
+def general(platform: Cluster, policy: str, **settings: object) -> ClusterState:
     return general_cluster(platform, make_policy(policy, settings))
 
 
-def general_cluster(platform: Cluster, policy: Any) -> ClusterShell:
+def general_cluster(platform: Cluster, policy: Any) -> ClusterState:
     cluster = make_cluster(platform, policy, pool=False)
-    assert not cluster.core.is_pool
+    assert not cluster.is_pool
     return cluster
 
 
@@ -60,14 +60,14 @@ def table(jobs: list[Job]) -> JobTable:
     )
 
 
-def play(cluster: ClusterShell, jobs: list[Job]) -> list[Outcome]:
+def play(cluster: ClusterState, jobs: list[Job]) -> list[Outcome]:
     """What came of the jobs, in their order, if they are fed to the cluster."""
     cluster.submit_rows(table(jobs))
     cluster.advance(NEVER)
     return outcomes(cluster, len(jobs))
 
 
-def outcomes(cluster: ClusterShell, count: int) -> list[Outcome]:
+def outcomes(cluster: ClusterState, count: int) -> list[Outcome]:
     """What came of `count` fed rows, by row. All must have ended, each once."""
     rows, ended = cluster.take_ended_rows()
     order = np.argsort(rows)
@@ -75,7 +75,7 @@ def outcomes(cluster: ClusterShell, count: int) -> list[Outcome]:
     return list(zip(*(column[order].tolist() for column in ended[:4]), strict=True))
 
 
-def starts(cluster: ClusterShell, jobs: list[Job]) -> list[int]:
+def starts(cluster: ClusterState, jobs: list[Job]) -> list[int]:
     return [outcome[2] for outcome in play(cluster, jobs)]
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from grid.cluster import ClusterShell, make_cluster
+from grid.cluster import ClusterState, make_cluster
 from grid.cluster.gang.processor_choices import ald, ld
 from grid.model.errors import InputError
 from grid.model.fields import PluginRef
@@ -97,14 +97,14 @@ PROBES: dict[str, Probe] = {
 
 def make(
     platform: Cluster, policy: str, outages: tuple[MachineOutage, ...], **more: Any
-) -> ClusterShell:
+) -> ClusterState:
     platform = replace(platform, policy=PluginRef(policy))
     made = make_policy(policy, SETTINGS.get(policy, {}))
     choice = ald if platform.processor_choice else ld
     return make_cluster(platform, made, None, outages, choice=choice, **more)
 
 
-def ends(cluster: ClusterShell, jobs: list[Job], bound: int = -1) -> list[Any]:
+def ends(cluster: ClusterState, jobs: list[Job], bound: int = -1) -> list[Any]:
     """How all jobs ended that arrive together."""
     for one in jobs:
         cluster.submit(one, bound, one.submit_us)
@@ -114,7 +114,7 @@ def ends(cluster: ClusterShell, jobs: list[Job], bound: int = -1) -> list[Any]:
     return ended
 
 
-def refused(make_it: Callable[[], ClusterShell]) -> str:
+def refused(make_it: Callable[[], ClusterState]) -> str:
     """Why there is no such cluster; nothing if there is."""
     try:
         make_it()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.gang.core import GangExchange
+from grid.cluster import ClusterState, make_cluster
 from grid.model.fields import PluginRef
 from grid.model.platform import Cluster, License, Machine, MachineOutage
 from grid.model.time import SECOND_US
@@ -16,7 +15,7 @@ from tests.cluster.clusters import compiled, general, general_cluster, job, pool
 S = SECOND_US
 
 
-def licensed() -> ClusterShell:
+def licensed() -> ClusterState:
     """Two machines, a job with the only copy of a license on the first, one without beside it."""
     machines = (Machine("a", 2, licenses=("x",)), Machine("b", 2, licenses=("x",)))
     platform = Cluster("cluster", machines, licenses=(License("x", 1),))
@@ -27,7 +26,7 @@ def licensed() -> ClusterShell:
     return cluster
 
 
-def gangs() -> ClusterShell:
+def gangs() -> ClusterState:
     """Four processors, a gang of three that runs."""
     platform = Cluster("cluster", (Machine("pool", 4),), PluginRef("afcfs"))
     cluster = make_cluster(platform, make_policy("afcfs", {}))
@@ -43,18 +42,18 @@ def test_what_keeps_to_its_limits_is_not_told_of() -> None:
 
 def test_too_many_cpus_of_a_machine() -> None:
     cluster = licensed()
-    cluster.core.jobs.processors[cluster.core._running()[0]] = 3
+    cluster.jobs.processors[cluster._running()[0]] = 3
     assert list(cluster.broken_limits()) == ["3 CPUs of 2 of machine 0 are busy"]
 
 
 def test_a_license_that_is_held_by_more_machines_than_it_has_copies() -> None:
     cluster = licensed()
-    cluster.core.jobs.licenses[cluster.core._running()] = 1
+    cluster.jobs.licenses[cluster._running()] = 1
     (line,) = cluster.broken_limits()
     assert line == "2 machines hold license 0, which has 1 copies"
     # The jobs of one machine share its copy.
-    cluster.core.jobs.machine[cluster.core._running()] = 0
-    cluster.core.jobs.processors[cluster.core._running()] = 1
+    cluster.jobs.machine[cluster._running()] = 0
+    cluster.jobs.processors[cluster._running()] = 1
     assert list(cluster.broken_limits()) == []
 
 
@@ -63,13 +62,13 @@ def test_too_many_processors_of_a_pool() -> None:
     cluster.submit(job(0, 0, 2, S, S), -1, 0)
     cluster.advance(1)
     assert list(cluster.broken_limits()) == []
-    cluster.core.jobs.processors[:] += 1
+    cluster.jobs.processors[:] += 1
     assert list(cluster.broken_limits()) == ["3 CPUs of 2 of machine 0 are busy"]
 
 
 def test_a_gang_that_is_not_whole() -> None:
     cluster = gangs()
-    processors = cluster.core.state.processors
+    processors = cluster.state.processors
     processors.task[np.flatnonzero(processors.task >= 0)[0]] = -1
     (line,) = cluster.broken_limits()
     assert line == "2 tasks of a gang run instead of 3"
@@ -77,11 +76,11 @@ def test_a_gang_that_is_not_whole() -> None:
 
 def test_a_reservation_that_is_too_large() -> None:
     cluster = gangs()
-    reservation = GangExchange(cluster).reserve(1)
+    reservation = cluster.reserve(1)
     assert reservation is not None
     assert list(cluster.broken_limits()) == []
-    cluster.core.state.processors.reserved_for[:2] = [reservation, reservation]
-    cluster.core.state.processors.reserved_for[2:] = -1
+    cluster.state.processors.reserved_for[:2] = [reservation, reservation]
+    cluster.state.processors.reserved_for[2:] = -1
     (line,) = cluster.broken_limits()
     assert line == "2 processors are reserved for 1 tasks"
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster import ClusterShell, PlanError
+from grid.cluster import ClusterState, PlanError
 from grid.cluster.arrivals import Ended
 from grid.model.job import Job, JobOutcome, JobState
 from grid.model.platform import Cluster, License, Machine
@@ -47,7 +47,7 @@ def timed(plans: dict[int, dict[str, Any]]) -> Scripted:
     return Scripted(script)
 
 
-def submit_all(cluster: ClusterShell, jobs: list[Job]) -> list[Ended]:
+def submit_all(cluster: ClusterState, jobs: list[Job]) -> list[Ended]:
     for one in jobs:
         cluster.advance(one.submit_us)
         cluster.submit(one, -1, one.submit_us)

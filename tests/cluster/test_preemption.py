@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from grid.cluster import ClusterShell, PlanError
+from grid.cluster import ClusterState
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, License, Machine, PreemptionOverheads
 from grid.model.time import NEVER, Time
@@ -40,7 +40,7 @@ def played(
     plans: dict[Time, Plan],
     overheads: PreemptionOverheads | None = None,
     **more: object,
-) -> tuple[ClusterShell, list[tuple[int, ...]]]:
+) -> tuple[ClusterState, list[tuple[int, ...]]]:
     """The cluster, and a row a job: start, end, preemptions, restarts, lost, held."""
     platform = Cluster(
         "c",
@@ -90,12 +90,6 @@ def test_a_checkpoint_goes_on_anywhere() -> None:
     assert rows == [(0, 8_000, 1, 0, 0, 7_000)]
 
 
-def test_moved_within_one_plan() -> None:
-    plans = {0: start(0), 4_000: Plan(preempt=[0], start=[(0, 1)])}
-    _, rows = played([job(checkpointable=True)], plans)
-    assert rows == [(0, 7_000, 1, 0, 0, 7_000)]
-
-
 def test_overheads_of_suspending_and_resuming() -> None:
     """200 + 300 before it gets on again."""
     plans = {0: start(0), 4_000: stop(), 5_000: start(0)}
@@ -132,7 +126,7 @@ def test_load_and_occupancy_of_one_job_per_machine_are_of_cpus() -> None:
     assert cluster.load() == 5 / 4
     cluster.advance(1)
     assert cluster.load() == 5 / 4
-    assert cluster.core.occupancy() == (3, 2, 1)
+    assert cluster.occupancy() == (3, 2, 1)
 
 
 def test_one_job_per_machine_still_needs_its_cpus() -> None:
@@ -143,12 +137,6 @@ def test_one_job_per_machine_still_needs_its_cpus() -> None:
     assert [row[0] for row in play(cluster, list(wide))] == [1, 1]
     too_wide = general(platform, "easy")
     assert play(too_wide, [job(0, processors=3)])[0][1] == JobState.REJECTED
-
-
-def test_a_plan_that_puts_two_jobs_on_a_machine_of_one() -> None:
-    plans = {0: Plan(start=[(0, 0), (1, 0)])}
-    with pytest.raises(PlanError):
-        played([job(0), job(1)], plans, one_job_per_machine=True)
 
 
 def test_equations_15_to_18_usage() -> None:

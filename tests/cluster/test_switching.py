@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster import ClusterShell
+from grid.cluster import ClusterState
 from grid.model.job import Job
 from grid.model.job_results import direct_results
 from grid.model.platform import Cluster, Machine, MachineOutage, SwitchOff
@@ -134,7 +134,7 @@ def slow_joules(
     return joules
 
 
-def played(platform: Cluster, outages: tuple[MachineOutage, ...], jobs: list[Job]) -> ClusterShell:
+def played(platform: Cluster, outages: tuple[MachineOutage, ...], jobs: list[Job]) -> ClusterState:
     from grid.cluster import make_cluster
     from grid.policies.registry import make_policy
 
@@ -145,7 +145,7 @@ def played(platform: Cluster, outages: tuple[MachineOutage, ...], jobs: list[Job
 
 
 @given(machines=machines(), jobs=arriving(), down=st.none() | st.integers(1, 20))
-@settings(max_examples=examples(150))
+@settings(max_examples=examples(60))
 def test_joules_are_those_of_a_count_second_by_second(
     machines: tuple[Machine, ...], jobs: list[Job], down: int | None
 ) -> None:

@@ -78,7 +78,7 @@ def steps(profile: AvailabilityProfile, row: int) -> list[tuple[int, int]]:
 
 
 @given(st.lists(reservations, max_size=25))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(90), deadline=None)
 def test_every_answer_is_that_of_the_slow_profile(
     wanted: list[tuple[int, int, int, int, int, bool]],
 ) -> None:
@@ -110,7 +110,7 @@ def test_every_answer_is_that_of_the_slow_profile(
 
 
 @given(st.lists(reservations, max_size=12))
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_all_given_back_is_as_before(
     wanted: list[tuple[int, int, int, int, int, bool]],
 ) -> None:
@@ -129,7 +129,7 @@ def test_all_given_back_is_as_before(
 
 
 @given(st.lists(reservations, max_size=12), st.integers(1, 30))
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_what_is_over_can_be_forgotten(
     wanted: list[tuple[int, int, int, int, int, bool]], now: int
 ) -> None:

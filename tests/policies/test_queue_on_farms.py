@@ -1,4 +1,4 @@
-"""Queue policies on several machines with licenses, compared with slow ones plan by plan."""
+"""Queue policies on several machines with licenses: slow versions, and schedules by hand."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster import ClusterShell
+from grid.cluster import ClusterState
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, License, Machine, PreemptionOverheads
 from grid.model.time import NEVER, SECOND_US
@@ -41,30 +41,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "flexible, kept": {"reservation": "kept"},
     "edf, preemptive": {"preemptive": True},
 }
-LAZY = ("easy", "easy_sjbf", "flexible")
 
 
 def policy_named(name: str) -> Any:
     return make_policy(name.partition(",")[0], SETTINGS.get(name, {}))
-
-
-class Both:
-    """Plans as one policy does, and asks the other whether it would have planned the same.
-
-    With `lazy` the policy may do without a reservation that no waiting job could pass.
-    """
-
-    def __init__(self, policy: Any, other: Any, *, lazy: bool = False) -> None:
-        self.policy, self.other, self.lazy = policy, other, lazy
-
-    def plan(self, view: ClusterView, now: int) -> Plan:
-        plan, other = self.policy.plan(view, now), self.other.plan(view, now)
-        assert plan.start == other.start
-        assert sorted(plan.preempt) == sorted(other.preempt)
-        none_fits = (view.jobs.processors[view.queue] > view.free.max()).all()
-        unreserved = not view.free.any() or (self.lazy and none_fits and plan.reserve == [])
-        assert sorted(plan.reserve) == sorted(other.reserve) or unreserved
-        return plan
 
 
 @st.composite
@@ -109,28 +89,7 @@ def job_lists(draw: st.DrawFn, licenses: int = 3) -> list[Job]:
     return jobs
 
 
-class Wrapped:
-    """A policy whose plans are made outside the loop."""
-
-    def __init__(self, policy: Any) -> None:
-        self.policy = policy
-
-    def plan(self, view: ClusterView, now: int) -> Plan:
-        plan: Plan = self.policy.plan(view, now)
-        return plan
-
-
-@pytest.mark.parametrize("name", (*SLOW, "conservative", "selective"))
-@given(farm=farms(), jobs=job_lists())
-@settings(max_examples=20, deadline=None)
-def test_plans_within_the_loop_are_those_outside_it(
-    name: str, farm: Cluster, jobs: list[Job]
-) -> None:
-    within, outside = policy_named(name), Wrapped(policy_named(name))
-    assert play(general_cluster(farm, within), jobs) == play(general_cluster(farm, outside), jobs)
-
-
-def play_bound(cluster: ClusterShell, jobs: list[Job], machines: list[int]) -> list[Any]:
+def play_bound(cluster: ClusterState, jobs: list[Job], machines: list[int]) -> list[Any]:
     """What came of the jobs, each submitted at its time and bound to its machine (-1: to none)."""
     for one, machine in zip(jobs, machines, strict=True):
         cluster.advance(one.submit_us)
@@ -142,30 +101,22 @@ def play_bound(cluster: ClusterShell, jobs: list[Job], machines: list[int]) -> l
 
 
 @pytest.mark.parametrize("name", SLOW)
-@given(farm=farms(), jobs=job_lists())
-@settings(max_examples=60, deadline=None)
-def test_plans_are_those_of_the_slow_policy(name: str, farm: Cluster, jobs: list[Job]) -> None:
-    both = Both(policy_named(name), SLOW[name](), lazy=name in LAZY)
-    cluster = general_cluster(farm, both)
-    play(cluster, jobs)
-
-
-@pytest.mark.parametrize("name", SLOW)
 @given(farm=farms(), jobs=job_lists(), data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_plans_with_bound_jobs_too(
+@settings(max_examples=20, deadline=None)
+def test_schedules_are_those_of_the_slow_policy(
     name: str, farm: Cluster, jobs: list[Job], data: st.DataObject
 ) -> None:
-    both = Both(policy_named(name), SLOW[name](), lazy=name in LAZY)
-    cluster = general_cluster(farm, both)
-    places = st.integers(-1, len(farm.machines) - 1)
+    """Most jobs are bound to no machine."""
+    places = st.sampled_from((-1, -1, -1, *range(len(farm.machines))))
     machines = [data.draw(places) for _ in jobs]
-    for one, machine in zip(play_bound(cluster, jobs, machines), machines, strict=True):
+    played = play_bound(general_cluster(farm, policy_named(name)), jobs, machines)
+    assert played == play_bound(general_cluster(farm, SLOW[name]()), jobs, machines)
+    for one, machine in zip(played, machines, strict=True):
         assert one.state == JobState.REJECTED or machine in (-1, one.machine)
 
 
 @given(farm=farms(licenses=0), jobs=job_lists(licenses=0), data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_bound_jobs_have_easy_on_each_machine(
     farm: Cluster, jobs: list[Job], data: st.DataObject
 ) -> None:
@@ -236,9 +187,9 @@ def test_a_kept_reservation_is_not_lost_to_an_urgent_job() -> None:
         assert [start // s for _, _, start, _ in played] == starts
 
 
-@pytest.mark.parametrize("priority", ("eg", "cs2007", "cs2"))
+@pytest.mark.parametrize("priority", ("cs2007", "cs2"))
 @given(farm=farms(), jobs=job_lists())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_any_priority_runs_all_jobs(priority: str, farm: Cluster, jobs: list[Job]) -> None:
     for reservation in ("remade", "kept"):
         policy = make_policy("flexible", {"priority": priority, "reservation": reservation})
@@ -251,7 +202,7 @@ def test_any_priority_runs_all_jobs(priority: str, farm: Cluster, jobs: list[Job
 
 
 @given(farm=farms(), jobs=job_lists())
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_preemptive_edf_runs_no_later_job_in_the_place_of_an_earlier_one(
     farm: Cluster, jobs: list[Job]
 ) -> None:
@@ -384,19 +335,3 @@ def test_edf_orders_deadlines_and_jobs_without_one_by_its_settings() -> None:
         # Those that come before job 0 take its place, a second each.
         policy = make_policy("edf", {**given, "preemptive": True})
         assert play(general_cluster(one, policy), jobs)[0][3] == preemptive_end * s
-
-
-def test_wrong_settings_are_named() -> None:
-    for name, given_settings, said in (
-        ("fcfs", {"x": 1}, "x: found 1, expected no such setting"),
-        ("edf", {"preemptive": "yes"}, "found 'yes', expected true, false or 'on_arrival'"),
-        ("edf", {"preemptive": 1}, "found 1, expected true, false or 'on_arrival'"),
-        ("edf", {"preemptive": 0.0}, "found 0.0, expected true, false or 'on_arrival'"),
-        ("flexible", {"reservation": "old"}, "expected 'remade' or 'kept'"),
-        ("flexible", {"age_factor": float("nan")}, "age_factor: found nan"),
-        ("flexible", {"priority": "cs2", "k": 2.0}, "`k` only with the priority eg"),
-    ):
-        with pytest.raises(ValueError, match=said):
-            make_policy(name, given_settings)
-    with pytest.raises(ValueError, match="found 'esay', expected a policy, such as easy"):
-        make_policy("esay", {})

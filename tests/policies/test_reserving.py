@@ -146,7 +146,7 @@ FARM = [
 
 @pytest.mark.parametrize("limit", LIMITS)
 @given(data=st.data(), first=st.integers(0, 40))
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(90), deadline=None)
 def test_the_compiled_loop_as_the_slow_version(limit: float, data: Any, first: int) -> None:
     """In two windows, wherever they part."""
     slow_jobs = data.draw(streams(ONE_POOL, 0))
@@ -168,7 +168,7 @@ def test_the_compiled_loop_as_the_slow_version(limit: float, data: Any, first: i
 
 @pytest.mark.parametrize("limit", LIMITS)
 @given(seed=st.integers(0, 10**6), alike=st.sampled_from((1, 2, 3)), others=st.sampled_from((0, 9)))
-@settings(max_examples=examples(100), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_jobs_that_are_alike_as_the_slow_version(
     limit: float, seed: int, alike: int, others: int
 ) -> None:
@@ -200,7 +200,7 @@ def test_jobs_that_are_alike_as_the_slow_version(
 
 @pytest.mark.parametrize("limit", LIMITS)
 @given(data=st.data())
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(90), deadline=None)
 def test_machines_and_licenses_as_the_slow_version(limit: float, data: Any) -> None:
     compare(data.draw(streams(FARM, 2)), FARM, [1, 2], limit)
 

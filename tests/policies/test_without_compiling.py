@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.policies.played_clusters import played
 
 ROOT = Path(__file__).parents[2]
-SEEDS = int(os.environ.get("GRID_RUNS", "4"))
+SEEDS = int(os.environ.get("GRID_RUNS", "2"))
 
 
 def test_random_clusters_are_played_the_same_without_the_compiler() -> None:

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from grid.cluster import ClusterShell, make_cluster
-from grid.cluster.gang.core import GangExchange
+from grid.cluster import ClusterState, make_cluster
+from grid.cluster.gang.core import GangCluster
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage
 from grid.kernel.entity import Context
 from grid.kernel.faults import Faults, LinkFaults, Outage, disjoint
@@ -129,7 +129,7 @@ class Vo:
     rules: GangPolicy
     mips: Sequence[float]
     record: Record = field(default_factory=Record)
-    clusters: dict[str, ClusterShell] = field(default_factory=dict)
+    clusters: dict[str, ClusterState] = field(default_factory=dict)
     reserved: dict[tuple[str, str, int], int] = field(default_factory=dict)
     """The first time of each reservation, by taker, giver and number."""
     crashing: bool = False
@@ -145,7 +145,8 @@ class Vo:
         cluster = make_cluster(platform, self.rules, None, self.down.get(name, ()))
         self.clusters[name] = cluster
         peers = tuple(Peer(other, self.sizes[other]) for other in self.sizes if other != name)
-        migration = Migration(GangExchange(cluster), number, peers)
+        assert isinstance(cluster, GangCluster)
+        migration = Migration(cluster, number, peers)
         dispatcher = LocalDispatcher(
             cluster, vo=0, number=number, position=number,
             limits=(JobLimits(size, math.inf, 0),), policy="afcfs", resource_manager=MANAGER,
@@ -154,7 +155,7 @@ class Vo:
         record = replace(self.record, check=partial(self.check, cluster, migration))
         return WithJobs(self.jobs.get(name, ()), record, dispatcher)
 
-    def check(self, cluster: ClusterShell, migration: Migration, ctx: Context) -> None:
+    def check(self, cluster: ClusterState, migration: Migration, ctx: Context) -> None:
         check_cluster(cluster)
         assert list(cluster.broken_limits()) == []
         held = [
@@ -177,7 +178,7 @@ def simulate(
     mips: Sequence[float] = (1000.0,),
     outages: dict[str, Sequence[Outage]] | None = None,
     down: dict[str, Sequence[MachineOutage]] | None = None,
-) -> tuple[Record, dict[str, ClusterShell]]:
+) -> tuple[Record, dict[str, ClusterState]]:
     """Simulate clusters with those numbers of processors until nothing is left to do.
 
     With `faults` or `outages` of dispatchers all entities are reliable. `down` are machines, by

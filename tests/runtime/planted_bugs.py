@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from grid.cluster import ClusterShell
+from grid.cluster import ClusterState
 from grid.config import wrapped
 from grid.config.load import load_scenario
 from grid.kernel.crash_injector import CrashInjector
@@ -278,7 +278,7 @@ def gang_sent_and_kept(right: Any, self: Any, ctx: Context, *given: Any) -> None
             self._cluster.receive_late(sent.job, sent.progress, ctx.now)
 
 
-@replaced(ClusterShell, "advance")
+@replaced(ClusterState, "advance")
 def jobs_run_on_machines_that_are_down(right: Any, self: Any, until: int) -> None:
     self._outages.take(until - 1)
     right(self, until)

@@ -8,40 +8,47 @@ from typing import NamedTuple
 
 import numpy as np
 
-from grid.cluster.arrivals import Arrivals, Outcomes
 from grid.cluster.gang import instant
 from grid.cluster.gang import state as at
 from grid.cluster.gang.decisions import GangRules
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
 from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_for
-from grid.cluster.shell import NOT_MEASURED, ClusterShell, TimedPlans
+from grid.cluster.state import NOT_MEASURED, ClusterState, TimedPlans
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, JobOutcome, JobState, rejected
 from grid.model.messages import NEVER_RAN, GangProgress
-from grid.model.platform import Cluster
+from grid.model.platform import Cluster, MachineOutage
 from grid.model.records import Draw, Levels
 from grid.model.time import NEVER, Time
 from grid.policies.gang_policy import GangPolicy
 
+_CARRIED = tuple(name for name in GangProgress._fields if name != "done")
+"""Columns of a gang that go with it to another cluster."""
 
-class GangCore:
-    """A `Core` in which every CPU of every machine of `platform` is a processor."""
 
-    binds = False
+class WaitingGang(NamedTuple):
+    """A gang that external migration may send: its slot, its rank, its size."""
+
+    slot: int
+    rank: int
+    processors: int
+
+
+class GangCluster(ClusterState):
+    """A cluster in which every CPU of every machine of `platform` is a processor."""
 
     def __init__(
         self,
         platform: Cluster,
         policy: GangPolicy,
         choice: ProcessorChoice,
-        arrivals: Arrivals,
-        outcomes: Outcomes,
+        outages: Sequence[MachineOutage] = (),
     ) -> None:
+        super().__init__(platform, outages)
         cpus = [machine.cpus for machine in platform.machines]
         machines = [(one.mips, one.watts_busy, one.watts_idle) for one in platform.machines]
         mips, *watts = np.ascontiguousarray(np.repeat(np.array(machines), cpus, axis=0).T)
         self.policy = policy
-        self.processors = len(mips)
         self.rules = GangRules(
             adaptive=choice is ald,
             asks=choice is not ld and choice is not ald,
@@ -55,8 +62,6 @@ class GangCore:
             largest=self.processors if policy.external_migration else 0,
         )
         self._choice = choice
-        self._arrivals = arrivals
-        self._outcomes = outcomes
         self._kills = platform.overrun == "kill"
         self._processors_of = list(pairwise(np.cumsum([0, *cpus]).tolist()))
         self.state = new_state(mips, *watts)
@@ -76,13 +81,13 @@ class GangCore:
         self.received = 0
         """Gangs that came from other clusters."""
 
-    def play(self, until: Time) -> None:
+    def _simulate(self, until: Time) -> None:
         while (now := self._arrivals.next_us) < until:
-            self._play(now)
-            self.admit(now)
-        self._play(until)
+            self._advance(now)
+            self._admit(now)
+        self._advance(until)
 
-    def admit(self, now: Time) -> None:
+    def _admit(self, now: Time) -> None:
         """Admit the arrivals at `now`; reject those that can never run here."""
         arrivals = self._arrivals
         due = arrivals.due(now)
@@ -91,39 +96,33 @@ class GangCore:
             if columns.licenses[place] or columns.processors[place] > self.processors:
                 self._outcomes.add(int(columns.row[place]), rejected(now))
                 continue
-            slot = self.take_slot(int(columns.processors[place]))
+            slot = self._take_slot(int(columns.processors[place]))
             self._fill(slot, place)
             instant.arrive(self.state, slot, now)
             self._next_us = min(self._next_us, now)
         arrivals.taken(due.stop)
-
-    def machine_down(self, machine: int, now: Time) -> None:
-        self._change_machine(machine, True, now)
-
-    def machine_up(self, machine: int, now: Time) -> None:
-        self._change_machine(machine, False, now)
 
     def _change_machine(self, machine: int, down: bool, now: Time) -> None:
         if self._rows:
             self.state.number[at.DUE_US] = self._next_us = now
         instant.change_machine(self.state, *self._processors_of[machine], down, now)
 
-    def next_instant(self) -> Time:
+    def _next_event_us(self) -> Time:
         return self._next_us
 
-    def plan_at(self, now: Time) -> None:
+    def _plan_at(self, now: Time) -> None:
         """There is an instant at `now`."""
         self._next_us = min(self._next_us, now)
 
-    def last_instant(self) -> Time:
+    def _last_event_us(self) -> Time:
         ends = self.state.processors.end_us
         latest = int(ends.max(initial=NONE, where=ends != NEVER))
         return self._next_us if latest == NONE else latest
 
-    def has_jobs(self) -> bool:
+    def _has_jobs(self) -> bool:
         return len(self._rows) > 0
 
-    def processors_wanted(self) -> int:
+    def _processors_wanted(self) -> int:
         number = self.state.number
         return int(number[at.WAITING] + number[at.BUSY])
 
@@ -132,12 +131,12 @@ class GangCore:
         waiting = count[at.ARRIVED] + count[at.QUEUED] + count[at.PAUSED]
         return int(self.state.number[at.BUSY]), count[at.RUNNING], waiting
 
-    def busy_machines(self) -> Sequence[int]:
+    def _busy_machines(self) -> Sequence[int]:
         busy = self.state.processors.task != NONE
         spans = enumerate(self._processors_of)
         return [machine for machine, (first, after) in spans if busy[first:after].any()]
 
-    def broken_limits(self) -> Iterator[str]:
+    def _broken_limits(self) -> Iterator[str]:
         processors, gangs, tasks, *_ = self.state
         slots = len(gangs.state)
         running = np.bincount(tasks.gang[processors.task[processors.task != NONE]], minlength=slots)
@@ -165,7 +164,7 @@ class GangCore:
     def plan_times(self) -> list[TimedPlans]:
         return [NOT_MEASURED]
 
-    def take_levels(self) -> Levels:
+    def _take_levels(self) -> Levels:
         self._take_history()
         rows, self._levels = self._levels, []
         # As floats, since many processors over a long time may exceed 64 bits.
@@ -186,7 +185,7 @@ class GangCore:
         if number[at.DRAWS]:
             self._watts.append((lists.history[:rows, 0].copy(), lists.watts[:rows].copy()))
 
-    def _play(self, until: Time) -> None:
+    def _advance(self, until: Time) -> None:
         """Simulate every instant before `until`, where no job arrives before."""
         number = self.state.number
         while self._next_us < until:
@@ -227,14 +226,14 @@ class GangCore:
             getattr(gangs, name)[slot] = getattr(before, name)
         self._serial += 1
 
-    def progress(self, slot: int) -> GangProgress:
+    def _progress(self, slot: int) -> GangProgress:
         """The progress of the gang of that slot, which does not run."""
         gangs, job = self.state.gangs, self._arrivals.routed[self._rows[slot]]
         work = (job.estimate_us if self._killed[slot] else job.run_us) * job.reference_mips
         carried = {name: getattr(gangs, name)[slot].item() for name in _CARRIED}
         return GangProgress(done=work - float(gangs.work[slot]), **carried)
 
-    def take_slot(self, tasks: int) -> int:
+    def _take_slot(self, tasks: int) -> int:
         """A slot for a gang of that many tasks, and room for them."""
         self._tasks += tasks
         self.state = with_room_for(self.state, self._tasks)
@@ -251,14 +250,14 @@ class GangCore:
         self._arrivals.taken(place + 1)
         ready_us = now + self.policy.external_overhead_us
         instant.fill_reservation(self.state, reservation, ready_us, now)
-        self.plan_at(ready_us)
+        self._plan_at(ready_us)
 
-    def forget(self, slot: int) -> int:
+    def _forget(self, slot: int) -> int:
         """Free a slot; returns the row of its job."""
-        self.free_slot(slot)
+        self._free_slot(slot)
         return self._rows.pop(slot)
 
-    def free_slot(self, slot: int) -> None:
+    def _free_slot(self, slot: int) -> None:
         self.state.gangs.state[slot] = at.FREE
         self._free_slots.append(slot)
         self._tasks -= int(self.state.gangs.size[slot])
@@ -284,33 +283,13 @@ class GangCore:
                 float(gangs.watts_busy[slot]) / total_us,
                 float(gangs.watts_idle[slot]) / total_us,
             )
-            self._outcomes.add(self.forget(slot), outcome)
+            self._outcomes.add(self._forget(slot), outcome)
 
-
-_CARRIED = tuple(name for name in GangProgress._fields if name != "done")
-"""Columns of a gang that go with it to another cluster."""
-
-
-class WaitingGang(NamedTuple):
-    """A gang that external migration may send: its slot, its rank, its size."""
-
-    slot: int
-    rank: int
-    processors: int
-
-
-class GangExchange:
-    """Gangs that leave a cluster for another one or come from there (GM V-A)."""
-
-    def __init__(self, cluster: ClusterShell) -> None:
-        assert isinstance(cluster.core, GangCore)
-        self._cluster = cluster
-        self._core = cluster.core
-        self.policy = cluster.core.policy
+    # External migration (GM V-A): gangs that leave for another cluster, or come from there
 
     def waiting_gang(self) -> WaitingGang | None:
         """The gang to send next, if there is one. All before now has been simulated."""
-        state = self._core.state
+        state = self.state
         slot = int(state.number[at.TO_SEND])
         if slot == NONE:
             return None
@@ -318,18 +297,18 @@ class GangExchange:
 
     def send_only(self, largest: int) -> None:
         """From now on, send only gangs of at most `largest` tasks."""
-        self._core.rules = self._core.rules._replace(largest=largest)
+        self.rules = self.rules._replace(largest=largest)
 
     def send_away(self, gang: WaitingGang, now: Time) -> tuple[Job, GangProgress] | None:
         """Remove a gang from the cluster, with its progress; None if it no longer waits."""
-        self._cluster.advance(now)
-        core, gangs = self._core, self._core.state.gangs
+        self.advance(now)
+        gangs = self.state.gangs
         if gangs.state[gang.slot] != at.QUEUED or gangs.rank[gang.slot] != gang.rank:
             return None
-        instant.withdraw(core.state, core.rules, gang.slot, now)
-        core.plan_at(now)
-        progress = core.progress(gang.slot)
-        return self._cluster.withdrawn(core.forget(gang.slot)), progress
+        instant.withdraw(self.state, self.rules, gang.slot, now)
+        self._plan_at(now)
+        progress = self._progress(gang.slot)
+        return self._arrivals.routed.pop(self._forget(gang.slot)), progress
 
     def reserve(self, processors: int) -> int | None:
         """Reserve idle processors for a gang that may come; None if there are too few.
@@ -337,23 +316,21 @@ class GangExchange:
         Returns the number of the reservation. Only priority jobs run there until it is cancelled
         or the gang has been received.
         """
-        core = self._core
-        if processors > core.state.number[at.IDLE]:
+        if processors > self.state.number[at.IDLE]:
             return None
-        slot = core.take_slot(processors)
-        if instant.reserve(core.state, core.rules, slot, processors):
+        slot = self._take_slot(processors)
+        if instant.reserve(self.state, self.rules, slot, processors):
             return slot
-        core.state.gangs.size[slot] = processors
-        core.free_slot(slot)
+        self.state.gangs.size[slot] = processors
+        self._free_slot(slot)
         return None
 
     def cancel(self, reservation: int, now: Time) -> None:
         """Free the processors of a reservation."""
-        self._cluster.advance(now)
-        core = self._core
-        instant.cancel(core.state, core.rules, reservation, now)
-        core.free_slot(reservation)
-        core.plan_at(now)
+        self.advance(now)
+        instant.cancel(self.state, self.rules, reservation, now)
+        self._free_slot(reservation)
+        self._plan_at(now)
 
     def receive(self, job: Job, progress: GangProgress, reservation: int, now: Time) -> bool:
         """The gang of a reservation is here; it starts when its tasks have been transferred.
@@ -361,18 +338,17 @@ class GangExchange:
         False, without any effect, if an outage has ended the reservation, which must still be
         cancelled.
         """
-        self._cluster.advance(now)
-        core = self._core
-        if core.state.gangs.first_task[reservation] == NONE:
+        self.advance(now)
+        if self.state.gangs.first_task[reservation] == NONE:
             return False
-        core.admit(now)
+        self._admit(now)
         self.receive_late(job, progress, now)
-        core.fill_reservation(reservation, now)
+        self.fill_reservation(reservation, now)
         return True
 
     def receive_late(self, job: Job, progress: GangProgress, now: Time) -> None:
         """A gang of another cluster is here with all its tasks, and has no reservation."""
-        row = self._cluster.submit(job, -1, now)
+        row = self.submit(job, -1, now)
         if progress != NEVER_RAN:
-            self._core.expected[row] = progress
-        self._core.received += 1
+            self.expected[row] = progress
+        self.received += 1

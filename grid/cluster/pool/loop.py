@@ -16,9 +16,8 @@ from grid.cluster import store as at
 from grid.cluster.arrivals import NAMES
 from grid.cluster.loop import add_usage
 from grid.cluster.pool import policies, reserving
-from grid.cluster.pool.state import Pool, pool_in, start_in_turn
-from grid.cluster.runs import COMPLETED, FAILED, REJECTED, WAITING, take_out
-from grid.cluster.store import ENDS_FULL, REACHED, SLOTS_FULL
+from grid.cluster.runs import COMPLETED, FAILED, REJECTED, WAITING, record_end, take_out
+from grid.cluster.store import ENDS_FULL, REACHED, SLOTS_FULL, Blocks, Store, store_of
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined, inner, kernel
 from grid.model.time import NEVER
@@ -33,13 +32,13 @@ _ARRIVAL, _SUBMIT, _PROCESSORS, _ESTIMATE, _RUN, _MIPS, _DEADLINE, _LICENSES, _R
 
 
 @inner(allocates=False)
-def _nothing(now: int, slot: int, pool: Pool) -> None:
+def _nothing(now: int, slot: int, store: Store) -> None:
     pass
 
 
 KERNELS: dict[str, tuple[Any, Any, Any]] = {
-    "fcfs": (policies.append, _nothing, start_in_turn),
-    "sjf": (policies.insert_by_work, _nothing, start_in_turn),
+    "fcfs": (policies.append, _nothing, policies.start_in_turn),
+    "sjf": (policies.insert_by_work, _nothing, policies.start_in_turn),
     "edf": (policies.insert_by_deadline, _nothing, policies.plan_edf),
     "easy": (policies.append, _nothing, policies.plan_easy),
     "easy_sjbf": (policies.append_and_list, _nothing, policies.plan_easy_sjbf),
@@ -57,30 +56,21 @@ def loop_of(name: str) -> Any:
     enqueue, release, plan = KERNELS[name]
 
     @kernel(allocates=False)
-    def advance(
-        until: int,
-        first: int,
-        end: int,
-        whole: Ints,
-        lists: Ints,
-        counters: Ints,
-        ends: Ints,
-        arrivals: Ints,
-    ) -> int:
+    def advance(until: int, first: int, end: int, blocks: Blocks, arrivals: Ints) -> int:
         """Simulate all instants before `until`; returns REACHED, or which array has to grow.
 
         Positions `first` to before `end` of `arrivals` are to arrive; NEXT_ARRIVAL is left at the
-        first that has not. The arrays are taken apart here: to hand over one more costs more than
-        to simulate a job.
+        first that has not.
         """
-        pool = pool_in(whole, lists, counters)
+        store = store_of(blocks)
+        counters, ends = store.counters, store.whole[at.END]
         cpus = counters[at.CPUS_IN_ALL]
         counters[at.NEXT_ARRIVAL] = first
         while True:
             upcoming = counters[at.NEXT_ARRIVAL]
             now = counters[at.WAKE]
             if counters[at.N_RUNNING] > 0:
-                now = min(now, pool.end[pool.by_end[0]])
+                now = min(now, ends[store.lists[at.BY_END, 0]])
             counters[at.NEXT_END] = now
             if upcoming < end:
                 now = min(now, arrivals[upcoming, _ARRIVAL])
@@ -92,84 +82,78 @@ def loop_of(name: str) -> Any:
                 last += 1
             if last - upcoming > counters[at.N_FREE]:
                 return SLOTS_FULL
-            if counters[at.ENDED] + counters[at.N_RUNNING] + last - upcoming > ends.shape[1]:
+            if counters[at.ENDED] + counters[at.N_RUNNING] + last - upcoming > store.ends.shape[1]:
                 return ENDS_FULL
-            while counters[at.N_RUNNING] > 0 and pool.end[pool.by_end[0]] == now:
-                slot = _end_first(now, pool, ends)
-                release(now, slot, pool)
+            while counters[at.N_RUNNING] > 0 and ends[store.lists[at.BY_END, 0]] == now:
+                slot = _end_first(now, store)
+                release(now, slot, store)
                 counters[at.BLOCKED] = 0
             waiting, serial = (counters[at.LAST] - counters[at.FIRST], counters[at.NEXT_SERIAL])
             for arrival in range(upcoming, last):
-                slot = _admit(now, arrival, arrivals, pool, ends)
+                slot = _admit(now, arrival, arrivals, store)
                 if slot >= 0:
-                    enqueue(slot, pool)
+                    enqueue(slot, store)
             counters[at.NEXT_ARRIVAL] = last
-            plan(now, waiting, pool)
+            plan(now, waiting, store)
             busy, arrived = (cpus - counters[at.FREE_CPUS], counters[at.NEXT_SERIAL] > serial)
             required = busy + counters[at.WAITING_CPUS]
-            add_usage(now, 0, at.SINCE, busy, required, cpus, arrived, counters, pool.measures)
+            add_usage(now, 0, at.SINCE, busy, required, cpus, arrived, counters, store.measures)
 
     return advance
 
 
 @inlined
-def _record_end(
-    row: int, machine: int, state: int, start: int, now: int, pool: Pool, ends: Ints
-) -> None:
-    """Add an outcome. Nothing is preempted here, so that the other rows are zero."""
-    place = pool.counters[at.ENDED]
-    ends[at.ENDED_ROW, place], ends[at.ENDED_MACHINE, place] = row, machine
-    ends[at.ENDED_STATE, place], ends[at.ENDED_START, place] = state, start
-    ends[at.ENDED_END, place] = now
-    ends[at.ENDED_HELD, place] = now - start if machine >= 0 else 0
-    pool.counters[at.ENDED] = place + 1
-
-
-@inlined
-def _end_first(now: int, pool: Pool, ends: Ints) -> int:
-    """The first running job ends."""
-    counters, slot = pool.counters, pool.by_end[0]
-    state = FAILED if pool.run[slot] > pool.estimate[slot] else COMPLETED
-    _record_end(pool.row[slot], 0, state, pool.start[slot], now, pool, ends)
+def _end_first(now: int, store: Store) -> int:
+    """The first running job ends. Nothing is preempted here, so that little is to be recorded."""
+    counters, whole, lists, ends = store.counters, store.whole, store.lists, store.ends
+    slot, place = lists[at.BY_END, 0], counters[at.ENDED]
+    ends[at.ENDED_ROW, place], ends[at.ENDED_MACHINE, place] = whole[at.ROW, slot], 0
+    is_over = whole[at.LEFT, slot] > whole[at.LEFT_ESTIMATE, slot]
+    ends[at.ENDED_STATE, place] = FAILED if is_over else COMPLETED
+    ends[at.ENDED_START, place], ends[at.ENDED_END, place] = whole[at.START, slot], now
+    ends[at.ENDED_HELD, place] = now - whole[at.START, slot]
+    counters[at.ENDED] = place + 1
     counters[at.N_RUNNING] -= 1
-    take_out(0, counters[at.N_RUNNING], pool.by_end, pool.end, pool.serial)
-    counters[at.FREE_CPUS] += pool.processors[slot]
-    pool.free_slots[counters[at.N_FREE]] = slot
+    take_out(0, counters[at.N_RUNNING], lists[at.BY_END], whole[at.END], whole[at.SERIAL])
+    counters[at.FREE_CPUS] += whole[at.PROCESSORS, slot]
+    lists[at.FREE_SLOTS, counters[at.N_FREE]] = slot
     counters[at.N_FREE] += 1
     return int(slot)
 
 
 @inner(allocates=False)
-def _admit(now: int, arrival: int, arrivals: Ints, pool: Pool, ends: Ints) -> int:
-    """The slot of a job that arrives; -1: it can never run here and is rejected."""
-    counters, processors = pool.counters, arrivals[arrival, _PROCESSORS]
-    row, mips = arrivals[arrival, _ROW], arrivals.view(np.float64)[arrival, _MIPS]
+def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> int:
+    """The slot of a job that arrives; -1: it can never run here and is rejected.
+
+    Unlike `grid.cluster.loop`, it sets only the columns that pools use.
+    """
+    counters, whole, real = store.counters, store.whole, store.real
+    processors, row = arrivals[arrival, _PROCESSORS], arrivals[arrival, _ROW]
     if processors > counters[at.CPUS_IN_ALL] or arrivals[arrival, _LICENSES] != 0:
-        _record_end(row, -1, REJECTED, -1, now, pool, ends)
+        record_end(row, REJECTED, now, store)
         return -1
     counters[at.WAITING_CPUS] += processors
     counters[at.N_FREE] -= 1
-    slot = pool.free_slots[counters[at.N_FREE]]
-    pool.submit[slot], pool.processors[slot] = arrivals[arrival, _SUBMIT], processors
-    estimate = arrivals[arrival, _ESTIMATE]
-    pool.work[slot] = estimate * mips
-    pool.estimate[slot] = _duration(estimate, mips, pool)
-    pool.run[slot] = _duration(arrivals[arrival, _RUN], mips, pool)
-    pool.deadline[slot], pool.row[slot] = arrivals[arrival, _DEADLINE], row
-    pool.serial[slot] = counters[at.NEXT_SERIAL]
-    pool.state[slot] = WAITING
-    pool.reserved[slot] = NEVER
-    pool.estimated_s[slot], pool.next_s[slot] = estimate, mips
+    slot = store.lists[at.FREE_SLOTS, counters[at.N_FREE]]
+    estimate, mips = arrivals[arrival, _ESTIMATE], arrivals.view(np.float64)[arrival, _MIPS]
+    whole[at.SERIAL, slot] = counters[at.NEXT_SERIAL]
+    whole[at.SUBMIT, slot], whole[at.PROCESSORS, slot] = (arrivals[arrival, _SUBMIT], processors)
+    whole[at.LEFT_ESTIMATE, slot] = _duration(estimate, mips, store)
+    whole[at.LEFT, slot] = _duration(arrivals[arrival, _RUN], mips, store)
+    whole[at.DEADLINE, slot], whole[at.ROW, slot] = arrivals[arrival, _DEADLINE], row
+    whole[at.STATE, slot], whole[at.RESERVED, slot] = WAITING, NEVER
+    real[at.WORK, slot] = estimate * mips
+    real[at.ESTIMATED_S, slot], real[at.NEXT_S, slot] = estimate, mips
     counters[at.NEXT_SERIAL] += 1
-    if counters[at.LAST] == len(pool.queue):
+    if counters[at.LAST] == store.lists.shape[1]:
         first, last = counters[at.FIRST], counters[at.LAST]
         for place in range(first, last):
-            pool.queue[place - first] = pool.queue[place]
+            store.lists[at.QUEUE, place - first] = store.lists[at.QUEUE, place]
         counters[at.FIRST], counters[at.LAST] = 0, last - first
     return int(slot)
 
 
 @inlined
-def _duration(time_us: int, reference_mips: float, pool: Pool) -> int:
+def _duration(time_us: int, reference_mips: float, store: Store) -> int:
     """`grid.policies.fitting.duration` on a processor of this pool."""
-    return max(1, int(np.rint(time_us * reference_mips / pool.mips)))
+    return max(1, int(np.rint(time_us * reference_mips / store.speeds[at.MIPS, 0])))

@@ -15,8 +15,9 @@ from __future__ import annotations
 import numpy as np
 
 from grid.cluster import store as at
-from grid.cluster.pool.state import Pool, start, start_in_turn
+from grid.cluster.pool.policies import start, start_in_turn
 from grid.cluster.runs import keep_waiting
+from grid.cluster.store import Store
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined, inner
 from grid.model.time import NEVER
@@ -24,48 +25,48 @@ from grid.policies.profile import change_steps, earliest_steps, shift, step_at, 
 
 
 @inner(allocates=False)
-def give_back(now: int, slot: int, pool: Pool) -> None:
+def give_back(now: int, slot: int, store: Store) -> None:
     """A job has ended; if that is early, others may use its processors."""
-    if pool.counters[at.IN_TURN]:
+    if store.counters[at.IN_TURN]:
         return
-    end = pool.start[slot] + pool.estimate[slot]
+    end = store.whole[at.START, slot] + store.whole[at.LEFT_ESTIMATE, slot]
     if end > now:
-        pool.counters[at.ENDED_EARLY] = 1
-        _make_room(pool)
-        _give(now, end, pool.counters[at.FIRST_STEP], pool.processors[slot], pool)
+        store.counters[at.ENDED_EARLY] = 1
+        _make_room(store)
+        _give(now, end, store.counters[at.FIRST_STEP], store.whole[at.PROCESSORS, slot], store)
 
 
 @inner(allocates=False)
-def plan_reserving(now: int, waiting: int, pool: Pool) -> None:
+def plan_reserving(now: int, waiting: int, store: Store) -> None:
     """Start every job whose reservation has come, and without one what delays no reservation.
 
     `waiting` jobs were in the queue before this instant's coming.
     """
-    counters = pool.counters
+    counters = store.counters
     if counters[at.IN_TURN]:
         came = counters[at.LAST] - counters[at.FIRST] - waiting
-        start_in_turn(now, waiting, pool)
-        if _all_alike(came, pool):
+        start_in_turn(now, waiting, store)
+        if _all_alike(came, store):
             return
-        _reserve_running(now, pool)
-    _keep_reservations(now, pool)
+        _reserve_running(now, store)
+    _keep_reservations(now, store)
     started = False
     for place in range(counters[at.FIRST], counters[at.LAST]):
-        slot = pool.queue[place]
-        if _is_due(now, slot, pool):
-            start(now, slot, pool)
+        slot = store.lists[at.QUEUE, place]
+        if _is_due(now, slot, store):
+            start(now, slot, store)
             started = True
     if started:
         first, last = counters[at.FIRST], counters[at.LAST]
-        counters[at.LAST] = keep_waiting(pool.queue, first, last, pool.state)
+        counters[at.LAST] = keep_waiting(store.lists[at.QUEUE], first, last, store.whole[at.STATE])
     none_waits = counters[at.FIRST] == counters[at.LAST]
     counters[at.IN_TURN] = none_waits and counters[at.NEXT_SERIAL] >= counters[at.IN_TURN_AFTER]
 
 
 @inlined
-def _all_alike(came: int, pool: Pool) -> bool:
+def _all_alike(came: int, store: Store) -> bool:
     """Whether the `came` last jobs of the queue ask for as many processors as the first one."""
-    counters, queue, processors = pool.counters, pool.queue, pool.processors
+    counters, queue, processors = store.counters, store.lists[at.QUEUE], store.whole[at.PROCESSORS]
     first, last = counters[at.FIRST], counters[at.LAST]
     for place in range(max(first, last - came), last):
         if processors[queue[place]] != processors[queue[first]]:
@@ -74,94 +75,99 @@ def _all_alike(came: int, pool: Pool) -> bool:
 
 
 @inner(allocates=False)
-def _reserve_running(now: int, pool: Pool) -> None:
+def _reserve_running(now: int, store: Store) -> None:
     """Jobs no longer start in turn: make the profile of the running ones, without reservations.
 
     Its cost is one step a running job; it is repeated after as many jobs at the earliest.
     """
-    counters, time, level = pool.counters, pool.step_time, pool.step_level
+    counters, time, level = store.counters, store.lists[at.STEP_TIME], store.lists[at.STEP_LEVEL]
     counters[at.IN_TURN], counters[at.GAIN_FROM], counters[at.GAIN_TO] = 0, NEVER, 0
     counters[at.IN_TURN_AFTER] = counters[at.NEXT_SERIAL] + counters[at.N_RUNNING]
     time[0], level[0], stop = now, counters[at.CPUS_IN_ALL], 1
     for place in range(counters[at.N_RUNNING]):
-        slot = pool.by_end[place]
-        end, needed = pool.start[slot] + pool.estimate[slot], pool.processors[slot]
+        slot = store.lists[at.BY_END, place]
+        end, needed = (
+            store.whole[at.START, slot] + store.whole[at.LEFT_ESTIMATE, slot],
+            store.whole[at.PROCESSORS, slot],
+        )
         last = step_at(time, stop, end - 1)
         _, stop = change_steps(time, level, 0, stop, 0, last, now, end, -needed, False)
     counters[at.FIRST_STEP], counters[at.LAST_STEP] = 0, stop
 
 
 @inner(allocates=False)
-def _keep_reservations(now: int, pool: Pool) -> None:
+def _keep_reservations(now: int, store: Store) -> None:
     """Move reservations forward, then make those that are due."""
-    counters, limit = pool.counters, pool.measures[at.SETTINGS]
+    counters, limit = store.counters, store.measures[at.SETTINGS]
     first, last = counters[at.FIRST_STEP], counters[at.LAST_STEP]
-    counters[at.FIRST_STEP] = step_from(pool.step_time, first, last, now)
+    counters[at.FIRST_STEP] = step_from(store.lists[at.STEP_TIME], first, last, now)
     if counters[at.ENDED_EARLY]:
-        _compress(now, pool)
+        _compress(now, store)
     counters[at.ENDED_EARLY], counters[at.WAKE] = 0, NEVER
     for place in range(counters[at.FIRST], counters[at.LAST]):
-        slot = pool.queue[place]
-        if pool.reserved[slot] == NEVER:
-            estimate = pool.estimate[slot]
-            if now - pool.submit[slot] + estimate > limit * estimate:
-                _move(now, slot, NEVER, pool)
+        slot = store.lists[at.QUEUE, place]
+        if store.whole[at.RESERVED, slot] == NEVER:
+            estimate = store.whole[at.LEFT_ESTIMATE, slot]
+            if now - store.whole[at.SUBMIT, slot] + estimate > limit * estimate:
+                _move(now, slot, NEVER, store)
 
 
 @inlined
-def _is_due(now: int, slot: int, pool: Pool) -> bool:
+def _is_due(now: int, slot: int, store: Store) -> bool:
     """Whether the job has a reservation for this instant, or can have one."""
-    if pool.reserved[slot] == NEVER and pool.processors[slot] <= _free_now(pool):
-        _move(now, slot, now + 1, pool)
-    if pool.reserved[slot] <= now:
+    if store.whole[at.RESERVED, slot] == NEVER and store.whole[at.PROCESSORS, slot] <= _free_now(
+        store
+    ):
+        _move(now, slot, now + 1, store)
+    if store.whole[at.RESERVED, slot] <= now:
         return True
-    pool.counters[at.WAKE] = min(pool.counters[at.WAKE], pool.reserved[slot])
+    store.counters[at.WAKE] = min(store.counters[at.WAKE], store.whole[at.RESERVED, slot])
     return False
 
 
 @inner(allocates=False)
-def _compress(now: int, pool: Pool) -> None:
+def _compress(now: int, store: Store) -> None:
     """Move reservations forward, one by one in order of arrival, each to where it is earliest."""
-    counters = pool.counters
+    counters = store.counters
     gain_from, gain_to = max(now, counters[at.GAIN_FROM]), counters[at.GAIN_TO]
-    most = _most(gain_from, gain_to, pool)
+    most = _most(gain_from, gain_to, store)
     counters[at.GAIN_FROM], counters[at.GAIN_TO] = NEVER, 0
-    free, next_us = _free_now(pool), _next_step_us(pool)
+    free, next_us = _free_now(store), _next_step_us(store)
     for place in range(counters[at.FIRST], counters[at.LAST]):
-        slot = pool.queue[place]
-        start, needed = pool.reserved[slot], pool.processors[slot]
+        slot = store.lists[at.QUEUE, place]
+        start, needed = store.whole[at.RESERVED, slot], store.whole[at.PROCESSORS, slot]
         if needed > most or start <= gain_from or start == NEVER:
             continue
         if needed > free and start <= next_us:
             continue
-        length = pool.estimate[slot]
+        length = store.whole[at.LEFT_ESTIMATE, slot]
         not_before = max(now, gain_from - length + 1)
-        left_free = _move(not_before, slot, min(start, gain_to), pool)
+        left_free = _move(not_before, slot, min(start, gain_to), store)
         if left_free > 0:
             # Later jobs of this pass may use the processors that it has left.
             most = max(most, left_free)
-            gain_from = min(gain_from, max(start, pool.reserved[slot] + length))
+            gain_from = min(gain_from, max(start, store.whole[at.RESERVED, slot] + length))
             gain_to = max(gain_to, start + length)
-            free, next_us = _free_now(pool), _next_step_us(pool)
+            free, next_us = _free_now(store), _next_step_us(store)
 
 
 @inlined
-def _free_now(pool: Pool) -> int:
-    return int(pool.step_level[pool.counters[at.FIRST_STEP]])
+def _free_now(store: Store) -> int:
+    return int(store.lists[at.STEP_LEVEL, store.counters[at.FIRST_STEP]])
 
 
 @inlined
-def _next_step_us(pool: Pool) -> int:
+def _next_step_us(store: Store) -> int:
     """The time until which as many processors are free as now."""
-    step = pool.counters[at.FIRST_STEP] + 1
-    return int(pool.step_time[step]) if step < pool.counters[at.LAST_STEP] else NEVER
+    step = store.counters[at.FIRST_STEP] + 1
+    return int(store.lists[at.STEP_TIME, step]) if step < store.counters[at.LAST_STEP] else NEVER
 
 
 @inlined
-def _most(start: int, end: int, pool: Pool) -> int:
+def _most(start: int, end: int, store: Store) -> int:
     """The most processors that are free at any time from start until end."""
     most = 0
-    counters, time, level = pool.counters, pool.step_time, pool.step_level
+    counters, time, level = store.counters, store.lists[at.STEP_TIME], store.lists[at.STEP_LEVEL]
     last = counters[at.LAST_STEP]
     step = step_from(time, counters[at.FIRST_STEP], last, start)
     while True:
@@ -172,14 +178,18 @@ def _most(start: int, end: int, pool: Pool) -> int:
 
 
 @inlined
-def _move(not_before: int, slot: int, before: int, pool: Pool) -> int:
+def _move(not_before: int, slot: int, before: int, store: Store) -> int:
     """Give the job the earliest reservation in that time, instead of its own; if there is any.
 
     Returns the most processors that are free at any time that it leaves; 0 if it leaves none.
     """
-    _make_room(pool)
-    counters, time, level = pool.counters, pool.step_time, pool.step_level
-    old, length, needed = (pool.reserved[slot], pool.estimate[slot], pool.processors[slot])
+    _make_room(store)
+    counters, time, level = store.counters, store.lists[at.STEP_TIME], store.lists[at.STEP_LEVEL]
+    old, length, needed = (
+        store.whole[at.RESERVED, slot],
+        store.whole[at.LEFT_ESTIMATE, slot],
+        store.whole[at.PROCESSORS, slot],
+    )
     begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
     start, first, last = earliest_steps(
         time, level, begin, stop, needed, length, not_before, before, old
@@ -191,18 +201,18 @@ def _move(not_before: int, slot: int, before: int, pool: Pool) -> int:
         time, level, begin, stop, first, last, start, min(old, end), -needed, True
     )
     counters[at.FIRST_STEP], counters[at.LAST_STEP] = moved_to, stop
-    pool.reserved[slot] = start
+    store.whole[at.RESERVED, slot] = start
     if old == NEVER:
         return 0
     # Most reservations move by less than they are long.
     not_before_step = max(moved_to, last - 1 + moved_to - begin)
-    return _give(max(old, end), old + length, not_before_step, needed, pool)
+    return _give(max(old, end), old + length, not_before_step, needed, store)
 
 
 @inlined
-def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -> int:
+def _give(start: int, end: int, not_before_step: int, amount: int, store: Store) -> int:
     """Free `amount` processors in that time; returns the most that are free at any of it."""
-    counters, time, level = pool.counters, pool.step_time, pool.step_level
+    counters, time, level = store.counters, store.lists[at.STEP_TIME], store.lists[at.STEP_LEVEL]
     begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
     first = step_among_many(time, not_before_step, stop, start)
     last, most = first, level[first]
@@ -211,7 +221,7 @@ def _give(start: int, end: int, not_before_step: int, amount: int, pool: Pool) -
         most = max(most, level[last])
     begin, stop = change_steps(time, level, begin, stop, first, last, start, end, amount, True)
     counters[at.FIRST_STEP], counters[at.LAST_STEP] = begin, stop
-    _gain(start, end, pool)
+    _gain(start, end, store)
     return int(most + amount)
 
 
@@ -235,16 +245,16 @@ def step_among_many(time: Ints, first: int, stop: int, at_us: int) -> int:
 
 
 @inlined
-def _gain(start: int, end: int, pool: Pool) -> None:
-    counters = pool.counters
+def _gain(start: int, end: int, store: Store) -> None:
+    counters = store.counters
     counters[at.GAIN_FROM] = min(counters[at.GAIN_FROM], start)
     counters[at.GAIN_TO] = max(counters[at.GAIN_TO], end)
 
 
 @inlined
-def _make_room(pool: Pool) -> None:
+def _make_room(store: Store) -> None:
     """Room for four steps behind the profile, which drifts as past steps are dropped before it."""
-    counters, time, level = pool.counters, pool.step_time, pool.step_level
+    counters, time, level = store.counters, store.lists[at.STEP_TIME], store.lists[at.STEP_LEVEL]
     begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
     if stop + 4 > len(time):
         # To the middle; if there is hardly any room, all of it is needed behind.

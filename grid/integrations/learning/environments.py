@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
         "an environment of grid.integrations.learning", "learning", str(error.name)
     ) from None
 
-from grid.cluster import ClusterShell, make_cluster
+from grid.cluster import ClusterState, make_cluster
 from grid.config.build import Grid
 from grid.config.load import load_scenario, source_of
 from grid.config.schema import Scenario
@@ -226,7 +226,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
 
     def _cluster(
         self, episode: Episode, grid: Grid, vo: VirtualOrganization, cluster: Cluster
-    ) -> ClusterShell:
+    ) -> ClusterState:
         outages, decide = grid.outages_of(vo, cluster), partial(episode.ask, 0)
         self._seat = policy = _QueueSeat(decide, self._observation, self._offered, self._reward)
         return make_cluster(cluster, policy, None, outages, memory=grid.requests_memory)

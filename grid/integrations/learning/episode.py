@@ -22,7 +22,7 @@ except ModuleNotFoundError as error:
         "an environment of grid.integrations.learning", "learning", str(error.name)
     ) from None
 
-from grid.cluster import ClusterShell
+from grid.cluster import ClusterState
 from grid.config.build import NO_HOOKS, Grid, RuntimeHooks
 from grid.config.schema import Scenario
 from grid.config.workload import realize
@@ -51,7 +51,7 @@ class Decision(NamedTuple):
 class SeatedGrid(Grid):
     """A grid with seats for agents, by the name of the VO or of `VO/cluster`."""
 
-    clusters: Mapping[str, Callable[[Grid, VirtualOrganization, Cluster], ClusterShell]] = field(
+    clusters: Mapping[str, Callable[[Grid, VirtualOrganization, Cluster], ClusterState]] = field(
         default_factory=dict
     )
     selections: Mapping[str, Callable[[Selection], Selection]] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class SeatedGrid(Grid):
 
     def cluster_of(
         self, vo: VirtualOrganization, cluster: Cluster, hooks: RuntimeHooks = NO_HOOKS
-    ) -> ClusterShell:
+    ) -> ClusterState:
         make = self.clusters.get(f"{vo.name}/{cluster.name}")
         return super().cluster_of(vo, cluster, hooks) if make is None else make(self, vo, cluster)
 

@@ -6,8 +6,6 @@ another time than planned concerns the jobs of its machine, and those that can p
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from grid.model.arrays import Ints
@@ -18,7 +16,6 @@ from grid.policies.fitting import unpacked
 from grid.policies.schedule.search import improve, place
 from grid.policies.schedule.timetable import (
     JOBS,
-    UNPLACED,
     UNPLANNED,
     Schedule,
     Storage,
@@ -35,63 +32,39 @@ from grid.policies.schedule.timetable import (
 )
 
 
-class Steps(NamedTuple):
-    """What one call does of an instant; the rest of a large one follows in further calls."""
-
-    repair: bool
-    fill: bool
-    iterations: int
-    """Of the tabu search."""
-    start: bool
-
-
 @kernel()
-def play(
-    storage: Storage,
-    packed: PackedView,
-    tabu_list: Ints | None,
-    steps: Steps,
-    moves: bool,
-    waiting: Ints,
-) -> tuple[bool, Ints, Ints]:
-    """Repair, place `waiting`, search, start; for `moves` see `repair`.
+def plan_instant(
+    storage: Storage, packed: PackedView, tabu_list: Ints | None, iterations: int, moves: bool
+) -> tuple[Ints, Ints]:
+    """Repair, place, search, start; for `moves` see `repair`. The schedule has room for all jobs.
 
-    Without a tabu list there is no search, and it is not compiled. The result is (whether all steps
-    were made, what to start, what to reject), see `due` and `place_all`. The call ends after a
-    repair that removed jobs from the schedule.
+    Without a tabu list there is no search, and it is not compiled. Returns what to start, rows of
+    (slot, machine), and the slots of jobs to reject, which no machine could ever run.
     """
     schedule, view = schedule_of(storage), unpacked(packed)
-    started = np.empty((0, 2), np.int64)
-    if steps.repair and repair(schedule, view, moves):
-        return False, started, np.empty(0, np.int64)
-    rejected = place_all(schedule, view, waiting)
-    if steps.fill:
-        fill(schedule, view, moves)
+    repair(schedule, view, moves)
+    rejected = place_waiting(schedule, view)
+    fill(schedule, view, moves)
     if tabu_list is not None:
-        improve(schedule, view, tabu_list, steps.iterations)
-    if steps.start:
-        started = due(schedule, view)
-    return True, started, rejected
+        improve(schedule, view, tabu_list, iterations)
+    return due(schedule, view), rejected
 
 
 @inner()
-def place_all(schedule: Schedule, view: CompiledView, waiting: Ints) -> Ints:
-    """Place those of `waiting` that are not in the schedule, one after the other.
+def place_waiting(schedule: Schedule, view: CompiledView) -> Ints:
+    """Place the waiting jobs that are not in the schedule, one after the other.
 
-    The result are the slots of those that no machine could ever run.
+    One that no machine that is up can run stays out of it. The result are the slots of those that
+    no machine could ever run.
     """
-    rejected = np.empty(len(waiting), np.int64)
-    rejects, unplaced = 0, 0
-    for slot in waiting:
+    rejected, count = np.empty(len(view.queue), np.int64), 0
+    for slot in view.queue:
         if schedule.machine_of[slot] != UNPLANNED or place(schedule, view, slot):
             continue
-        if lengths_us(slot, view.jobs, view.machines).any():
-            unplaced += 1
-        else:
-            rejected[rejects] = slot
-            rejects += 1
-    schedule.totals[UNPLACED] = unplaced
-    return rejected[:rejects]
+        if not lengths_us(slot, view.jobs, view.machines).any():
+            rejected[count] = slot
+            count += 1
+    return rejected[:count]
 
 
 @inner()
@@ -136,8 +109,8 @@ def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: I
 
 
 @inner()
-def repair(schedule: Schedule, view: CompiledView, moves: bool) -> int:
-    """Bring the schedule to `now`; how many jobs it removed, to be placed again.
+def repair(schedule: Schedule, view: CompiledView, moves: bool) -> None:
+    """Bring the schedule to `now`; jobs that it removes are to be placed again.
 
     - A job ends early: those behind it on its machine move up; see `fill`.
     - A job runs longer than planned: its machine is timed again; with `moves`, if there is another
@@ -151,14 +124,12 @@ def repair(schedule: Schedule, view: CompiledView, moves: bool) -> int:
         schedule.tabu[slot] = 0
         if machine != UNPLANNED and take_out(schedule, slot, now) > now:
             schedule.early[machine] = True
-    lost = 0
     replaces = moves and len(schedule.cpus) > 1
     for machine in range(len(schedule.cpus)):
         for position in range(schedule.running[machine] - 1, -1, -1):
             slot = schedule.slot[machine, position]
             if expected_end_us[slot] == NEVER:
                 take_out(schedule, slot, now)
-                lost += 1
         running, planned = schedule.running[machine], schedule.planned[machine]
         # A machine that is down has no free CPUs, even if its jobs hold fewer.
         up = free[machine] == schedule.cpus[machine] - schedule.held[machine]
@@ -168,10 +139,8 @@ def repair(schedule: Schedule, view: CompiledView, moves: bool) -> int:
             retime(schedule, machine, running, now)
         if (longer and replaces) or not up:
             kept = running if up else 0
-            lost += planned - kept
             for position in range(planned - 1, kept - 1, -1):
                 take_out(schedule, schedule.slot[machine, position], now)
-    return lost
 
 
 @inner()

@@ -6,31 +6,23 @@ without it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from grid.model.arrays import Ints
 from grid.model.time import Time
 from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.schedule.timetable import (
-    FULLEST,
-    JOBS,
     ORIGIN_US,
-    UNPLACED,
     WIDE_GAPS,
     Schedule,
     Storage,
     empty_storage,
     empty_tabu_list,
     schedule_of,
-    with_positions,
-    with_slots,
+    with_room,
 )
-
-MOVES_AT_ONCE = 512
-"""How many jobs one compiled call may put on a machine."""
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Repair = Annotated[
@@ -83,62 +75,21 @@ class ScheduleBased:
         return schedule_of(self._storage)
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        from grid.policies.schedule.instant import Steps, play
+        from grid.policies.schedule.instant import plan_instant
 
         if not self._begun:
-            self._begin(view, now)
-        slots = len(view.jobs.serial)
-        if self._storage.slots.shape[1] < slots:
-            self._storage = with_slots(self._storage, slots)
-        packed = packed_view(view)
-        rejected: list[int] = []
-
-        def call(waiting: Ints, *steps: Any) -> tuple[bool, Ints]:
-            self._make_room(len(waiting) + steps[2])
-            made, started, impossible = play(
-                self._storage, packed, self._tabu_list, Steps(*steps), self._moves, waiting
-            )
-            rejected.extend(impossible.tolist())
-            return bool(made), started
-
-        waiting = view.queue if self._storage.totals[UNPLACED] else view.arrived
-        iterations = self.iterations * len(view.arrived)
-        if len(waiting) + iterations <= MOVES_AT_ONCE:
-            made, started = call(waiting, True, True, iterations, True)
-            if made:
-                return _plan(started, rejected)
-        else:
-            call(view.queue[:0], True, False, 0, False)
-        unplaced = 0
-        for first in range(0, len(view.queue), MOVES_AT_ONCE):
-            call(view.queue[first : first + MOVES_AT_ONCE], False, False, 0, False)
-            unplaced += int(self._storage.totals[UNPLACED])
-        call(view.queue[:0], False, True, 0, False)
-        while iterations > MOVES_AT_ONCE:
-            call(view.queue[:0], False, False, MOVES_AT_ONCE, False)
-            iterations -= MOVES_AT_ONCE
-        _, started = call(view.queue[:0], False, False, iterations, True)
-        self._storage.totals[UNPLACED] = unplaced
-        return _plan(started, rejected)
-
-    def _begin(self, view: ClusterView, now: Time) -> None:
-        self._storage = empty_storage(view.machines)
-        self._storage.totals[ORIGIN_US] = now
-        self._storage.totals[WIDE_GAPS] = self._wide_gaps
-        self._widest = int(view.machines.cpus.max())
-        self._begun = True
-
-    def _make_room(self, moves: int) -> None:
-        """Make room for `moves` more jobs on any machine, and for those that repair starts."""
-        totals, positions = self._storage.totals, self._storage.scratch.shape[1] - 2
-        started = min(self._widest, int(totals[JOBS]))
-        needed = int(totals[FULLEST]) + moves + started
-        if needed > positions:
-            self._storage = with_positions(self._storage, max(needed, 2 * positions))
-
-
-def _plan(started: Ints, rejected: list[int]) -> Plan:
-    return Plan(start=[(slot, machine) for slot, machine in started.tolist()], reject=rejected)
+            self._storage = empty_storage(view.machines)
+            self._storage.totals[ORIGIN_US] = now
+            self._storage.totals[WIDE_GAPS] = self._wide_gaps
+            self._begun = True
+        slots, jobs = len(view.jobs.serial), len(view.queue) + len(view.running)
+        self._storage = with_room(self._storage, slots, jobs)
+        searched = self.iterations * len(view.arrived)
+        started, rejected = plan_instant(
+            self._storage, packed_view(view), self._tabu_list, searched, self._moves
+        )
+        start = [(slot, machine) for slot, machine in started.tolist()]
+        return Plan(start=start, reject=rejected.tolist())
 
 
 def eg_edf(*, repair: Repair = "moves", gaps: Gaps = "before_last_start") -> ScheduleBased:

@@ -25,9 +25,8 @@ from grid.policies.interface import MachineColumns
 UNPLANNED = -1
 """Machine of a job that is in no machine's schedule."""
 
-JOBS, LATE, MAKESPAN_US, ORIGIN_US, UNPLACED, FULLEST, WIDE_GAPS = range(7)
-"""Places in `Schedule.totals`."""
-TOTALS = 7
+JOBS, LATE, MAKESPAN_US, ORIGIN_US, WIDE_GAPS, TOTALS = range(6)
+"""Places in `Schedule.totals`, and their number."""
 
 NEXT, LENGTH, FIRST_ENTRY = 0, 1, 2
 """A tabu list is an array: where the next entry goes, how many there are, and the entries, each
@@ -89,8 +88,8 @@ class Schedule(NamedTuple):
     """1 for a job in the tabu list."""
     totals: Ints
     """Kept as the schedule changes: jobs; late ones, running ones included; makespan, the end of
-    the last job, 0 without jobs; the instant from which the makespan counts; waiting jobs that no
-    machine that is up can run; the most jobs that any machine ever had; 1 for wide gaps."""
+    the last job, 0 without jobs; the instant from which the makespan counts; 1 for wide
+    gaps."""
 
 
 class Storage(NamedTuple):
@@ -132,24 +131,24 @@ def empty_storage(machines: MachineColumns) -> Storage:
     empty = Storage(*(np.zeros(shape, np.int64) for shape in shapes))
     schedule = schedule_of(empty)
     schedule.cpus[:], schedule.up[:], schedule.fastest[:] = machines.cpus, 1, machines.speed_order
-    return with_positions(empty, _FIRST_POSITIONS)
+    return empty
 
 
-def with_slots(storage: Storage, slots: int) -> Storage:
-    """The same schedule with room for jobs in `slots` slots, no fewer than now."""
-    before = storage.slots.shape[1]
-    wider = _wider(storage.slots, slots)
-    wider[0, before:] = UNPLANNED
-    return storage._replace(slots=wider)
-
-
-def with_positions(storage: Storage, positions: int) -> Storage:
-    """The same schedule with room for `positions` jobs on each machine, no fewer than now."""
-    return storage._replace(
-        positions=_wider(storage.positions, positions),
-        edges=_wider(storage.edges, 2 * positions + 2),
-        scratch=_wider(storage.scratch, positions + 2),
-    )
+def with_room(storage: Storage, slots: int, jobs: int) -> Storage:
+    """The same schedule with room for jobs in `slots` slots, and for `jobs` on each machine."""
+    before, positions = storage.slots.shape[1], storage.positions.shape[2]
+    if slots > before:
+        wider = _wider(storage.slots, slots)
+        wider[0, before:] = UNPLANNED
+        storage = storage._replace(slots=wider)
+    if jobs > positions:
+        positions = max(jobs, 2 * positions, _FIRST_POSITIONS)
+        storage = storage._replace(
+            positions=_wider(storage.positions, positions),
+            edges=_wider(storage.edges, 2 * positions + 2),
+            scratch=_wider(storage.scratch, positions + 2),
+        )
+    return storage
 
 
 def empty_tabu_list(limit: int) -> Ints:
@@ -479,7 +478,6 @@ def put(
     schedule.late[machine] += end > deadline
     schedule.totals[LATE] += end > deadline
     schedule.totals[JOBS] += 1
-    schedule.totals[FULLEST] = max(schedule.totals[FULLEST], schedule.planned[machine])
     schedule.machine_of[slot] = machine
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from grid.cluster import ClusterShell
+from grid.cluster import ClusterState
 from grid.cluster.gang.state import (
     ARRIVED,
     BUSY,
@@ -25,9 +25,9 @@ from grid.cluster.gang.state import (
 from grid.model.time import NEVER
 
 
-def check_cluster(cluster: ClusterShell) -> None:
+def check_cluster(cluster: ClusterState) -> None:
     """Raises AssertionError."""
-    state = cluster.core.state
+    state = cluster.state
     for slot in range(len(state.gangs.state)):
         if state.gangs.state[slot] != FREE:
             _check_gang(state, slot)
@@ -37,9 +37,9 @@ def check_cluster(cluster: ClusterShell) -> None:
     _check_numbers(state)
 
 
-def reservations(cluster: ClusterShell) -> int:
+def reservations(cluster: ClusterState) -> int:
     """How many gangs of others processors are kept for."""
-    return int((cluster.core.state.gangs.state == RESERVED).sum())
+    return int((cluster.state.gangs.state == RESERVED).sum())
 
 
 def _tasks(state: State, gang: int) -> list[int]:

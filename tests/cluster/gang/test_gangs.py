@@ -1,4 +1,4 @@
-"""A cluster with a queue a processor: the compiled one against the slow one, and by hand."""
+"""A cluster with a queue a processor, by hand."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from grid.cluster import ClusterShell, make_cluster
+from grid.cluster import ClusterState, make_cluster
 from grid.cluster.gang.processor_choices import ProcessorChoice, ald, ld
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine
@@ -19,8 +17,6 @@ from grid.policies.gang_policy import GangPolicy
 from tests.cluster.clusters import table
 from tests.cluster.gang.gang_checks import check_cluster, reservations
 from tests.cluster.gang.gang_policies import afcfs, lgfs
-from tests.cluster.gang.slow_gangs import SlowGangs
-from tests.examples import examples
 
 CLOCKS = (1000.0, 750.0, 1500.0)
 """2000, 1500 and 3000 MHz of the paper."""
@@ -42,12 +38,12 @@ def gang(number: int, processors: int, run_s: float, submit_s: float = 0.0) -> J
     )
 
 
-def cluster_of(mips: list[float], policy: GangPolicy, choice: ProcessorChoice = ld) -> ClusterShell:
+def cluster_of(mips: list[float], policy: GangPolicy, choice: ProcessorChoice = ld) -> ClusterState:
     machines = tuple(Machine(f"m{p}", 1, speed) for p, speed in enumerate(mips))
     return make_cluster(Cluster("c", machines), policy, choice=choice)
 
 
-def play(cluster: ClusterShell, jobs: list[Job], *, checked: bool = True) -> dict[int, Fate]:
+def play(cluster: ClusterState, jobs: list[Job], *, checked: bool = True) -> dict[int, Fate]:
     """Submit jobs at their times, and look at everything at every instant. How they ended."""
     left = sorted(jobs, key=lambda job: job.submit_us)
     fates: dict[int, Fate] = {}
@@ -66,14 +62,6 @@ def play(cluster: ClusterShell, jobs: list[Job], *, checked: bool = True) -> dic
             fates[key[1]] = (one.start_us, one.end_us, one.preemptions, one.held_us)
     assert reservations(cluster) == 0
     return fates
-
-
-def slowly(
-    mips: list[float], policy: GangPolicy, choice: ProcessorChoice, jobs: list[Job]
-) -> SlowGangs:
-    slow = SlowGangs([[speed] for speed in mips], policy, choice)
-    slow.play(sorted(jobs, key=lambda job: job.submit_us))
-    return slow
 
 
 ASKED_ALD = WithSettings(ald, {})
@@ -121,42 +109,13 @@ def random_jobs(chance: random.Random, processors: int) -> list[Job]:
     return jobs
 
 
-def compare(seed: int) -> None:
-    """One random stream, in the compiled cluster and in the slow one."""
-    chance = random.Random(seed)
-    mips = [chance.choice(CLOCKS) for _ in range(chance.randint(1, 9))]
-    policy, jobs = random_policy(chance), random_jobs(chance, len(mips))
-    choice = random_choice(chance)
-    cluster = cluster_of(mips, policy, choice)
-    fates, slow = play(cluster, jobs), slowly(mips, policy, choice, jobs)
-    expected = {
-        one.job.number: (one.start, one.end, one.interruptions, one.held) for one in slow.ended
-    }
-    assert fates == expected
-    assert sorted(fates) == [job.number for job in jobs]
-    figures = cluster.figures()
-    assert figures["migrations_local"] == slow.migrations
-    assert figures["tasks_migrated_local"] == slow.moved
-    assert figures["interruptions"] == slow.interruptions
-    levels = cluster.take_history()
-    columns = (levels.time_us, levels.busy, levels.smallest)
-    history = list(zip(*(column.tolist() for column in columns), strict=True))
-    assert history == slow.history
-
-
-@settings(max_examples=examples(200))
-@given(seed=st.integers(0, 2**32))
-def test_the_compiled_cluster_and_the_slow_one_agree_at_every_instant(seed: int) -> None:
-    compare(seed)
-
-
-def fates_s(cluster: ClusterShell, jobs: list[Job]) -> dict[int, tuple[float, float, int]]:
+def fates_s(cluster: ClusterState, jobs: list[Job]) -> dict[int, tuple[float, float, int]]:
     """Start and end in seconds, and interruptions."""
     fates = play(cluster, jobs).items()
     return {number: (one[0] / SECOND_US, one[1] / SECOND_US, one[2]) for number, one in fates}
 
 
-def same(count: int, policy: GangPolicy) -> ClusterShell:
+def same(count: int, policy: GangPolicy) -> ClusterState:
     return cluster_of([1000.0] * count, policy)
 
 
@@ -323,8 +282,3 @@ def test_a_gang_over_its_estimate_is_killed_where_the_cluster_does_so() -> None:
         cluster.advance(NEVER)
         (ended,) = cluster.take_ended()
         assert (ended.outcome.state, ended.outcome.end_us) == fate
-
-
-def test_gangs_are_bound_to_no_machine() -> None:
-    with pytest.raises(ValueError, match="bound to machine 1"):
-        same(2, afcfs({})).submit(gang(0, 1, 1.0), 1, 0)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.optimize import Bounds, LinearConstraint, milp
 
 from grid.policies.convergent.knapsack import (
     choose_jobs,
@@ -72,7 +71,7 @@ def one_by_one(values: Any, masks: Any, copies: Any) -> Any:
 
 
 @pytest.mark.parametrize("least", [1.0, 0.0, -20.0])
-@pytest.mark.parametrize("seed", range(15))
+@pytest.mark.parametrize("seed", range(5))
 def test_greedy_discards_one_by_one(seed: int, least: float) -> None:
     """Values above zero, some equal ones, and some below zero."""
     values, masks, copies = instance(seed, 30, 6, 6)
@@ -105,23 +104,7 @@ def test_exact_by_brute_force(seed: int) -> None:
     assert values[chosen].sum() == pytest.approx(best)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_exact_against_scipy(seed: int) -> None:
-    values, masks, copies = instance(seed, 60, 12, 9)
-    oracle = milp(
-        -values,
-        constraints=LinearConstraint(asked_for(masks, 12), -np.inf, copies),
-        bounds=Bounds(0, 1),
-        integrality=np.ones(60),
-        options={"mip_rel_gap": 0.0},
-    )
-    chosen, proven = exact_knapsack(values, masks, copies, NODES)
-    assert proven
-    assert keeps_to(copies, masks, chosen)
-    assert values[chosen].sum() == pytest.approx(-oracle.fun)
-
-
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_a_small_budget_is_never_worse_than_greedy(seed: int) -> None:
     values, masks, copies = instance(seed, 200, 30, 20)
     greedy = greedy_knapsack(values, masks, copies)
@@ -131,7 +114,7 @@ def test_a_small_budget_is_never_worse_than_greedy(seed: int) -> None:
         assert values[chosen].sum() >= values[greedy].sum() - 1e-9
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(5))
 def test_cluster_by_cluster_is_all_at_once(seed: int) -> None:
     values, masks, copies = instance(seed, 40, 12, 5)
     apart = choose_jobs(values, masks, copies, greedy_knapsack)

@@ -47,7 +47,7 @@ def best_by_trying(priority: Any) -> tuple[int, float]:
     return best
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_mfs_by_brute_force(seed: int) -> None:
     rng = np.random.default_rng(seed)
     priority = matrix(seed, int(rng.integers(1, 5)), int(rng.integers(1, 5)), 0.5)
@@ -56,7 +56,7 @@ def test_mfs_by_brute_force(seed: int) -> None:
     assert found[1] == pytest.approx(best[1])
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(12))
 def test_mfs_by_longest_paths_is_as_good_as_by_assignment(seed: int) -> None:
     rng = np.random.default_rng(seed)
     priority = matrix(seed, int(rng.integers(1, 40)), int(rng.integers(1, 30)), rng.uniform(0, 0.9))
@@ -68,7 +68,7 @@ def test_mfs_by_longest_paths_is_as_good_as_by_assignment(seed: int) -> None:
     assert found[1] == pytest.approx(best[1])
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_mfs_has_most_pairs_and_of_those_the_largest_sum(seed: int) -> None:
     """Pairs against scipy's bipartite matching; the sum against an assignment that pays a fine
     for each job left out, larger than any sum.
@@ -87,17 +87,7 @@ def test_mfs_has_most_pairs_and_of_those_the_largest_sum(seed: int) -> None:
     assert found[1] == pytest.approx(padded[rows, columns][real].sum())
 
 
-@pytest.mark.parametrize("seed", range(20))
-def test_longest_paths_from_nothing_are_mfs(seed: int) -> None:
-    """Grown from an empty matching along longest paths, as the paper describes MFS, IMFS ends with
-    as many pairs and as large a sum as the assignment.
-    """
-    priority = matrix(seed, 40, 15, 0.6)
-    grown = incremental_flow_search(priority, np.full(40, -1), 1000)
-    assert worth(priority, grown) == pytest.approx(worth(priority, flow_search(priority)))
-
-
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(10))
 def test_imfs_has_as_many_pairs_as_any_and_more_than_greedy(seed: int) -> None:
     """From the matching of other priorities, some of its pairs no longer possible."""
     rng = np.random.default_rng(seed)
@@ -110,7 +100,7 @@ def test_imfs_has_as_many_pairs_as_any_and_more_than_greedy(seed: int) -> None:
     assert total <= best[1] + 1e-9
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(10))
 def test_imfs_never_loses_by_its_exchanges(seed: int) -> None:
     """More even paths never lower the sum, and none leave a full matching as it is."""
     priority = matrix(seed, 30, 10, 0.2)

@@ -11,8 +11,7 @@ from grid.policies.schedule.timetable import (
     Schedule,
     empty_storage,
     schedule_of,
-    with_positions,
-    with_slots,
+    with_room,
 )
 from tests.policies.compiled_parts import lengths_us, place, put, retime, start
 
@@ -28,9 +27,7 @@ class HandMade:
         nothing, order = np.zeros(len(machines), np.int64), np.argsort(-mips, kind="stable")
         no_limit = np.full(len(machines), np.inf)
         columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, order, no_limit)
-        self.schedule: Schedule = schedule_of(
-            with_slots(with_positions(empty_storage(columns), 50), 50)
-        )
+        self.schedule: Schedule = schedule_of(with_room(empty_storage(columns), 50, 50))
         ints = {name: np.zeros(50, np.int64) for name in Jobs._fields}
         self.jobs = Jobs(**ints)._replace(
             reference_mips=np.zeros(50), checkpointable=np.zeros(50, np.bool_)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 
-from grid.model.errors import InvalidPlugin
 from grid.model.job import dtypes
 from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, JobColumns, MachineColumns
-from grid.policies.registry import make_policy
 from grid.policies.schedule.policy import ScheduleBased
 
 
@@ -217,19 +214,3 @@ def test_a_job_that_no_machine_could_ever_run_is_rejected() -> None:
     cluster = ByHand(ScheduleBased(), (2, 1000), (1, 1000), licenses=[0, 1], copies=[1])
     assert cluster.at(0, ("a", 3, 1), ("b", 2, 1, NEVER, 1), ("c", 2, 1, NEVER, -1, 1)) == []
     assert cluster.rejected == ["a", "b", "c"]
-
-
-@pytest.mark.parametrize(
-    "settings", [{"iterations": 0}, {"iterations": 1.5}, {"tabu_list": "long"}, {"iteration": 5}]
-)
-def test_wrong_settings_are_refused(settings: dict[str, Any]) -> None:
-    with pytest.raises(InvalidPlugin) as caught:
-        make_policy("tabu", settings)
-    assert caught.value.path == tuple(settings)
-
-
-def test_eg_edf_has_no_search_to_set() -> None:
-    for settings in ({"iterations": 5}, {"repair": "nothing"}):
-        with pytest.raises(InvalidPlugin) as caught:
-            make_policy("eg_edf", settings)
-        assert caught.value.path == tuple(settings)

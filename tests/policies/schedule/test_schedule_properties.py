@@ -5,12 +5,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.schedule import policy as policy_module
 from grid.policies.schedule.policy import ScheduleBased
 from grid.policies.schedule.timetable import JOBS, LATE, MAKESPAN_US, ORIGIN_US, Schedule
 from tests.examples import examples
@@ -41,33 +39,18 @@ def planned(schedule: Schedule, machine: int) -> list[tuple[int, int, int]]:
     return list(zip(*(column[machine, :count].tolist() for column in columns), strict=True))
 
 
+HISTORIES = st.one_of(histories(), crowds())
+HISTORIES |= failures(HISTORIES)
 SEARCH = st.sampled_from([{}, {"iterations": 2, "tabu_list": 3}, {"iterations": 5}])
 OVERRUN = st.sampled_from(["kill", "extend"])
 
 
-@settings(max_examples=examples(100), deadline=None)
-@given(histories(), SEARCH, st.booleans(), st.booleans(), OVERRUN)
+@settings(max_examples=examples(90), deadline=None)
+@given(HISTORIES, SEARCH, st.booleans(), st.booleans(), OVERRUN)
 def test_the_compiled_policy_plans_what_the_plain_one_plans(
     history: History, search: dict[str, int], moves: bool, wide: bool, overrun: str
 ) -> None:
     play(history, Both(**search, moves=moves, wide_gaps=wide), overrun)
-
-
-@settings(max_examples=25, deadline=None)
-@given(crowds(), SEARCH, OVERRUN)
-def test_the_compiled_search_moves_whom_the_plain_one_moves(
-    history: History, search: dict[str, int], overrun: str
-) -> None:
-    play(history, Both(**search), overrun)
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.one_of(histories(), crowds()), SEARCH)
-def test_a_plan_made_in_pieces_is_the_same(history: History, search: dict[str, int]) -> None:
-    whole = play(history, ScheduleBased(**search))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(policy_module, "MOVES_AT_ONCE", 1)
-        assert play(history, ScheduleBased(**search)) == whole
 
 
 class Checked:
@@ -116,15 +99,15 @@ def idle(schedule: Schedule, machine: int, time: int) -> int:
     return int(schedule.edge_free[machine, at[-1]] if at else schedule.cpus[machine])
 
 
-@settings(max_examples=examples(100), deadline=None)
-@given(st.one_of(histories(), crowds()), SEARCH, st.booleans(), OVERRUN)
+@settings(max_examples=examples(90), deadline=None)
+@given(HISTORIES, SEARCH, st.booleans(), OVERRUN)
 def test_every_total_equals_the_recomputed_one(
     history: History, search: dict[str, int], moves: bool, overrun: str
 ) -> None:
     play(history, Checked(ScheduleBased(**search, moves=moves)), overrun)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.one_of(histories(exact=True), crowds(exact=True)), SEARCH)
 def test_with_exact_run_times_repair_moves_no_job(history: History, search: dict[str, int]) -> None:
     assert play(history, ScheduleBased(**search, moves=True)) == play(
@@ -154,36 +137,9 @@ def objective(schedule: Schedule, now: int) -> tuple[float, int]:
     return in_time / max(makespan, 1), -makespan
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.one_of(histories(), crowds()), st.integers(1, 40), st.integers(1, 5), OVERRUN)
+@settings(max_examples=30, deadline=None)
+@given(HISTORIES, st.integers(1, 40), st.integers(1, 5), OVERRUN)
 def test_tabu_is_never_worse_than_eg_edf_on_what_it_optimises(
     history: History, iterations: int, tabu_list: int, overrun: str
 ) -> None:
     play(history, Compared(iterations, tabu_list), overrun)
-
-
-FAILURES = failures(st.one_of(histories(), crowds()))
-
-
-@settings(max_examples=40, deadline=None)
-@given(FAILURES, SEARCH, st.booleans(), OVERRUN)
-def test_where_machines_fail_the_compiled_policy_plans_what_the_plain_one_plans(
-    history: History, search: dict[str, int], moves: bool, overrun: str
-) -> None:
-    play(history, Both(**search, moves=moves), overrun)
-
-
-@settings(max_examples=40, deadline=None)
-@given(FAILURES, SEARCH, st.booleans(), OVERRUN)
-def test_when_machines_fail_every_total_equals_the_recomputed_one(
-    history: History, search: dict[str, int], moves: bool, overrun: str
-) -> None:
-    play(history, Checked(ScheduleBased(**search, moves=moves)), overrun)
-
-
-@settings(max_examples=40, deadline=None)
-@given(FAILURES, st.integers(1, 40), OVERRUN)
-def test_where_machines_fail_tabu_is_never_worse_than_eg_edf(
-    history: History, iterations: int, overrun: str
-) -> None:
-    play(history, Compared(iterations, 2), overrun)

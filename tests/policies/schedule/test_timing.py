@@ -28,7 +28,7 @@ def idle(made: HandMade, jobs: list[tuple[int, int]], time: int) -> int:
     return CPUS - sum(jobs[int(name)][0] for name, (_, b, e) in drawn if b <= time < e)
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(90), deadline=None)
 @given(JOBS, st.integers(1, CPUS), st.integers(1, 15), st.integers(0, 20), st.integers(0, 60))
 def test_the_earliest_gap_is_the_first_instant_from_which_it_fits(
     jobs: list[tuple[int, int]], processors: int, length: int, now: int, latest_end: int
@@ -51,7 +51,7 @@ def test_the_earliest_gap_is_the_first_instant_from_which_it_fits(
         assert found == tried[0]
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(JOBS, st.integers(1, CPUS), st.integers(1, 6))
 def test_a_job_in_a_gap_moves_no_other(
     jobs: list[tuple[int, int]], processors: int, length: int
@@ -67,7 +67,7 @@ def test_a_job_in_a_gap_moves_no_other(
         assert made.drawn() == before | {"new": (0, start, start + length)}
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(JOBS, st.data())
 def test_when_a_job_leaves_or_ends_early_no_job_starts_later(
     jobs: list[tuple[int, int]], data: st.DataObject

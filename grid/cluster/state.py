@@ -1,17 +1,12 @@
-"""One cluster between two messages, and the outages of its machines.
-
-Jobs arrive at a cluster one by one (routed) or as a whole table that is due later (direct).
-`advance` simulates every instant before a given time: first the completions of the instant, then
-machines that go down or come up, then its arrivals, then one plan of the policy. The shell has what
-all clusters share; a core simulates the jobs.
-"""
+"""One cluster between two messages, and the outages of its machines."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -129,87 +124,28 @@ NOT_MEASURED = TimedPlans(-1, 0, 0.0, 0.0)
 and reading a clock at each plan would take longer than a job of a pool."""
 
 
-class Core(Protocol):
-    """Simulates the jobs of a cluster. It takes them from `Arrivals` and adds to `Outcomes`."""
+class ClusterState(ABC):
+    """A cluster between two messages.
 
-    processors: int
-    """CPUs of all machines."""
-    binds: bool
-    """Whether a job may be bound to a machine."""
+    Jobs arrive one by one (routed) or as a whole table that is due later (direct). `advance`
+    simulates every instant before a given time: first the completions of the instant, then machines
+    that go down or come up, then its arrivals, then one plan of the policy.
 
-    def play(self, until: Time) -> None:
-        """Simulate every instant strictly before `until`, with its arrivals."""
-        ...
-
-    def machine_down(self, machine: int, now: Time) -> None:
-        """Every instant before `now` was simulated. Jobs that end at `now` have ended.
-
-        If the cluster has jobs, there is a plan at `now`.
-        """
-        ...
-
-    def machine_up(self, machine: int, now: Time) -> None: ...
-
-    def next_instant(self) -> Time:
-        """The time of the next event, arrivals apart; NEVER for none."""
-        ...
-
-    def last_instant(self) -> Time:
-        """The latest instant known to come, arrivals apart; NEVER for none."""
-        ...
-
-    def has_jobs(self) -> bool:
-        """Whether any job has arrived and not ended."""
-        ...
-
-    def processors_wanted(self) -> int:
-        """CPUs that those jobs hold or wait for."""
-        ...
-
-    def busy_machines(self) -> Collection[int]: ...
-
-    def occupancy(self) -> tuple[int, int, int]:
-        """CPUs that jobs hold, running jobs, waiting jobs."""
-        ...
-
-    def broken_limits(self) -> Iterator[str]:
-        """See `ClusterShell.broken_limits`."""
-        ...
-
-    def figures(self) -> dict[str, float]: ...
-
-    def take_levels(self) -> Levels | None: ...
-
-    def plan_times(self) -> list[TimedPlans]: ...
-
-
-class ClusterShell:
-    """The cluster that `platform` describes, with the core that `make_core` makes.
-
-    `outages` are disjoint for each machine. No core and no policy reads future ones.
+    `outages` are disjoint for each machine. No policy reads future ones. The jobs of a subclass
+    arrive from `_arrivals`, and it adds those that end to `_outcomes`.
     """
 
-    def __init__(
-        self,
-        platform: Cluster,
-        make_core: Callable[[Arrivals, Estimates, Outcomes], Core],
-        outages: Sequence[MachineOutage] = (),
-    ) -> None:
-        estimates = Estimates(platform)
-        self._arrivals = Arrivals(estimates)
+    def __init__(self, platform: Cluster, outages: Sequence[MachineOutage] = ()) -> None:
+        self.processors = platform.processors
+        self._estimates = Estimates(platform)
+        self._arrivals = Arrivals(self._estimates)
         self._outcomes = Outcomes(self._arrivals.routed)
         self._outages = Outages(outages)
-        self._played_us: Time = 0
+        self._simulated_us: Time = 0
         self._cpus = [machine.cpus for machine in platform.machines]
-        self.core = make_core(self._arrivals, estimates, self._outcomes)
 
     def submit(self, job: Job, machine: int, now: Time) -> int:
-        """The routed `job` arrives at `now`, bound to that machine (-1: any). Returns its row.
-
-        Raises ValueError if jobs cannot be bound.
-        """
-        if machine >= 0 and not self.core.binds:
-            raise ValueError(f"job {job.key} is bound to machine {machine}; gangs are not")
+        """The routed `job` arrives at `now`, bound to that machine (-1: any). Returns its row."""
         return self._arrivals.submit(job, machine, now)
 
     def submit_rows(self, jobs: JobTable) -> None:
@@ -219,29 +155,28 @@ class ClusterShell:
     def advance(self, until: Time) -> None:
         """Simulate every instant strictly before `until`."""
         while (now := self._outages.next_us) < until:
-            self.core.play(now)
+            self._simulate(now)
             for _, machine, down in self._outages.take(now):
-                change = self.core.machine_down if down else self.core.machine_up
-                change(machine, now)
-        self.core.play(until)
-        self._played_us = max(self._played_us, until)
+                self._change_machine(machine, down, now)
+        self._simulate(until)
+        self._simulated_us = max(self._simulated_us, until)
 
     def take_down(self, machine: int, now: Time) -> None:
         """The machine is down from `now` on, as in an outage that was given."""
-        self._outages.take_down(machine, max(now, self._played_us))
+        self._outages.take_down(machine, max(now, self._simulated_us))
 
     def repair(self, now: Time) -> None:
-        """Machines that were taken down are let up again."""
-        self._outages.repair(max(now, self._played_us))
+        """Machines that were taken down come up again."""
+        self._outages.repair(max(now, self._simulated_us))
 
     def next_instant(self) -> Time:
         """The time of the next event; NEVER for none."""
-        next_us = min(self.core.next_instant(), self._arrivals.next_us)
+        next_us = min(self._next_event_us(), self._arrivals.next_us)
         return min(next_us, self._next_change_us()) if self._outages.next_us < next_us else next_us
 
     def horizon(self) -> Time:
         """The latest instant known to come: of direct arrivals, of running jobs' ends; or NEVER."""
-        known = (self.core.last_instant(), self._next_change_us(), self._arrivals.last_direct_us())
+        known = (self._last_event_us(), self._next_change_us(), self._arrivals.last_direct_us())
         return max((time for time in known if 0 <= time < NEVER), default=NEVER)
 
     def take_ended(self) -> list[Ended]:
@@ -252,34 +187,22 @@ class ClusterShell:
         """The direct jobs that ended since the last call, in order of (end, arrival)."""
         return self._outcomes.take_rows()
 
-    def withdrawn(self, row: int) -> Job:
-        """The routed job of that row has left the cluster, for another one."""
-        return self._arrivals.routed.pop(row)
-
     def routed_jobs(self) -> list[JobKey]:
         """The routed jobs that are here, or still to arrive."""
         return [job.key for job in self._arrivals.routed.values()]
 
     def load(self) -> float:
         """CPUs that jobs hold or wait for, for each CPU there is (GM Eq. 2)."""
-        wanted = self.core.processors_wanted() + self._arrivals.routed_processors()
-        return wanted / self.core.processors
-
-    def figures(self) -> dict[str, float]:
-        """Metrics that outcomes do not have, such as integrals over time; see `ClusterFigure`."""
-        return self.core.figures()
+        wanted = self._processors_wanted() + self._arrivals.routed_processors()
+        return wanted / self.processors
 
     def take_history(self) -> Levels | None:
         """The levels over time since the last call; None if they are not kept."""
-        levels = self.core.take_levels()
+        levels = self._take_levels()
         if levels is None or not self._outages:
             return levels
         times, down = self._outages.levels(self._cpus)
         return levels._replace(down_us=times, down=down)
-
-    def plan_times(self) -> list[TimedPlans]:
-        """The times of plans by the number of waiting jobs."""
-        return self.core.plan_times()
 
     def broken_limits(self) -> Iterator[str]:
         """A line for each limit that is broken between two messages.
@@ -289,17 +212,65 @@ class ClusterShell:
         are kept for it than it has tasks. Nothing runs on a machine that is down.
         """
         yield from self.on_machines_down()
-        yield from self.core.broken_limits()
+        yield from self._broken_limits()
 
     def on_machines_down(self) -> Sequence[str]:
         """A line for each machine that runs something and is down, as its scenario has it."""
-        down = self._outages.down(self._played_us - 1) if self._outages else ()
+        down = self._outages.down(self._simulated_us - 1) if self._outages else ()
         if not down:
             return ()
-        busy = sorted(set(down).intersection(self.core.busy_machines()))
+        busy = sorted(set(down).intersection(self._busy_machines()))
         return [f"machine {machine} is down, but a job runs there" for machine in busy]
 
     def _next_change_us(self) -> Time:
         """When a machine next goes down or comes up; NEVER if the cluster has no jobs."""
         change_us = self._outages.next_us
-        return change_us if change_us < NEVER and self.core.has_jobs() else NEVER
+        return change_us if change_us < NEVER and self._has_jobs() else NEVER
+
+    @abstractmethod
+    def figures(self) -> dict[str, float]:
+        """Metrics that outcomes do not have, such as integrals over time; see `ClusterFigure`."""
+
+    @abstractmethod
+    def plan_times(self) -> list[TimedPlans]:
+        """The times of plans by the number of waiting jobs."""
+
+    @abstractmethod
+    def occupancy(self) -> tuple[int, int, int]:
+        """CPUs that jobs hold, running jobs, waiting jobs."""
+
+    @abstractmethod
+    def _simulate(self, until: Time) -> None:
+        """Simulate every instant strictly before `until`, in which no machine changes."""
+
+    @abstractmethod
+    def _change_machine(self, machine: int, down: bool, now: Time) -> None:
+        """A machine goes down or comes up. Every instant before `now` was simulated.
+
+        Jobs that end at `now` end before. If the cluster has jobs, there is a plan at `now`.
+        """
+
+    @abstractmethod
+    def _next_event_us(self) -> Time:
+        """The time of the next event, arrivals apart; NEVER for none."""
+
+    @abstractmethod
+    def _last_event_us(self) -> Time:
+        """The latest instant known to come, arrivals apart; NEVER for none."""
+
+    @abstractmethod
+    def _has_jobs(self) -> bool:
+        """Whether any job has arrived and not ended."""
+
+    @abstractmethod
+    def _processors_wanted(self) -> int:
+        """CPUs that those jobs hold or wait for."""
+
+    @abstractmethod
+    def _busy_machines(self) -> Collection[int]: ...
+
+    @abstractmethod
+    def _broken_limits(self) -> Iterator[str]: ...
+
+    @abstractmethod
+    def _take_levels(self) -> Levels | None: ...
