@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import inner, kernel
+from grid.model.compiled import inlined, inner, kernel
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.columns import RESERVE, START, CompiledView, Jobs, Machines, PackedView
 from grid.policies.fitting import (
@@ -40,10 +40,6 @@ from grid.policies.fitting import (
     unpacked,
     work_left,
 )
-
-DOUBT = 1e-9
-"""Tolerance of the bounds within which the deadline of EG 3.1 is computed; its formulas err by far
-less."""
 
 
 class Reservations(NamedTuple):
@@ -99,39 +95,44 @@ def plan_by_priority(
 
 @inner()
 def eg_priorities(view: CompiledView, factors: Floats) -> Floats:
-    """By place in the queue: the sum of Aging, Deadline and Wait Minimization of EG 3.1.
-
-    The machine m of the Deadline heuristic is the fastest of the cluster. A job without a deadline
-    has one that is far away. Times in the formulas are seconds.
-    """
+    """By place in the queue: the priority of EG 3.1, for the fastest machine of the cluster."""
     queue, jobs = view.queue, view.jobs
-    age_factor, k, maximum, minimum = factors[0], factors[1], factors[2], factors[3]
-    fastest_mips, span, shortest_us = 0.0, maximum - minimum, NEVER
+    fastest_mips, shortest_us = 0.0, NEVER
     for mips in view.machines.mips:
         fastest_mips = max(fastest_mips, mips)
     for slot in queue:
         shortest_us = min(shortest_us, jobs.estimate_us[slot])
-    boost = factors[4] * (shortest_us / SECOND_US)
-    least = (1 - DOUBT) / fastest_mips
-    most = (1 + k) * (1 + DOUBT) / fastest_mips
     priority = np.empty(len(queue), np.float64)
     for place in range(len(queue)):
         slot = queue[place]
-        age_s = (view.now - jobs.submit_us[slot]) / SECOND_US
         estimated_s = jobs.estimate_us[slot] / SECOND_US
-        left_us = jobs.deadline_us[slot] - view.now
-        work = jobs.estimate_us[slot] * jobs.reference_mips[slot]
-        rise = 0.0
-        # Divisions take most of the time; jobs that are not urgent need fewer.
-        if least * work <= left_us <= most * work:
-            # Nxtime; with the present as zero, it is Extime too.
-            next_s = estimated_s * jobs.reference_mips[slot] / fastest_mips
-            deadline_s = left_us / SECOND_US
-            begin_s = deadline_s - k * next_s
-            if begin_s < next_s <= deadline_s:
-                rise = span * (next_s - begin_s) / (k * next_s)
-        priority[place] = age_factor * age_s + minimum + rise + boost / estimated_s
+        next_s = estimated_s * jobs.reference_mips[slot] / fastest_mips
+        age_s = (view.now - jobs.submit_us[slot]) / SECOND_US
+        deadline_s = (jobs.deadline_us[slot] - view.now) / SECOND_US
+        shortest_s = shortest_us / SECOND_US
+        priority[place] = eg_priority(age_s, deadline_s, estimated_s, next_s, shortest_s, factors)
     return priority
+
+
+@inlined
+def eg_priority(
+    age_s: float,
+    deadline_s: float,
+    estimated_s: float,
+    next_s: float,
+    shortest_s: float,
+    factors: Floats,
+) -> float:
+    """The sum of Aging, Deadline and Wait Minimization of EG 3.1. Times are in seconds from now.
+
+    `next_s` is Nxtime and Extime, the time on machine m of the Deadline heuristic; `shortest_s` is
+    the shortest estimate of all waiting jobs. A job without a deadline has one that is far away.
+    """
+    age_factor, k, maximum, minimum = factors[0], factors[1], factors[2], factors[3]
+    rise, begin_s = 0.0, deadline_s - k * next_s
+    if begin_s < next_s <= deadline_s:
+        rise = (maximum - minimum) * (next_s - begin_s) / (k * next_s)
+    return float(age_factor * age_s + minimum + rise + factors[4] * shortest_s / estimated_s)
 
 
 @inner()

@@ -113,9 +113,8 @@ def flexible(settings: FlexibleSettings, plugins: Plugins) -> KernelPolicy | Fle
     keeps = settings.reservation == "kept"
     if settings.priority == "eg":
         factors = [float(getattr(settings, name)) for name in EG_FACTORS]
-        pool = "flexible_kept" if keeps else "flexible"
         kernel = "grid.policies.easy_kernels:flexible"
-        return KernelPolicy(CompiledForm(kernel, (float(keeps), *factors), pool))
+        return KernelPolicy(CompiledForm(kernel, (float(keeps), *factors), "flexible"))
     if settings.priority == "cs2":
         heuristics = cs2_heuristics(settings.weights, plugins)
     else:

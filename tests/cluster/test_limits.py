@@ -100,11 +100,3 @@ def test_a_machine_that_runs_something_while_it_is_down(policy: str) -> None:
     assert list(cluster.broken_limits()) == ["machine 1 is down, but a job runs there"]
     cluster.advance(5 * S + 1)
     assert list(cluster.broken_limits()) == []
-
-
-@pytest.mark.parametrize("tasks", [1, 4])
-def test_a_gang_of_any_size_is_whole(tasks: int) -> None:
-    cluster = gangs()
-    cluster.submit(job(1, 1, tasks, S, S), -1, 1)
-    cluster.advance(10 * S)
-    assert list(cluster.broken_limits()) == []

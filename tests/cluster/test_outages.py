@@ -84,16 +84,6 @@ def test_lost_time_and_restarts_are_reported() -> None:
     assert [column.tolist() for column in columns] == [[18 * S], [2], [2], [5 * S], [11 * S]]
 
 
-def test_a_checkpointed_job_goes_on_where_it_was() -> None:
-    cluster = cluster_of(pool(1), [(0, 4, 10)])
-    assert seconds(play(cluster, [one(0, 0, 1, 6, checkpointable=True)])) == [(0, 0, 12)]
-
-
-def test_a_job_moves_to_a_machine_that_is_up() -> None:
-    cluster = cluster_of(farm((1, 2000.0), (1, 1000.0)), [(0, 2, 100)])
-    assert seconds(play(cluster, [one(0, 0, 1, 8)])) == [(1, 0, 10)]
-
-
 def test_a_job_that_has_outlived_its_estimate_does_not_pass_the_head() -> None:
     """The third job takes 10 s by its estimate on the fast machine, runs there from 0 until it goes
     down at 25, and is expected at 40 then: it still needs 30 s on the slow one, where the second

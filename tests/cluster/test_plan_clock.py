@@ -47,27 +47,6 @@ def test_events_at_which_a_policy_makes_no_plan_are_timed_apart() -> None:
     assert clock.times() == [(0, 2, 2.0, 1.0), (2, 2, 2.0, 1.0)]
 
 
-def test_a_run_tells_the_times_of_all_its_clusters_together() -> None:
-    times = [
-        PlanTimes("easy", 2, 1, 1.0, 1.0),
-        PlanTimes("easy", 4, 3, 8.0, 3.0),
-        PlanTimes("easy", 4, 1, 4.0, 4.0),
-        PlanTimes("fcfs", 4, 1, 0.5, 0.5),
-    ]
-    told = RunOutcome(plan_times=times).plan_seconds()
-    assert told["easy"] == {
-        "count": 5,
-        "mean": 13.0 / 5,
-        "max": 4.0,
-        "total": 13.0,
-        "count_below_2": 1,
-        "mean_below_2": 1.0,
-        "count_below_4": 4,
-        "mean_below_4": 3.0,
-    }
-    assert told["fcfs"]["mean_below_4"] == 0.5
-
-
 def test_plans_in_compiled_code_are_said_to_be_untimed() -> None:
     """There are some, and nothing says how long they took."""
     timed = make_cluster(Cluster("c", (Machine("m", 1),) * 2), make_policy("cs2", {}))

@@ -43,7 +43,6 @@ KERNELS: dict[str, tuple[Any, Any, Any]] = {
     "easy": (policies.append, _nothing, policies.plan_easy),
     "easy_sjbf": (policies.append_and_list, _nothing, policies.plan_easy_sjbf),
     "flexible": (policies.append_timed, _nothing, policies.plan_flexible),
-    "flexible_kept": (policies.append_timed, _nothing, policies.plan_flexible_kept),
     "reserving": (policies.append, reserving.give_back, reserving.plan_reserving),
 }
 """By the pool of a `CompiledForm`: what to do with a job that arrives, with one that ends, and at

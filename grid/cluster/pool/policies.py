@@ -10,6 +10,7 @@ from grid.cluster.store import Store
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inlined, inner
 from grid.model.time import SECOND_US
+from grid.policies.easy_kernels import eg_priority
 
 
 @inner(allocates=False)
@@ -242,22 +243,8 @@ def _backfill(now: int, slots: Ints, first: int, last: int, store: Store) -> boo
 
 @inner(allocates=False)
 def plan_flexible(now: int, waiting: int, store: Store) -> None:
-    _plan_by_priority(False, now, store)
-
-
-@inner(allocates=False)
-def plan_flexible_kept(now: int, waiting: int, store: Store) -> None:
-    _plan_by_priority(True, now, store)
-
-
-@inner(allocates=False)
-def _plan_by_priority(keeps: bool, now: int, store: Store) -> None:
-    """EASY with the queue in the order of the present priorities.
-
-    They are those of EG, 3.1, computed in the steps of `easy_kernels.eg_priorities`, so that they
-    are the same to the last bit.
-    """
-    counters = store.counters
+    """EASY with the queue in the order of the present priorities."""
+    counters, keeps = store.counters, store.measures[at.SETTINGS] == 1
     if _none_can_start(keeps, store):
         return
     _keep_in_order(now, store)
@@ -317,26 +304,16 @@ def _comes_before(one: int, other: int, store: Store) -> bool:
 @inlined
 def _set_priorities(now: int, store: Store) -> None:
     counters, factors = store.counters, store.measures[at.SETTINGS + 1 :]
-    queue, estimated_s, next_s = (
-        store.lists[at.QUEUE],
-        store.real[at.ESTIMATED_S],
-        store.real[at.NEXT_S],
-    )
+    queue, whole, real = store.lists[at.QUEUE], store.whole, store.real
     first, last = counters[at.FIRST], counters[at.LAST]
-    k, minimum, span = factors[1], factors[3], factors[2] - factors[3]
-    shortest_s = estimated_s[queue[first]]
+    shortest_s = real[at.ESTIMATED_S, queue[first]]
     for place in range(first + 1, last):
-        shortest_s = min(shortest_s, estimated_s[queue[place]])
-    boost = factors[4] * shortest_s
+        shortest_s = min(shortest_s, real[at.ESTIMATED_S, queue[place]])
     for place in range(first, last):
         slot = queue[place]
-        age_s = (now - store.whole[at.SUBMIT, slot]) / SECOND_US
-        deadline_s = (store.whole[at.DEADLINE, slot] - now) / SECOND_US
-        next_one_s = next_s[slot]
-        begin_s = deadline_s - k * next_one_s
-        rise = 0.0
-        if begin_s < next_one_s <= deadline_s:
-            rise = span * (next_one_s - begin_s) / (k * next_one_s)
-        store.real[at.PRIORITY, slot] = (
-            factors[0] * age_s + minimum + rise + boost / estimated_s[slot]
+        age_s = (now - whole[at.SUBMIT, slot]) / SECOND_US
+        deadline_s = (whole[at.DEADLINE, slot] - now) / SECOND_US
+        estimated_s, next_s = real[at.ESTIMATED_S, slot], real[at.NEXT_S, slot]
+        real[at.PRIORITY, slot] = eg_priority(
+            age_s, deadline_s, estimated_s, next_s, shortest_s, factors
         )
