@@ -9,7 +9,6 @@ from operator import index
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from grid.model.errors import InvalidPlugin, kind_of, shorten
 from grid.model.fields import PluginRef
@@ -25,50 +24,40 @@ MOST_IDLE_WAKES = 1_000_000
 """In a row, while nothing else happens in the cluster: such a run would not end."""
 
 
+_CHANGES = ("start", "preempt", "reject", "kill")
+
+
 class _PlanCheck:
     """Checks the plans of a third-party policy."""
 
     def __init__(self) -> None:
         self._idle_wakes = 0
-        self._jobs: list[npt.NDArray[Any]] = []
-        """Waiting and running jobs at its last plan."""
 
     def __call__(self, plan: Any, view: ClusterView, *_: object) -> str | None:
         if not isinstance(plan, Plan):
             return f"returned {kind_of(plan)}, expected a Plan"
-        slots = len(view.jobs.serial)
+        slots, machines = range(len(view.jobs.serial)), range(len(view.free))
         try:
-            for slot, machine in plan.start:
-                if not 0 <= index(slot) < slots:
-                    return _no_slot("start", slot)
-                if not 0 <= index(machine) < len(view.free):
+            named = [("start", slot) for slot, _ in plan.start]
+            named += [(name, slot) for name in _CHANGES[1:] for slot in getattr(plan, name)]
+            for name, slot in named:
+                if index(slot) not in slots:
+                    expected = "a waiting or running job of the view"
+                    return f"returned slot {slot!r} in `{name}`, expected {expected}"
+            for _, machine in plan.start:
+                if index(machine) not in machines:
                     found = f"returned a start on machine {machine!r}"
-                    return f"{found}, expected a number below {len(view.free)}"
-            for name in ("preempt", "reject", "kill"):
-                for slot in getattr(plan, name):
-                    if not 0 <= index(slot) < slots:
-                        return _no_slot(name, slot)
+                    return f"{found}, expected a number below {len(machines)}"
             index(plan.wake_us)
             if not isinstance(plan.made, bool | np.bool_):
                 raise TypeError(f"`made` is {plan.made!r}")
         except (TypeError, ValueError) as error:
             return f"returned an invalid plan ({error}), expected integers and pairs of them"
-        return self._idle_wake(plan, view)
-
-    def _idle_wake(self, plan: Plan, view: ClusterView) -> str | None:
-        if plan.start or plan.preempt or plan.reject or plan.kill or plan.wake_us >= NEVER:
-            self._idle_wakes, self._jobs = 0, []
-            return None
-        jobs = [view.queue.copy(), view.running.copy()]
-        is_same = len(self._jobs) > 0 and all(map(np.array_equal, jobs, self._jobs))
-        self._idle_wakes, self._jobs = (self._idle_wakes + 1 if is_same else 0), jobs
+        is_idle = not named and plan.wake_us < NEVER and len(view.arrived) + len(view.ended) == 0
+        self._idle_wakes = self._idle_wakes + 1 if is_idle else 0
         if self._idle_wakes <= MOST_IDLE_WAKES:
             return None
         return f"requested a wake-up {MOST_IDLE_WAKES:,} times in a row and changed nothing"
-
-
-def _no_slot(name: str, slot: Any) -> str:
-    return f"returned slot {slot!r} in `{name}`, expected a waiting or running job of the view"
 
 
 def _read_only(view: ClusterView, now: Time) -> tuple[ClusterView, Time]:
@@ -94,13 +83,10 @@ def _with_lists(plan: Any) -> Any:
     """The plan with lists for arrays and iterators."""
     if not isinstance(plan, Plan):
         return plan
-    named = {name: getattr(plan, name) for name in ("start", "preempt", "reject", "kill")}
-    lists: dict[str, Any] = {
-        name: one.tolist() if isinstance(one, np.ndarray) else list(one)
-        for name, one in named.items()
-        if not isinstance(one, list) and isinstance(one, Iterable)
-    }
-    return replace(plan, **lists) if lists else plan
+    given: dict[str, Any] = {name: getattr(plan, name) for name in _CHANGES}
+    return replace(
+        plan, **{name: list(one) for name, one in given.items() if isinstance(one, Iterable)}
+    )
 
 
 def _rank_problem(rank: Any, *_: object) -> str | None:
