@@ -33,7 +33,7 @@ class _PlanCheck:
     def __init__(self) -> None:
         self._idle_wakes = 0
 
-    def __call__(self, plan: Any, view: ClusterView, *_: object) -> str | None:
+    def __call__(self, plan: Any, view: ClusterView, *_now: object) -> str | None:
         if not isinstance(plan, Plan):
             return f"returned {kind_of(plan)}, expected a Plan"
         slots, machines = range(len(view.jobs.serial)), range(len(view.free))
@@ -84,9 +84,10 @@ def _with_lists(plan: Any) -> Any:
     if not isinstance(plan, Plan):
         return plan
     given: dict[str, Any] = {name: getattr(plan, name) for name in _CHANGES}
-    return replace(
-        plan, **{name: list(one) for name, one in given.items() if isinstance(one, Iterable)}
-    )
+    lists: dict[str, Any] = {
+        name: list(one) for name, one in given.items() if isinstance(one, Iterable)
+    }
+    return replace(plan, **lists)
 
 
 def _rank_problem(rank: Any, *_: object) -> str | None:
