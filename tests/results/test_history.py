@@ -211,26 +211,6 @@ def test_an_outage_in_a_cluster_for_gangs_affects_the_cpus_of_the_machine() -> N
     assert why.sentences()[0] == "It needs 4 CPUs in the cluster."
 
 
-def test_earlier_arrivals_do_not_imply_earlier_starts() -> None:
-    """Policies start jobs in orders of their own."""
-    first, second, third = (Stay(("V", number), number, 9, 0.0, 0) for number in (1, 2, 3))
-    log = state_of([], [first, second, third])
-    for key, words in (
-        (
-            second.key,
-            "Job 1 of V arrived before it and waits, too; policy easy decides on the order.",
-        ),
-        (
-            third.key,
-            "Job 1 of V, job 2 of V arrived before it and wait, too; policy easy decides on the "
-            "order.",
-        ),
-    ):
-        why = why_waiting(key, log.at(5))
-        assert why is not None
-        assert why.sentences()[-1] == words
-
-
 def test_an_unfinished_run_explains_no_waits(tmp_path: Path) -> None:
     """Starts are known of jobs that have ended only."""
     jobs = [{"run_s": 5, "cpus": 2}, {"submit_s": 1, "run_s": 5, "cpus": 2}]

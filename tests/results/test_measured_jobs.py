@@ -12,11 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import grid
-from grid.lab.record import record_of
 from grid.lab.report.run_page import write_run_page
 from grid.model.job_results import JobResults, MeasuredJobs
 from grid.results.definitions import GROUPS
-from grid.results.machines import Directory
 from grid.results.metrics import metrics
 from grid.results.summary import measured_line
 from grid.runtime.run import save
@@ -100,34 +98,6 @@ def test_the_digest_and_the_files_have_all_jobs_and_the_line_says_which_are_meas
     save(run, tmp_path / "run")
     write_run_page(tmp_path / "run", tmp_path / "page.html")
     assert line in (tmp_path / "page.html").read_text()
-
-
-def responses(results: JobResults, _: Directory) -> float:
-    """A metric of VOs, plugged in."""
-    return float(len(results))
-
-
-def test_metrics_of_vos_and_what_a_sweep_keeps_are_of_the_measured_jobs_too() -> None:
-    described: dict[str, Any] = SERVERS | {
-        "metrics": {"submitted_from_s": 3000, "vo": ["responses"]}
-    }
-    run = grid.run(described, vo_metrics={"responses": responses})
-    count = run.manifest["measured"]["jobs"]
-    assert 0 < count < 400
-    assert run.metrics["grid"]["responses"] == run.metrics["vos"]["vo"]["responses"] == count
-    assert run.scenario is not None
-    late = record_of(run, run.scenario)
-    assert late["metrics"]["grid"]["jobs_submitted"] == count
-    waits = (run.results.outcome.start_us - run.results.submit_us)[
-        run.results.submit_us >= us(3000)
-    ]
-    assert late["quantiles"]["wait_s"][100] == waits.max() / 1e6
-    whole = record_of(grid.run(SERVERS), run.scenario)
-    assert late["courses"] == whole["courses"]
-    assert late["more"]["jobs_in_system_mean"] == whole["more"]["jobs_in_system_mean"]
-    assert late["more"]["slowdown_without_deadline_mean"] == pytest.approx(
-        run.metrics["grid"]["slowdown_mean"]
-    )
 
 
 def test_a_job_that_waits_for_another_counts_by_when_it_comes(tmp_path: Path) -> None:

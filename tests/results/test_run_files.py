@@ -21,6 +21,7 @@ from grid.model.job_results import JobResults, JobRow
 from grid.results import tables as written
 from grid.results.checkers import digest
 from grid.results.cpu_numbers import assign_cpus
+from grid.results.definitions import FILES
 from grid.results.machines import ClusterEntry, Directory
 from grid.results.metrics import metrics
 from grid.results.run_folder import RUN_FILES, check_folder, write_run
@@ -33,11 +34,7 @@ BATSIM_COLUMNS = [
     *("finish_time", "waiting_time", "turnaround_time", "stretch", "allocated_resources"),
     *("consumed_energy", "metadata"),
 ]
-OUR_COLUMNS = [
-    *("vo", "user", "executed_vo", "cluster", "machine", "hops", "utility", "deadline"),
-    *("assigned_time", "state", "preemptions", "restarts", "power"),
-    "run_time",
-]
+COLUMNS = list(FILES["jobs"].columns)
 ROWS = [
     job(7, 0.000001, 0.5, 2.75, processors=3, user=12, utility=0.75, deadline=4),
     job(8, 1, 2, 10, at=(1, 1, 1), hops=1, assigned=1.5),
@@ -69,7 +66,7 @@ def read(folder: Path) -> dict[str, dict[str, str]]:
     """The rows of jobs.csv by "workload!job"."""
     with (folder / "jobs.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == BATSIM_COLUMNS + OUR_COLUMNS
+    assert list(rows[0]) == COLUMNS and COLUMNS[: len(BATSIM_COLUMNS)] == BATSIM_COLUMNS
     return {f"{row['workload_name']}!{row['job_id']}": row for row in rows}
 
 
@@ -146,7 +143,7 @@ def test_parquet_and_csv_are_equal(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", ROWS)
     typed = pyarrow.parquet.read_table(folder / "jobs.parquet")
     text = pyarrow.csv.read_csv(folder / "jobs.csv")
-    assert typed.column_names == text.column_names == BATSIM_COLUMNS + OUR_COLUMNS
+    assert typed.column_names == text.column_names == COLUMNS
     assert text.schema.field("starting_time").type == pa.float64()
     assert text.schema.field("job_id").type == typed.schema.field("job_id").type == pa.int64()
     for name in typed.column_names:
@@ -171,7 +168,7 @@ def test_batches_make_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_run_without_jobs_has_all_columns(tmp_path: Path) -> None:
     folder = write(tmp_path / "run", [])
-    assert (folder / "jobs.csv").read_text().strip().split(",") == BATSIM_COLUMNS + OUR_COLUMNS
+    assert (folder / "jobs.csv").read_text().strip().split(",") == COLUMNS
     assert pyarrow.parquet.read_table(folder / "jobs.parquet").num_rows == 0
     assert pyarrow.parquet.read_table(folder / "series.parquet").num_rows == 0
 
