@@ -46,7 +46,7 @@ _TEXTS = {
         "{vo} checks whether the resource is still free.",
     ),
     "admit": (
-        "{vo} assigns it {resource}, with {free} left.",
+        "{vo} assigns it {resource}, which leaves {free}.",
         "It is assigned in {vo}, but has not reached its cluster.",
     ),
     "hold_back": (_HELD, _HELD),
