@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from grid.config.load import INCLUDE
 from grid.config.parameters import SECTION
 from grid.config.plugins import plugin_kind
 from grid.config.schema import Scenario
@@ -27,6 +28,11 @@ def json_schema() -> dict[str, Any]:
         "type": "object",
         "description": "names for values; `${name}` is replaced by the value, `--set` changes it",
         "additionalProperties": {"type": ["string", "number", "boolean", "null"]},
+    }
+    paths = {"type": "array", "items": {"type": "string"}}
+    schema["properties"][INCLUDE] = {
+        "description": "files with further keys, such as a platform; the scenario's own keys win",
+        "anyOf": [{"type": "string"}, paths],
     }
     return schema
 

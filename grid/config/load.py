@@ -39,6 +39,9 @@ from grid.model.plugins.settings import is_missing, path_of
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_ERRORS = 5
+MAX_INCLUDES = 8
+INCLUDE = "include"
+"""The key that names files with further keys of the scenario."""
 FROM_PYTHON = "scenario"
 """Takes the place of a file in errors of scenarios from Python."""
 KEYS = tuple(Scenario.model_fields)
@@ -117,6 +120,7 @@ def _checked(
     if "scenario" in root.value and not {"vos", "vos_from_trace"} & root.value.keys():
         expected = "a scenario (grid sweep runs an experiment)"
         raise InputError([*errors, root.error((), expected, "an experiment")])
+    _raise_if(_include(root, path.parent))
     errors = errors + fill_in(root, overrides, KEYS, INNER_KEYS)
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), root.source, root.line)
@@ -134,6 +138,63 @@ def _checked(
         problems = scenario_problems(scenario)
     _raise_if(errors + [_located(root, problem) for problem in problems])
     return scenario
+
+
+# Included files
+
+
+def _include(root: Node, folder: FilePath, depth: int = 0) -> list[ErrorLine]:
+    """Merge the files that `include` names into a scenario, in place; its own keys win.
+
+    Of several files the last one wins. Paths are relative to the current folder or to that of the
+    file with `include`.
+    """
+    assert isinstance(root.value, dict)
+    node = root.value.pop(INCLUDE, None)
+    if node is None:
+        return []
+    errors: list[ErrorLine] = []
+    own, root.value = root.value, {}
+    for one in node.value if isinstance(node.value, list) else [node]:
+        if not isinstance(one.value, str) or depth == MAX_INCLUDES:
+            expected = f"the path of a scenario's file, nested at most {MAX_INCLUDES} deep"
+            errors.append(one.error((INCLUDE,), expected))
+            continue
+        path = FilePath(one.value)
+        path = path if path.exists() else folder / path
+        try:
+            inner, wrong = read_tree(read_text(path, MAX_BYTES, "a scenario"), source_of(path))
+        except InputError as error:
+            errors += [one.error((INCLUDE,), wrong.expected, wrong.found) for wrong in error.errors]
+            continue
+        if not isinstance(inner.value, dict):
+            errors.append(inner.error((), "a mapping of keys of a scenario"))
+            continue
+        errors += [*wrong, *_include(inner, path.parent, depth + 1)]
+        _merge(root, inner)
+    _merge(root, Node(own, root.source, root.line))
+    return errors
+
+
+def _merge(root: Node, more: Node) -> None:
+    """Add the keys of `more`, which win; mappings are merged key by key."""
+    assert isinstance(root.value, dict) and isinstance(more.value, dict)
+    for key, node in more.value.items():
+        old = root.value.get(key)
+        if old is not None and isinstance(old.value, dict) and isinstance(node.value, dict):
+            _merge(old, node)
+        else:
+            root.value[key] = node
+
+
+def with_included(path: FilePath) -> str:
+    """The text of a scenario's file, with included files merged into it. Raises InputError."""
+    text = read_text(path, MAX_BYTES, "a scenario")
+    root, errors = read_tree(text, source_of(path))
+    if not isinstance(root.value, dict) or INCLUDE not in root.value:
+        return text
+    _raise_if(errors + _include(root, path.parent))
+    return section_yaml(root.plain())
 
 
 def _located(root: Node, problem: Problem) -> ErrorLine:
@@ -162,7 +223,8 @@ def _find_traces(root: Node, folder: FilePath) -> list[ErrorLine]:
             continue
         try:
             given = FilePath(node.value)
-            path = given if given.exists() else folder / given
+            places = [given, FilePath(node.source).parent / given, folder / given]
+            path = next((one for one in places if one.exists()), places[-1])
             refuse_no_file(path)
             node.value = str(path.resolve())
         except (OSError, ValueError) as error:
@@ -264,7 +326,7 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
             sections = [inner for field in fields for inner in sections_in(field.annotation)]
     known = list(dict.fromkeys(key for section in sections for key in keys_of(section)))
     if len(path) == 1 and model is Scenario:
-        known.append(SECTION)
+        known += [SECTION, INCLUDE]
     key = str(path[-1])
     if RENAMED_KEYS.get(key) in known:
         return f"{RENAMED_KEYS[key]}, its new name"

@@ -242,6 +242,9 @@ class GridSettings(Section):
 class Scenario(GridSettings):
     """A whole scenario, with its parameters filled in."""
 
+    schema_version: Literal[1] = Field(
+        default=1, description="Version of these keys; a later version may rename some."
+    )
     vos: Annotated[tuple[VirtualOrganization, ...], Field(min_length=1)] | None = Field(
         default=None, description="The virtual organizations of the grid."
     )

@@ -14,8 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from grid.config.load import MAX_BYTES as MAX_SCENARIO_BYTES
-from grid.config.load import section_yaml, validate
+from grid.config.load import section_yaml, validate, with_included
 from grid.config.text_file import read_mapping, read_text
 from grid.config.yaml_tree import read_tree
 from grid.lab.experiment import MAX_BYTES as MAX_EXPERIMENT_BYTES
@@ -292,8 +291,7 @@ def write_sources(
         _write_plugin(folder, paths[written], source.text)
     scenario = scenario_of(experiment, file)
     if isinstance(scenario, Path):
-        text = read_text(scenario, MAX_SCENARIO_BYTES, "a scenario")
-        write_text(folder / SCENARIO_FILE, _with_paths(text, paths))
+        write_text(folder / SCENARIO_FILE, _with_paths(with_included(scenario), paths))
         experiment = experiment.model_copy(update={"scenario": SCENARIO_FILE})
     else:
         (folder / SCENARIO_FILE).unlink(missing_ok=True)

@@ -117,6 +117,44 @@ def test_entries_of_lists_are_set_by_name_and_all_at_once(file: Path) -> None:
     assert "a, xl" in wrong.value.errors[0].expected
 
 
+def test_included_files_are_merged_and_errors_name_them(file: Path) -> None:
+    folder = file.parent / "parts"
+    folder.mkdir()
+    (folder / "platform.yaml").write_text(
+        "include: links.yaml\nprotocol: {ttl: 5, forwarding: reject}\n"
+        "vos: [{name: a, clusters: [{cpus: 1}]}]\n"
+    )
+    (folder / "links.yaml").write_text("network: {latency_s: 2}\nprotocol: {ttl: 9}\n")
+    (folder / "jobs.yaml").write_text("workload: {jobs: []}\nprotocol: {tll: 1}\n")
+    text = "include: [parts/platform.yaml, parts/jobs.yaml]\nprotocol: {ttl: 7}\n"
+    with pytest.raises(InputError) as wrong:
+        load(file, text)
+    first = wrong.value.errors[0]
+    assert (first.file, first.line) == (str(folder / "jobs.yaml"), 2)
+    (folder / "jobs.yaml").write_text(
+        "vos: [{name: b, clusters: [{cpus: 2}], workload: {jobs: []}}]"
+    )
+    scenario = load(file, text)
+    assert (scenario.protocol.ttl, scenario.protocol.forwarding.name) == (7, "reject")
+    assert scenario.network.latency_s == 2
+    assert scenario.vos is not None and scenario.vos[0].name == "b"
+    assert load_scenario(resolved(file, scenario)) == scenario
+
+
+@pytest.mark.parametrize("text", ["include: nothing.yaml", "include: 3", "include: scenario.yaml"])
+def test_files_that_cannot_be_included_are_errors(file: Path, text: str) -> None:
+    with pytest.raises(InputError) as wrong:
+        load(file, f"name: a\n{text}\n")
+    first = wrong.value.errors[0]
+    assert (first.line, first.field) == (2, "include")
+
+
+def resolved(file: Path, scenario: Scenario) -> Path:
+    path = file.with_name("resolved.yaml")
+    path.write_text(resolved_yaml(scenario))
+    return path
+
+
 def test_a_parameter_is_used_if_an_override_replaces_its_use(file: Path) -> None:
     assert load(file, RIGHT, "network.latency_s=0.2").network.latency_s == 0.2
     assert load(file, RIGHT, "network.latency_s=0.2", "lat=0.3").network.latency_s == 0.2
