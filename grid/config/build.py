@@ -174,8 +174,8 @@ class Grid:
             settings.latency_us,
             settings.local_latency_us,
             {
-                (position[link.between[0]], position[link.between[1]]): link.latency_us
-                for link in settings.links
+                (position[one], position[other]): latency_us
+                for _, (one, other), latency_us in settings.pairs()
             },
             settings.bandwidth_mbps,
             None if faults is None else message_faults(faults, self.seed, position),

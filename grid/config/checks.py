@@ -169,16 +169,17 @@ def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
 def _link_problems(settings: GridSettings, vos: Sequence[str]) -> Iterator[Problem]:
     """Links to VOs that do not exist, from a VO to itself, or given twice."""
     known = dict.fromkeys(vos)
-    pairs: dict[tuple[str, ...], int] = {}
-    for position, link in enumerate(settings.network.links):
-        path: Path = ("network", "links", position, "between")
-        for end, vo in enumerate(link.between):
+    seen: dict[tuple[str, ...], Path] = {}
+    for steps, pair, _ in settings.network.pairs():
+        path: Path = ("network", *steps)
+        for end, vo in enumerate(pair):
             if vo not in known:
-                yield (*path, end), repr(vo), expected_name(vo, known, "the name of a VO")
-        if link.between[0] == link.between[1]:
-            yield path, f"{link.between[0]!r} twice", "two VOs"
-        elif pairs.setdefault(tuple(sorted(link.between)), position) != position:
-            yield path, "these two VOs again", "one link between two VOs"
+                where = (*path, end) if steps[0] == "links" else path
+                yield where, repr(vo), expected_name(vo, known, "the name of a VO")
+        if pair[0] == pair[1]:
+            yield path, f"{pair[0]!r} twice", "two VOs"
+        elif seen.setdefault(tuple(sorted(pair)), path) != path:
+            yield path, "these two VOs again", "one latency between two VOs"
 
 
 # Workloads

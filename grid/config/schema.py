@@ -6,12 +6,14 @@ a description. Durations are in seconds, and their names end in `_s`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from grid.config.faults import FaultsSection
 from grid.config.yaml_tree import ScenarioLines
+from grid.model.errors import Path
 from grid.model.fields import (
     Bandwidth,
     Count,
@@ -99,13 +101,26 @@ class NetworkSection(Section):
     links: tuple[LinkSection, ...] = Field(
         default=(), description="Pairs of VOs with their own latency."
     )
+    latency_matrix_s: dict[Name, dict[Name, PositiveSeconds]] = Field(
+        default_factory=dict,
+        description="Latencies of many pairs, as `{a: {b: 0.02, c: 0.05}, b: {c: 0.03}}`: each "
+        "pair once, in either order.",
+    )
     latency_us = Microseconds("latency_s")
     local_latency_us = Microseconds("local_latency_s")
+
+    def pairs(self) -> Iterator[tuple[Path, tuple[Name, Name], Time]]:
+        """The path in this section, the names and the latency of pairs with their own latency."""
+        for position, link in enumerate(self.links):
+            yield ("links", position, "between"), link.between, link.latency_us
+        for one, row in self.latency_matrix_s.items():
+            for other, latency_s in row.items():
+                yield ("latency_matrix_s", one, other), (one, other), from_seconds(latency_s)
 
     @property
     def longest_us(self) -> Time:
         """The longest latency of all."""
-        latencies = (link.latency_us for link in self.links)
+        latencies = (latency_us for _, _, latency_us in self.pairs())
         return max(self.latency_us, self.local_latency_us, *latencies)
 
 
