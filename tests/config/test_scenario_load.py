@@ -117,13 +117,13 @@ def test_entries_of_lists_are_set_by_name_and_all_at_once(file: Path) -> None:
     assert "a, xl" in wrong.value.errors[0].expected
 
 
-def test_a_matrix_of_latencies_is_a_link_for_each_pair(file: Path) -> None:
-    base = {
+def test_a_matrix_of_latencies_is_a_link_for_each_pair() -> None:
+    base: dict[str, Any] = {
         "vos": [
             {"name": name, "clusters": [{"cpus": 1}], "workload": {"jobs": []}} for name in "abc"
         ]
     }
-    matrix = {"a": {"b": 0.02, "c": 0.05}, "c": {"b": 3}}
+    matrix: dict[str, dict[str, float]] = {"a": {"b": 0.02, "c": 0.05}, "c": {"b": 3}}
     links = [
         {"between": [one, other], "latency_s": latency_s}
         for one, row in matrix.items()
