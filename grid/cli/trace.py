@@ -32,27 +32,35 @@ def trace(
     log: Annotated[
         Path,
         typer.Argument(
-            help="A log: .gwf, .parquet, output of sacct, else SWF.", show_default=False
+            help="A log: .gwf, .parquet, .json of Batsim, output of sacct, else SWF.",
+            show_default=False,
         ),
     ],
     to: Target = None,
     cpus: Processors = None,
     from_s: Annotated[
-        float | None, typer.Option(min=0, help="Only jobs submitted at this time or later.")
+        float | None,
+        typer.Option(min=0, max=1e9, help="Only jobs submitted at this time or later."),
     ] = None,
     before_s: Annotated[
-        float | None, typer.Option(min=0, help="Only jobs submitted before this time.")
+        float | None, typer.Option(min=0, max=1e9, help="Only jobs submitted before this time.")
     ] = None,
-    user: Annotated[list[int] | None, typer.Option(help="Only jobs of these users.")] = None,
+    user: Annotated[
+        list[int] | None, typer.Option(min=-1, help="Only jobs of these users.")
+    ] = None,
     without_user: Annotated[
-        list[int] | None, typer.Option(help="No jobs of these users.", show_default=False)
+        list[int] | None, typer.Option(min=-1, help="No jobs of these users.", show_default=False)
     ] = None,
-    status: Annotated[list[int] | None, typer.Option(help="Only jobs of these statuses.")] = None,
+    status: Annotated[
+        list[int] | None, typer.Option(min=-1, help="Only jobs of these statuses.")
+    ] = None,
     min_cpus: Annotated[
-        int | None, typer.Option(min=1, help="Only jobs with at least this number of CPUs.")
+        int | None,
+        typer.Option(min=1, max=10**7, help="Only jobs with at least this number of CPUs."),
     ] = None,
     max_cpus: Annotated[
-        int | None, typer.Option(min=1, help="Only jobs with at most this number of CPUs.")
+        int | None,
+        typer.Option(min=1, max=10**7, help="Only jobs with at most this number of CPUs."),
     ] = None,
     shift_s: Annotated[
         float | None,
@@ -67,30 +75,35 @@ def trace(
     quiet: Quiet = False,
 ) -> None:
     """Summarize a log, or convert all or part of it."""
+    from grid.model.workload import TraceFilterSection
     from grid.runtime.progress import display_on
     from grid.workload.logs import read_log, write_log
-    from grid.workload.trace import describe, filter_log
+    from grid.workload.trace import describe, filter_log, moved
 
     if from_s is not None and before_s is not None and from_s >= before_s:
         wrong([f"--from-s: found {from_s:g}, expected less than --before-s, {before_s:g}"])
     if min_cpus is not None and min_cpus > (max_cpus or min_cpus):
         wrong([f"--min-cpus: found {min_cpus}, expected at most --max-cpus, {max_cpus}"])
+    wanted = TraceFilterSection(
+        from_s=from_s,
+        before_s=before_s,
+        users=tuple(user) if user else None,
+        without_users=tuple(without_user or ()),
+        statuses=tuple(status) if status else None,
+        min_cpus=min_cpus,
+        max_cpus=max_cpus,
+    )
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
         if to is not None:
             _check_target(to, log)
         display.stage("reading the log")
         read = read_log(log)
-        chosen = filter_log(
-            read,
-            from_us=_time("--from-s", from_s),
-            before_us=_time("--before-s", before_s),
-            users=user or None,
-            without_users=without_user or (),
-            statuses=status or None,
-            min_processors=min_cpus,
-            max_processors=max_cpus,
-        )
-        chosen = _moved(chosen, shift_s, interarrival_factor)
+        chosen = filter_log(read, wanted)
+        try:
+            chosen = moved(chosen, shift_s, interarrival_factor)
+        except ValueError as error:
+            key, value, expected = error.args
+            wrong([f"--{key.replace('_', '-')}: found {value}, expected {expected}"])
         if to is not None:
             display.stage("writing the log")
             write_log(chosen, to)
@@ -111,15 +124,6 @@ def _check_target(to: Path, log: Path) -> None:
         raise input_error("--to", f"{to}, the log itself", "another file")
 
 
-def _time(option: str, seconds: float | None) -> int | None:
-    from grid.model.time import from_seconds
-
-    try:
-        return None if seconds is None else from_seconds(seconds)
-    except ValueError:
-        wrong([f"{option}: found {seconds!r}, expected a time in seconds below 4e12"])
-
-
 def _print(log: Log, found: dict[str, Any], *, as_json: bool) -> None:
     if as_json:
         import json
@@ -130,18 +134,3 @@ def _print(log: Log, found: dict[str, Any], *, as_json: bool) -> None:
 
     for line in description(found, log.header):
         typer.echo(line)
-
-
-def _moved(log: Log, shift_s: float | None, factor: float | None) -> Log:
-    """The log with other submission times."""
-    from grid.workload.trace import scale_interarrival, shift_submissions
-
-    shift_us = _time("--shift-s", shift_s)
-    option, found = "--shift-s", shift_s
-    try:
-        if shift_us is not None:
-            log = shift_submissions(log, shift_us)
-        option, found = "--interarrival-factor", factor
-        return log if factor is None else scale_interarrival(log, factor)
-    except (ValueError, OverflowError) as error:
-        wrong([f"{option}: found {found!r}, expected {error}"])

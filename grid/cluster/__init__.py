@@ -8,7 +8,14 @@ from grid.cluster.gang.processor_choices import ProcessorChoice, ld
 from grid.cluster.state import ClusterState, PlanError
 from grid.model.errors import input_error
 from grid.model.platform import Cluster, MachineOutage
-from grid.policies.features import ClusterSpec, can_break, is_pool, refusals
+from grid.policies.features import (
+    ANY_JOBS,
+    ClusterSpec,
+    JobFeatures,
+    can_break,
+    is_pool,
+    refusals,
+)
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 
@@ -22,7 +29,7 @@ def make_cluster(
     outages: Sequence[MachineOutage] = (),
     *,
     choice: ProcessorChoice = ld,
-    memory: bool = True,
+    jobs: JobFeatures = ANY_JOBS,
     pool: bool = True,
     may_break: bool = False,
 ) -> ClusterState:
@@ -30,13 +37,13 @@ def make_cluster(
 
     `outages` are disjoint for each machine. `clock` measures the plans of policies that are not
     compiled. Under a gang policy `choice` chooses the queues that the tasks of a gang join.
-    `memory`: whether any job may require some. Unless it may be a `pool`, the kernels of
-    `grid.cluster.pool` are not used; the result is the same. With `may_break`, machines may be
+    `jobs` has what jobs may require. Unless it may be a `pool`, the kernels of `grid.cluster.pool`
+    are not used; the result is the same. With `may_break`, machines may be
     taken down at any time if `can_break` allows it. Raises InputError for features that are not
     supported.
     """
-    breaks = may_break and can_break(platform, policy, memory)
-    spec = ClusterSpec(platform, bool(outages) or breaks, memory)
+    breaks = may_break and can_break(platform, policy, jobs)
+    spec = ClusterSpec(platform, bool(outages) or breaks, jobs)
     for field, found, expected in refusals(spec, policy):
         raise input_error(f"cluster {platform.name}: {field}", found, expected)
     if isinstance(policy, GangPolicy):
@@ -45,4 +52,5 @@ def make_cluster(
         return GangCluster(platform, policy, choice, outages)
     from grid.cluster.engine import Engine
 
-    return Engine(platform, policy, clock, outages, pool=pool and is_pool(spec, policy))
+    is_one = pool and is_pool(spec, policy)
+    return Engine(platform, policy, clock, outages, pool=is_one, predictions=jobs.predictions)

@@ -26,12 +26,14 @@ class Estimates:
     time of the last two jobs of a VO's user that had ended here when the job arrived, and at most
     the user's estimate; that estimate until there are two, and for jobs without a user. The user's
     estimate, times the factor, remains the limit at which a job is killed. Run times are taken as
-    work, so that speeds do not matter.
+    work, so that speeds do not matter. With `predictions`, jobs may have predictions of their own,
+    which go first.
     """
 
-    def __init__(self, platform: Cluster) -> None:
+    def __init__(self, platform: Cluster, predictions: bool = False) -> None:
         self._exact = platform.estimates == "exact"
-        self.predicts = platform.estimates == "average"
+        self._averages = platform.estimates == "average"
+        self.predicts = self._averages or (predictions and not self._exact)
         self._factor = platform.estimate_factor
         self._accounts: dict[tuple[str, int], int] = {}
 
@@ -55,13 +57,13 @@ class Estimates:
 
     def account(self, vo: str, user: int) -> int:
         """The number of a VO's user; -1 if run times are not predicted."""
-        if not self.predicts or user < 0:
+        if not self._averages or user < 0:
             return -1
         return self._accounts.setdefault((vo, user), len(self._accounts))
 
     def accounts_of(self, users: Ints) -> Ints | int:
         """`account` of direct jobs, whose VO is the cluster's own."""
-        if not self.predicts:
+        if not self._averages:
             return -1
         known, places = np.unique(users, return_inverse=True)
         return np.array([self.account("", user) for user in known.tolist()], np.int64)[places]
@@ -79,6 +81,7 @@ class ArrivalColumns(JobRequest[Ints, Floats, Bools]):
     """
 
     run_us: Ints
+    predicted_us: Ints
     arrival_us: Ints
     bound_machine: Ints
     row: Ints
@@ -89,7 +92,7 @@ class ArrivalColumns(JobRequest[Ints, Floats, Bools]):
 
 _TYPES = dtypes(ArrivalColumns)
 NAMES = tuple(_TYPES)
-_OF_A_JOB = (*dtypes(JobRequest), "run_us")
+_OF_A_JOB = (*dtypes(JobRequest), "run_us", "predicted_us")
 assert (*_OF_A_JOB, "arrival_us", "bound_machine", "row", "account") == NAMES
 _request = attrgetter(*_OF_A_JOB)
 _CELLS: dict[Any, str] = {np.int64: "q", np.float64: "d", np.bool_: "?7x"}
@@ -147,11 +150,11 @@ class Arrivals:
         self.next_us = min(self.next_us, now)
         return self._routed_row
 
-    def submit_rows(self, jobs: JobTable) -> None:
-        """All `jobs` are direct; they arrive when they are submitted."""
+    def submit_rows(self, jobs: JobTable) -> int:
+        """All `jobs` are direct; they arrive when submitted. Returns the row of the first."""
         count = len(jobs)
         if count == 0:
-            return
+            return self._direct_rows
         self._make_room(count)
         first, before, after = self.first, self.end, self.end + count
         here, columns = slice(before, after), self.columns
@@ -170,6 +173,7 @@ class Arrivals:
             order = np.lexsort((rows < 0, times))
             self.block[first:after] = self.block[first:after][order]
         self.taken(first)
+        return self._direct_rows - count
 
     def due(self, now: Time) -> range:
         """The positions of those that have arrived by `now`; see `taken`."""

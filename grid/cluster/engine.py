@@ -120,8 +120,9 @@ class Engine(ClusterState):
         outages: Sequence[MachineOutage] = (),
         *,
         pool: bool = False,
+        predictions: bool = False,
     ) -> None:
-        super().__init__(platform, outages)
+        super().__init__(platform, outages, predictions=predictions)
         self._policy = policy
         self._label = label_of(policy)
         self._clock = PlanClock(clock)
@@ -447,13 +448,21 @@ class Engine(ClusterState):
         """The job of `slot`, which runs, ends at `now`, as reported by what really runs it."""
         loop.change_end(slot, now, self._blocks)
 
+    def _cancel(self, row: int, now: Time) -> None:
+        self._make_room_for_change()
+        loop.cancel_job(row, now, self._blocks)
+
     def _change_machine(self, machine: int, down: bool, now: Time) -> None:
+        self._make_room_for_change()
+        loop.change_machine(machine, down, now, self._blocks)
+
+    def _make_room_for_change(self) -> None:
+        """All running jobs may end, and one that waits."""
         store, running = self._store, self._counters[at.N_RUNNING]
-        if self._counters[at.ENDED] + running > store.ends.shape[1]:
+        if self._counters[at.ENDED] + running + 1 > store.ends.shape[1]:
             self._make_room(at.ENDS_FULL)
         if self._counters[at.N_DRAWS] + 2 * running > store.logs.shape[1]:
             self._make_room(at.LOGS_FULL)
-        loop.change_machine(machine, down, now, self._blocks)
 
 
 def _wider(array: Any, width: int) -> Any:
@@ -463,7 +472,8 @@ def _wider(array: Any, width: int) -> Any:
 
 
 def _padding(platform: Cluster) -> int:
-    return PADDING if platform.one_job_per_machine else 0
+    large = 1 << platform.processors.bit_length()
+    return max(PADDING, large) if platform.one_job_per_machine else 0
 
 
 def machine_columns(platform: Cluster) -> MachineColumns:

@@ -19,6 +19,7 @@ from grid.cluster.runs import (
     REJECTED,
     WAITING,
     bits,
+    cancel,
     close_gaps,
     complete,
     end_at,
@@ -59,13 +60,13 @@ from grid.policies.queue import kernel_named
 
 (
     _SUBMIT, _PROCESSORS, _ESTIMATE, _DEADLINE, _LICENSES, _BOUND, _ARRIVAL, _USER,
-    _CHECKPOINTABLE, _RUN, _ROW, _ACCOUNT, _MIPS, _RAM, _POWER, _INPUT,
+    _CHECKPOINTABLE, _RUN, _PREDICTED, _ROW, _ACCOUNT, _MIPS, _RAM, _POWER, _INPUT,
 ) = (
     NAMES.index(name)
     for name in (
         "submit_us", "processors", "estimate_us", "deadline_us", "licenses", "bound_machine",
-        "arrival_us", "user", "checkpointable", "run_us", "row", "account", "reference_mips",
-        "ram_mb", "power", "input_mb",
+        "arrival_us", "user", "checkpointable", "run_us", "predicted_us", "row", "account",
+        "reference_mips", "ram_mb", "power", "input_mb",
     )
 )  # fmt: skip
 
@@ -271,7 +272,7 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     )
     real[at.WATTS_BUSY, slot] = real[at.WATTS_IDLE, slot] = 0.0
     if counters[at.PREDICTS]:
-        _predict(slot, store)
+        _predict(slot, arrivals[arrival, _PREDICTED], store)
     counters[at.NEXT_SERIAL] += 1
     counters[at.ARRIVED] += 1
     counters[at.WAITING_CPUS] += processors
@@ -301,11 +302,16 @@ def _may_ever_run(processors: int, ram_mb: float, licenses: int, bound: int, sto
 
 
 @inner(allocates=False)
-def _predict(slot: int, store: Store) -> None:
-    """The policy sees a prediction; a job is killed, if it is, by its user's estimate."""
+def _predict(slot: int, given: int, store: Store) -> None:
+    """The policy sees a prediction, that of the job if it is `given` (above 0).
+
+    A job is killed, if it is, by its user's estimate.
+    """
     whole, history, account = store.whole, store.history, store.whole[at.ACCOUNT, slot]
     limit_us = whole[at.ESTIMATE, slot]
-    if account >= 0 and history[2, account] >= 2:
+    if given > 0:
+        whole[at.ESTIMATE, slot] = min(limit_us, given)
+    elif account >= 0 and history[2, account] >= 2:
         mean = (history[0, account] + history[1, account]) / 2
         predicted = max(1, int(np.rint(mean / store.real[at.REFERENCE_MIPS, slot])))
         whole[at.ESTIMATE, slot] = min(limit_us, predicted)
@@ -401,12 +407,34 @@ def change_end(slot: int, now: int, blocks: Blocks) -> None:
 def change_machine(machine: int, down: bool, now: int, blocks: Blocks) -> None:
     """A machine goes down or comes up; jobs that end now have ended. See `Core.machine_down`."""
     store = store_of(blocks)
-    counters = store.counters
-    if counters[at.N_RUNNING] > 0 or counters[at.FIRST] < counters[at.LAST]:
-        counters[at.WAKE] = min(counters[at.WAKE], now)
-    complete(now, store)
+    _before_change(now, store)
     if down:
         stop_machine(machine, now, store)
     else:
         restart_machine(machine, now, store)
-    counters[at.NEXT_END] = next_end(store)
+    store.counters[at.NEXT_END] = next_end(store)
+
+
+@kernel(allocates=False)
+def cancel_job(row: int, now: int, blocks: Blocks) -> None:
+    """The job of that row is cancelled if it waits and has never started; see `Core.cancel`."""
+    store = store_of(blocks)
+    counters = store.counters
+    for place in range(counters[at.FIRST], counters[at.LAST]):
+        slot = store.lists[at.QUEUE, place]
+        if store.whole[at.ROW, slot] == row:
+            if store.whole[at.FIRST_START, slot] == NEVER:
+                _before_change(now, store)
+                cancel(slot, now, store)
+                close_gaps(store)
+                counters[at.NEXT_END] = next_end(store)
+            return
+
+
+@inner(allocates=False)
+def _before_change(now: int, store: Store) -> None:
+    """Jobs that end now have ended, and there is a plan now if there are jobs."""
+    counters = store.counters
+    if counters[at.N_RUNNING] > 0 or counters[at.FIRST] < counters[at.LAST]:
+        counters[at.WAKE] = min(counters[at.WAKE], now)
+    complete(now, store)

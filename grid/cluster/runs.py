@@ -11,13 +11,11 @@ from grid.cluster import store as at
 from grid.cluster.store import Store
 from grid.model.arrays import Ints
 from grid.model.compiled import inner
-from grid.model.job import JobState
+from grid.model.job import FINAL_STATES, JobState
 from grid.model.time import NEVER
 
 WAITING, RUNNING, ENDED = int(JobState.WAITING), int(JobState.RUNNING), 0
-COMPLETED, FAILED, REJECTED = (
-    int(state) for state in (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
-)
+COMPLETED, FAILED, REJECTED, CANCELLED = map(int, FINAL_STATES)
 (
     OK, NO_MACHINE, NO_CPUS, NO_MEMORY, OTHER_MACHINE, NO_LICENSES, NOT_RUNNING, NOT_KILLED,
     NOT_WAITING,
@@ -493,6 +491,14 @@ def reject(slot: int, now: int, store: Store) -> None:
     _end(slot, FAILED if began else REJECTED, now, store)
     store.lists[at.FREE_SLOTS, counters[at.N_FREE]] = slot
     counters[at.N_FREE] += 1
+
+
+@inner(allocates=False)
+def cancel(slot: int, now: int, store: Store) -> None:
+    """The job, which waits and has never started, leaves the queue."""
+    store.counters[at.WAITING_CPUS] -= store.whole[at.PROCESSORS, slot]
+    _end(slot, CANCELLED, now, store)
+    _leave(slot, store)
 
 
 @inner(allocates=False)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 from typing import NamedTuple
 
 import numpy as np
@@ -128,34 +129,47 @@ class ClusterState(ABC):
     """A cluster between two messages.
 
     Jobs arrive one by one (routed) or as a whole table that is due later (direct). `advance`
-    simulates every instant before a given time: first the completions of the instant, then machines
-    that go down or come up, then its arrivals, then one plan of the policy.
+    simulates every instant before a given time: first the completions of the instant, then
+    cancellations of waiting jobs, machines that go down or come up, then its arrivals, then one
+    plan of the policy.
 
     `outages` are disjoint for each machine. No policy reads future ones. The jobs of a subclass
     arrive from `_arrivals`, and it adds those that end to `_outcomes`.
     """
 
-    def __init__(self, platform: Cluster, outages: Sequence[MachineOutage] = ()) -> None:
+    def __init__(
+        self, platform: Cluster, outages: Sequence[MachineOutage] = (), *, predictions: bool = False
+    ) -> None:
         self.processors = platform.processors
-        self._estimates = Estimates(platform)
+        self._estimates = Estimates(platform, predictions)
         self._arrivals = Arrivals(self._estimates)
         self._outcomes = Outcomes(self._arrivals.routed)
         self._outages = Outages(outages)
+        self._cancellations: list[tuple[Time, int]] = []
+        """A heap of times and rows of jobs, of which some may have started or left."""
         self._simulated_us: Time = 0
         self._cpus = [machine.cpus for machine in platform.machines]
 
     def submit(self, job: Job, machine: int, now: Time) -> int:
         """The routed `job` arrives at `now`, bound to that machine (-1: any). Returns its row."""
-        return self._arrivals.submit(job, machine, now)
+        row = self._arrivals.submit(job, machine, now)
+        if job.cancel_us < NEVER:
+            # A gang that comes from another cluster may be late.
+            heappush(self._cancellations, (max(job.cancel_us, now + 1), row))
+        return row
 
     def submit_rows(self, jobs: JobTable) -> None:
         """Direct `jobs`, in order of submission, arrive then, none of them in the past."""
-        self._arrivals.submit_rows(jobs)
+        first = self._arrivals.submit_rows(jobs)
+        for place in np.flatnonzero(jobs.cancel_us < NEVER).tolist():
+            heappush(self._cancellations, (int(jobs.cancel_us[place]), first + place))
 
     def advance(self, until: Time) -> None:
         """Simulate every instant strictly before `until`."""
-        while (now := self._outages.next_us) < until:
+        while (now := self._next_change()) < until:
             self._simulate(now)
+            while self._cancellations and self._cancellations[0][0] == now:
+                self._cancel(heappop(self._cancellations)[1], now)
             for _, machine, down in self._outages.take(now):
                 self._change_machine(machine, down, now)
         self._simulate(until)
@@ -172,7 +186,7 @@ class ClusterState(ABC):
     def next_instant(self) -> Time:
         """The time of the next event; NEVER for none."""
         next_us = min(self._next_event_us(), self._arrivals.next_us)
-        return min(next_us, self._next_change_us()) if self._outages.next_us < next_us else next_us
+        return min(next_us, self._next_change_us()) if self._next_change() < next_us else next_us
 
     def horizon(self) -> Time:
         """The latest instant known to come: of direct arrivals, of running jobs' ends; or NEVER."""
@@ -222,9 +236,14 @@ class ClusterState(ABC):
         busy = sorted(set(down).intersection(self._busy_machines()))
         return [f"machine {machine} is down, but a job runs there" for machine in busy]
 
-    def _next_change_us(self) -> Time:
-        """When a machine next goes down or comes up; NEVER if the cluster has no jobs."""
+    def _next_change(self) -> Time:
+        """When a machine next goes down or comes up, or a job may be cancelled; NEVER for none."""
         change_us = self._outages.next_us
+        return min(change_us, self._cancellations[0][0]) if self._cancellations else change_us
+
+    def _next_change_us(self) -> Time:
+        """The same; NEVER if the cluster has no jobs."""
+        change_us = self._next_change()
         return change_us if change_us < NEVER and self._has_jobs() else NEVER
 
     @abstractmethod
@@ -248,6 +267,13 @@ class ClusterState(ABC):
         """A machine goes down or comes up. Every instant before `now` was simulated.
 
         Jobs that end at `now` end before. If the cluster has jobs, there is a plan at `now`.
+        """
+
+    @abstractmethod
+    def _cancel(self, row: int, now: Time) -> None:
+        """The job of that row is cancelled if it waits and has never started.
+
+        Otherwise as `_change_machine`.
         """
 
     @abstractmethod

@@ -37,6 +37,7 @@ from grid.model.platform import Cluster, Distances, MachineOutage, VirtualOrgani
 from grid.model.plugins.registry import Kind, Plugins
 from grid.model.resources import NOT_INCLUDED, clusters_of, resources_of, status_rows, summary_of
 from grid.model.time import Time
+from grid.policies.features import JobFeatures
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 from grid.policies.registry import make_policy
@@ -108,7 +109,7 @@ class Grid:
             object.__setattr__(self, "vos", tuple(vos))
         tables = self.submitted, self.direct
         refuse(job_problems(self.vos, *tables, is_drawn=self.is_drawn))
-        refuse(unsupported(self.vos, self.settings.faults, self.requests_memory, self.plugins))
+        refuse(unsupported(self.vos, self.settings.faults, self.job_features, self.plugins))
         if self.settings.faults is not None:
             refuse(fault_problems(self.settings.faults, self.names, machines_of(self.vos)))
 
@@ -201,10 +202,9 @@ class Grid:
         )
 
     @cached_property
-    def requests_memory(self) -> bool:
-        """Whether any job requests memory."""
-        tables = (*self.submitted, *self.direct)
-        return any(table is not None and bool(table.ram_mb.any()) for table in tables)
+    def job_features(self) -> JobFeatures:
+        """What clusters have to support for the jobs."""
+        return JobFeatures.of((*self.submitted, *self.direct))
 
     @cached_property
     def _first_cluster(self) -> tuple[int, ...]:
@@ -316,7 +316,7 @@ class Grid:
             hooks.clock,
             self.outages_of(vo, cluster),
             choice=self.processor_choice_of(cluster),
-            memory=self.requests_memory,
+            jobs=self.job_features,
             may_break=hooks.may_break,
         )
 

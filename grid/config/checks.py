@@ -40,7 +40,7 @@ from grid.model.platform import Cluster, Machine, MachineGenerator, VirtualOrgan
 from grid.model.plugins.registry import Plugins
 from grid.model.time import NEVER, to_seconds
 from grid.model.workload import RequirementSection, WorkloadSection
-from grid.policies.features import ClusterSpec, refusals
+from grid.policies.features import ClusterSpec, JobFeatures, refusals
 from grid.policies.registry import is_for_gangs, make_policy
 from grid.protocol.admission import unknown_vos
 from grid.protocol.information.overlays import edges_beyond
@@ -410,7 +410,13 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
         for j, job in enumerate((vo.workload and vo.workload.jobs) or ())
         if job.ram_mb > 0
     ]
-    yield from unsupported(vos, scenario.faults, bool(asking), scenario.plugins)
+    written = [job for vo in scenario.vos or () for job in (vo.workload and vo.workload.jobs) or ()]
+    features = JobFeatures(
+        bool(asking),
+        any(job.cancel_after_s is not None for job in written),
+        any(job.predicted_s is not None for job in written),
+    )
+    yield from unsupported(vos, scenario.faults, features, scenario.plugins)
     machines = [machine for vo in vos for one in vo.clusters for machine in one.machines]
     sections = [one.machines for vo in scenario.vos or () for one in vo.clusters]
     is_drawn = any(isinstance(one, MachineGenerator) for one in sections)
@@ -420,7 +426,8 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
         # Faults that concern any VO of a trace concern all, since they cannot name one.
         pool = cluster_of(scenario.vos_from_trace.pool(1), "", scenario)
         site = VirtualOrganization("site", (pool,))
-        for path, found, expected in unsupported([site], scenario.faults, False, scenario.plugins):
+        none = JobFeatures(memory=False)
+        for path, found, expected in unsupported([site], scenario.faults, none, scenario.plugins):
             yield ("vos_from_trace", *path[4:]), found, expected
 
 
@@ -437,10 +444,10 @@ def _sample(cluster: Cluster) -> Cluster:
 def unsupported(
     vos: Sequence[VirtualOrganization],
     faults: FaultsSection | None,
-    memory: bool,
+    features: JobFeatures,
     plugins: Plugins,
 ) -> Iterator[Problem]:
-    """Features that policies do not support; `memory`: whether jobs require some."""
+    """Features that policies do not support; `features`: what jobs may require."""
     policies = {}
     for v, vo in enumerate(vos):
         for c, cluster in enumerate(vo.clusters):
@@ -455,7 +462,7 @@ def unsupported(
                     yield (*path, "policy", "settings", *error.path), error.found, error.expected
                     continue
             fails = faults is not None and faults.break_machines_of(vo.name, cluster.name)
-            spec = ClusterSpec(cluster, fails, memory)
+            spec = ClusterSpec(cluster, fails, features)
             for field, found, reason in refusals(spec, policies[kind]):
                 yield (*path, field), found, reason
 

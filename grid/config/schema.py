@@ -17,6 +17,7 @@ from grid.model.errors import Path
 from grid.model.fields import (
     Bandwidth,
     Count,
+    Cpus,
     EstimateFactor,
     Estimates,
     Microseconds,
@@ -47,7 +48,7 @@ from grid.model.workload import WorkloadSection
 class VosFromTraceSection(Section):
     """A VO with one pool for each value of the workload's `route` field in its trace."""
 
-    total_cpus: Count = Field(
+    total_cpus: Cpus = Field(
         description="CPUs of all these VOs together. A VO has at least as many as its widest job; "
         "the other VOs share the remaining CPUs."
     )

@@ -17,11 +17,10 @@ from grid.model.arrays import Bools
 from grid.model.errors import InputError, input_error
 from grid.model.job_table import JobTable
 from grid.model.plugins.calls import short_path
-from grid.model.time import from_seconds
 from grid.model.workload import TraceFilterSection, WorkloadSection
 from grid.workload.jobs import GWF_ROUTES, ROUTES, jobs_from_log, repeated
 from grid.workload.logs import Log, read_log
-from grid.workload.trace import filter_log, scale_interarrival, shift_submissions
+from grid.workload.trace import filter_log, moved
 
 _hashes: dict[tuple[str, int, int], str] = {}
 
@@ -116,14 +115,21 @@ class _Workload(NamedTuple):
     def read(self, max_cpus: int | None) -> _ReadLog:
         """The jobs of the log, whose format its name ends with; SWF by default."""
         section = self.section
-        log = read_log(Path(str(section.trace)))
+        log = read_log(Path(str(section.trace)), section.prediction_field)
         shown, blank_lines = short_path(log.path), log.blank_lines
+        if section.prediction_field is not None and log.extra_us is None:
+            found = f"{section.prediction_field} for {shown}"
+            raise self.error("prediction_field", found, "an SWF log")
         selected = np.ones(len(log), np.bool_)
         if section.filter is not None:
             lines = log.lines
             log = self._filtered(log, section.filter, shown)
             selected = np.isin(lines, log.lines)
-        log = self._moved(log, shown)
+        try:
+            log = moved(log, section.shift_s, section.interarrival_factor)
+        except ValueError as error:
+            key, found, expected = error.args
+            raise self.error(key, f"{found} for {shown}", expected) from None
         if log.is_gwf and section.waits_for_predecessors:
             expected = "an SWF log: GWF has no think times"
             raise self.error("waits_for_predecessors", f"true for {shown}", expected)
@@ -136,6 +142,7 @@ class _Workload(NamedTuple):
             cut_at_estimate=section.cut_at_estimate,
             cpus=section.cpus,
             memory=section.memory,
+            keep_cancelled=section.cancelled == "wait",
         )
         if len(jobs) == 0:
             why = ", ".join(f"{count:,} {why}" for why, count in (+Counter(reasons)).items())
@@ -146,18 +153,6 @@ class _Workload(NamedTuple):
         except ValueError as error:
             raise self.error("repeat", str(section.repeat), str(error)) from None
         return _ReadLog(jobs, reasons, selected, blank_lines)
-
-    def _moved(self, log: Log, shown: str) -> Log:
-        """Its jobs at other times."""
-        shift_s, factor = self.section.shift_s, self.section.interarrival_factor
-        key, found = "shift_s", shift_s
-        try:
-            if shift_s is not None:
-                log = shift_submissions(log, from_seconds(shift_s))
-            key, found = "interarrival_factor", factor
-            return log if factor is None else scale_interarrival(log, factor)
-        except ValueError as error:
-            raise self.error(key, f"{found} for {shown}", str(error)) from None
 
     def _site_column(self, log: Log, shown: str) -> int:
         """The column of the log that `route` names."""
@@ -170,18 +165,8 @@ class _Workload(NamedTuple):
         return ROUTES[route or "partition"]
 
     def _filtered(self, log: Log, wanted: TraceFilterSection, shown: str) -> Log:
-        sites = wanted.sites
-        filtered = filter_log(
-            log,
-            of_sites=None if sites is None else (self._site_column(log, shown), sites),
-            from_us=None if wanted.from_s is None else from_seconds(wanted.from_s),
-            before_us=None if wanted.before_s is None else from_seconds(wanted.before_s),
-            users=wanted.users,
-            without_users=wanted.without_users,
-            min_processors=wanted.min_cpus,
-            max_processors=wanted.max_cpus,
-            statuses=wanted.statuses,
-        )
+        column = None if wanted.sites is None else self._site_column(log, shown)
+        filtered = filter_log(log, wanted, column)
         if len(filtered) == 0:
             given = wanted.model_dump(mode="json", exclude_unset=True).items()
             limits = ", ".join(f"{name}: {value}" for name, value in given)

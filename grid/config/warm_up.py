@@ -65,7 +65,7 @@ def _run_jobs(grid: Grid, cluster: Cluster, breaks: bool, may_break: bool) -> No
         replace(cluster, licenses=licenses),
         policy,
         outages=(AN_OUTAGE,) * breaks,
-        memory=grid.requests_memory,
+        jobs=grid.job_features,
         may_break=may_break,
     )
     for number, cpus in enumerate((cluster.widest, cluster.widest, 1)):

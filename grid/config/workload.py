@@ -20,9 +20,10 @@ from grid.model.errors import ErrorLine, InputError, input_error
 from grid.model.job import Requirement
 from grid.model.job_table import COLUMNS, JobTable, concatenate
 from grid.model.platform import VirtualOrganization
-from grid.model.time import NEVER, from_seconds
+from grid.model.time import NEVER, SECOND_US, from_seconds
 from grid.model.workload import (
     AttributesSection,
+    DrawnCancellationSection,
     DrawnDeadlineSection,
     DrawnInputSection,
     DrawnRequirementSection,
@@ -232,16 +233,18 @@ def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
         submit_us=[from_seconds(section.submit_s) for section in sections],
         estimate_us=[from_seconds(estimate) for estimate in estimates],
         run_us=[from_seconds(section.run_s) for section in sections],
-        deadline_us=[
-            NEVER
-            if section.deadline_s is None
-            else from_seconds(section.submit_s + section.deadline_s)
-            for section in sections
-        ],
+        predicted_us=[from_seconds(section.predicted_s or 0.0) for section in sections],
+        cancel_us=[_after(section.submit_s, section.cancel_after_s) for section in sections],
+        deadline_us=[_after(section.submit_s, section.deadline_s) for section in sections],
         requirements=[
             tuple(one.requirement for one in section.requirements) for section in sections
         ],
     )
+
+
+def _after(submit_s: float, after_s: float | None) -> int:
+    """Microseconds of a time after the submission; NEVER without one."""
+    return NEVER if after_s is None else from_seconds(submit_s + after_s)
 
 
 # Attributes
@@ -269,6 +272,9 @@ def with_attributes(
         ])  # fmt: skip
     if wanted.deadline is not None:
         jobs = replace(jobs, deadline_us=_deadlines(jobs, wanted.deadline, stream("deadlines")))
+    if wanted.cancel_after is not None:
+        cancel_us = _cancellations(jobs, wanted.cancel_after, stream("cancellations"))
+        jobs = replace(jobs, cancel_us=cancel_us)
     if wanted.input is not None:
         jobs = replace(jobs, input_mb=_input_mb(len(jobs), wanted.input, stream("input")))
     if wanted.checkpointable is not None:
@@ -313,6 +319,15 @@ def _deadlines(jobs: JobTable, section: DrawnDeadlineSection, rng: np.random.Gen
     room = NEVER - 1 - jobs.submit_us
     after_us = np.minimum(np.rint(np.minimum(slack, 9e18)).astype(np.int64), room)
     return np.where(has_it, jobs.submit_us + np.maximum(after_us, 1), NEVER)
+
+
+def _cancellations(
+    jobs: JobTable, section: DrawnCancellationSection, rng: np.random.Generator
+) -> Ints:
+    has_it = rng.random(len(jobs)) < section.share
+    after_us = np.rint(rng.uniform(section.least_s, section.most_s, len(jobs)) * SECOND_US)
+    cancel_us = jobs.submit_us + np.maximum(after_us.astype(np.int64), 1)
+    return np.where(has_it, np.minimum(cancel_us, NEVER - 1), NEVER)
 
 
 def _input_mb(count: int, section: DrawnInputSection, rng: np.random.Generator) -> Floats:

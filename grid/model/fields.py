@@ -28,6 +28,7 @@ Name = Annotated[str, Field(pattern=f"^{NAME}$")]
 PluginName = Annotated[str, Field(pattern=rf"^({NAME}|[^\x00-\x1f]{{1,1000}}:[A-Za-z_]\w*)$")]
 """The name of a plugin, or its reference, as `path/to/file.py:Name`."""
 Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+Cpus = Annotated[int, Field(ge=1, le=10_000_000, strict=True)]
 Whole = Annotated[int, Field(ge=-1, le=2**53, strict=True)]
 Seconds = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 PositiveSeconds = Annotated[float, Field(ge=1e-6, le=1e9, strict=True)]

@@ -62,7 +62,7 @@ class Requirement:
 
 
 class JobState(IntEnum):
-    """States of a job. The last three are final, and a job ends in exactly one of them."""
+    """States of a job. The last four are final, and a job ends in exactly one of them."""
 
     SUBMITTED = 0
     WAITING = 1
@@ -70,9 +70,10 @@ class JobState(IntEnum):
     COMPLETED = 3
     FAILED = 4
     REJECTED = 5
+    CANCELLED = 6
 
 
-FINAL_STATES = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED)
+FINAL_STATES = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED, JobState.CANCELLED)
 
 JobKey = tuple[str, int]
 """(name of the job's own VO, its number there): unique in a grid."""
@@ -130,13 +131,17 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
 class Job(JobRequest[int, float, bool]):
     """A job as its user submits it. `run_us` is on a CPU of `reference_mips`.
 
-    Policies do not receive it. Selections and forwarding policies receive whole jobs and must not
-    read it.
+    Its user cancels it at `cancel_us` if it has not started by then. `predicted_us` is the run time
+    that clusters expect in place of the estimate, which remains the limit at which it is killed; 0:
+    none. Policies do not receive `run_us` and `cancel_us`. Selections and forwarding policies
+    receive whole jobs and must not read them.
     """
 
     number: int
     vo: str
     run_us: Time
+    cancel_us: Time = NEVER
+    predicted_us: Time = 0
     requirements: tuple[Requirement, ...] = ()
 
     @property
@@ -200,6 +205,11 @@ class JobOutcome(NamedTuple, Generic[Whole, Number]):
 def rejected(now: Time) -> JobOutcome[int, float]:
     """The outcome of a job that was rejected at `now`."""
     return JobOutcome(-1, int(JobState.REJECTED), -1, now, 0, 0, 0, 0)
+
+
+def cancelled(now: Time) -> JobOutcome[int, float]:
+    """The outcome of a job that its user cancelled at `now`, before it started."""
+    return rejected(now)._replace(state=int(JobState.CANCELLED))
 
 
 def outcome_columns(outcomes: Sequence[JobOutcome[int, float]]) -> JobOutcome[Ints, Floats]:

@@ -177,6 +177,8 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     number: Ints = column(0, 2**53)
     run_us: Ints = column(1, NEVER - 1)
     site: Ints
+    cancel_us: Ints = column(1, NEVER)
+    predicted_us: Ints = column(0, NEVER - 1)
     requirements: Requirements = field(default_factory=list)
     predecessors: Predecessors | None = None
 
@@ -192,7 +194,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
                 name: np.asarray(values, COLUMNS.get(name)) for name, values in columns.items()
             }
         size = len(made["submit_us"])
-        for name, value in (DEFAULTS | {"site": -1}).items():
+        for name, value in (DEFAULTS | _OWN_DEFAULTS).items():
             if name not in made:
                 made[name] = np.broadcast_to(np.array(value, COLUMNS[name]), (size,))
         return cls(**made, requirements=requirements or [])
@@ -239,6 +241,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
 
 COLUMNS = dtypes(JobTable)
+_OWN_DEFAULTS = {"site": -1, "cancel_us": NEVER, "predicted_us": 0}
 LIMITS: dict[str, tuple[float, float]] = {
     one.name: one.metadata["limits"] for one in fields(JobTable) if "limits" in one.metadata
 }

@@ -25,6 +25,7 @@ from grid.model.fields import (
     Architecture,
     Copies,
     Count,
+    Cpus,
     EstimateFactor,
     Estimates,
     Joins,
@@ -119,7 +120,7 @@ class Machine:
     """A machine; in a scenario, `count` equal ones."""
 
     name: Name | None = Field(default=None, description="Its name. Default: m0, m1 and so on.")
-    cpus: Count = Field(default=1, description="CPUs of each machine.")
+    cpus: Cpus = Field(default=1, description="CPUs of each machine.")
     mips: Mips = Field(
         default=REFERENCE_MIPS, description="Speed of each CPU, in million instructions per second."
     )
@@ -236,7 +237,7 @@ class Cluster:
         default=(), description="A list of machines, or a generator of them."
     )
     policy: LocalPolicy = PluginRef("fcfs")
-    cpus: Count | None = Field(
+    cpus: Cpus | None = Field(
         default=None, description="One pool of this number of `linux` CPUs, instead of `machines`."
     )
     mips: Mips = Field(

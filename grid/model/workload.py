@@ -11,7 +11,7 @@ from grid.model.fields import (
     ARCHITECTURES,
     OPERATING_SYSTEMS,
     Architecture,
-    Count,
+    Cpus,
     Megabytes,
     OperatingSystem,
     OwnSeed,
@@ -88,13 +88,23 @@ class JobSection(Section):
         default=0, description="Number of the user; -1: unknown."
     )
     submit_s: Seconds = Field(default=0.0, description="When the user submits it.")
-    cpus: Count = Field(default=1, description="CPUs that it holds from start to end.")
+    cpus: Cpus = Field(default=1, description="CPUs that it holds from start to end.")
     run_s: PositiveSeconds = Field(
         description="Run time on a CPU of 1000 MIPS. On m MIPS it is 1000 / m of that."
     )
     estimate_s: PositiveSeconds | None = Field(
         default=None,
         description="The user's estimate on the same CPU. Default: the run time.",
+    )
+    predicted_s: PositiveSeconds | None = Field(
+        default=None,
+        description="The run time that its cluster plans with, in place of the estimate, which "
+        "remains the limit at which it is killed. Default: the estimate.",
+    )
+    cancel_after_s: PositiveSeconds | None = Field(
+        default=None,
+        description="Its user cancels it so long after the submission if it has not started by "
+        "then. It ends as `cancelled`. Default: never.",
     )
     deadline_s: PositiveSeconds | None = Field(
         default=None,
@@ -141,10 +151,10 @@ class TraceFilterSection(Section):
         default=(),
         description="No jobs of users with these numbers, such as users with bursts of jobs.",
     )
-    min_cpus: Count | None = Field(
+    min_cpus: Cpus | None = Field(
         default=None, description="Only jobs with at least this number of CPUs."
     )
-    max_cpus: Count | None = Field(
+    max_cpus: Cpus | None = Field(
         default=None, description="Only jobs with at most this number of CPUs."
     )
     statuses: tuple[Whole, ...] | None = Field(
@@ -221,6 +231,20 @@ class DrawnInputSection(Section):
     )
 
 
+class DrawnCancellationSection(Section):
+    """Cancellations of jobs that wait too long, so long after the submission."""
+
+    share: DrawnShare = 1.0
+    least_s: PositiveSeconds = Field(description="Shortest time from submission to cancellation.")
+    most_s: PositiveSeconds = Field(description="Longest time; uniform between the two.")
+
+    @model_validator(mode="after")
+    def _in_order(self) -> DrawnCancellationSection:
+        if self.least_s > self.most_s:
+            raise ValueError(f"`least_s` ({self.least_s:g}) no more than `most_s`")
+        return self
+
+
 class AttributesSection(Section):
     """Attributes added to the jobs of a log or generator, drawn from the seed.
 
@@ -239,6 +263,10 @@ class AttributesSection(Section):
     deadline: DrawnDeadlineSection | None = Field(
         default=None, description="Deadlines, which replace those of the jobs."
     )
+    cancel_after: DrawnCancellationSection | None = Field(
+        default=None,
+        description="Cancellations of jobs that have not started, as `cancel_after_s`.",
+    )
     input: DrawnInputSection | None = Field(
         default=None, description="Input data that is transferred with jobs from VO to VO."
     )
@@ -255,8 +283,8 @@ class WorkloadSection(Section):
     trace: str | None = Field(
         default=None,
         description="Path of a log, relative to the current folder or to the scenario's: "
-        ".gwf, .parquet (of `grid trace --to`), any other name: SWF, or what `sacct --parsable2` "
-        "prints; plain or compressed (gzip, bzip2, xz, zstd, zip).",
+        ".gwf, .parquet (of `grid trace --to`), .json (Batsim's), any other name: SWF, or what "
+        "`sacct --parsable2` prints; plain or compressed (gzip, bzip2, xz, zstd, zip).",
     )
     route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(
         default=None,
@@ -292,6 +320,17 @@ class WorkloadSection(Section):
         default=None,
         description="The field of the trace that is read as `ram_mb`: kilobytes per processor, "
         "times processors. Default: none, so jobs need no memory.",
+    )
+    cancelled: Literal["left_out", "wait"] = Field(
+        default="left_out",
+        description="Jobs of the trace that were cancelled while they waited: status 5, no run "
+        "time, a wait and a requested time. `wait`: they wait and are cancelled after the same "
+        "time; one that starts earlier runs for its requested time.",
+    )
+    prediction_field: Annotated[int, Field(ge=19, le=1000, strict=True)] | None = Field(
+        default=None,
+        description="Position of a field of an SWF log after its 18, with the run time in seconds "
+        "that clusters plan with; the requested time remains the limit. Default: none.",
     )
     cut_at_estimate: Switch = Field(
         default=True,
@@ -341,6 +380,6 @@ _KEYS_OF_SOURCES = {
     "generator": ("settings", "seed"),
     "trace": (
         "route", "filter", "shift_s", "interarrival_factor", "waits_for_predecessors", "repeat",
-        "cpus", "memory", "cut_at_estimate",
+        "cpus", "memory", "cut_at_estimate", "cancelled", "prediction_field",
     ),
 }  # fmt: skip

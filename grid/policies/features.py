@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
+from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, PreemptionOverheads
+from grid.model.time import NEVER
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.queue import form_of
 
 
+class JobFeatures(NamedTuple):
+    """Whether any job may require memory, may be cancelled while it waits, has a prediction."""
+
+    memory: bool = True
+    cancellations: bool = False
+    predictions: bool = False
+
+    @classmethod
+    def of(cls, tables: Iterable[JobTable | None]) -> JobFeatures:
+        """Those of the jobs of all tables."""
+        each = [table for table in tables if table is not None]
+        return cls(
+            any(bool(table.ram_mb.any()) for table in each),
+            any(bool((table.cancel_us < NEVER).any()) for table in each),
+            any(bool(table.predicted_us.any()) for table in each),
+        )
+
+
+ANY_JOBS = JobFeatures()
+
+
 class ClusterSpec(NamedTuple):
-    """A cluster, whether its machines may go down, and whether any job may require memory."""
+    """A cluster, whether its machines may go down, and what its jobs may require."""
 
     platform: Cluster
     outages: bool = False
-    memory: bool = True
+    jobs: JobFeatures = ANY_JOBS
 
 
 class Feature(NamedTuple):
@@ -33,7 +56,7 @@ class Feature(NamedTuple):
 
 
 def _has_memory(spec: ClusterSpec) -> bool:
-    return spec.memory and any(machine.ram_mb > 0 for machine in spec.platform.machines)
+    return spec.jobs.memory and any(machine.ram_mb > 0 for machine in spec.platform.machines)
 
 
 def _factor(platform: Cluster) -> str:
@@ -80,7 +103,14 @@ FEATURES = {
         "estimate_factor", lambda spec: _factor(spec.platform), pools=True
     ),
     "predicted estimates": Feature(
-        "estimates", lambda spec: spec.platform.estimates == "average" and "average"
+        "estimates",
+        lambda spec: (
+            (spec.platform.estimates == "average" and "average")
+            or (spec.jobs.predictions and "jobs with predictions")
+        ),
+    ),
+    "cancellations": Feature(
+        "policy", lambda spec: spec.jobs.cancellations and "jobs that may be cancelled", gangs=True
     ),
 }
 
@@ -116,6 +146,6 @@ def refusals(spec: ClusterSpec, policy: Any) -> Iterator[tuple[str, str, str]]:
             yield field, str(found(spec)), f"none, for {name} does not support {feature}"
 
 
-def can_break(platform: Cluster, policy: Any, memory: bool = True) -> bool:
+def can_break(platform: Cluster, policy: Any, jobs: JobFeatures = ANY_JOBS) -> bool:
     """Whether machines that go down are supported under the policy."""
-    return not [*refusals(ClusterSpec(platform, True, memory), policy)]
+    return not [*refusals(ClusterSpec(platform, True, jobs), policy)]

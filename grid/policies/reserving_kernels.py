@@ -152,11 +152,13 @@ def _update(view: CompiledView, kept: Reservations) -> None:
     now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
     profile, is_first, early = kept.profile, kept.first_new[0] == 0, False
     for slot in view.ended:
-        if kept.end[slot] > now and not is_first:
+        if kept.start[slot] < NEVER and kept.end[slot] > now and not is_first:
             early = True
             machine, end, licenses = (kept.machine[slot], kept.end[slot], jobs.licenses[slot])
-            release(profile, machine, now, end, jobs.processors[slot], licenses)
-            _gain(machine, now, end, kept)
+            # The reservation of a job that was cancelled begins later.
+            start = max(now, kept.start[slot])
+            release(profile, machine, start, end, jobs.processors[slot], licenses)
+            _gain(machine, start, end, kept)
     place = len(queue) - 1
     while place >= 0 and jobs.serial[queue[place]] >= kept.first_new[0]:
         slot = queue[place]

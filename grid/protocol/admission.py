@@ -9,10 +9,11 @@ from typing import Annotated, Any, NamedTuple
 import numpy as np
 from pydantic import Field
 
+from grid.kernel.entity import Context
 from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey
 from grid.model.messages import CallId, RequestReservation
-from grid.model.time import Time
+from grid.model.time import NEVER, Time
 
 Names = Annotated[
     tuple[str, ...] | None, Field(description="VOs whose jobs are admitted; none: all VOs")
@@ -103,6 +104,28 @@ class Waiting(NamedTuple):
     """It can be withdrawn (late binding)."""
 
 
+CANCEL = "cancel "
+"""Timers of jobs that their users cancel begin with this."""
+
+
+def set_cancel_timer(ctx: Context, job: Job) -> None:
+    """Set the timer of the job, which waits here, if it may be cancelled."""
+    if job.cancel_us < NEVER:
+        ctx.set_timer(max(0, job.cancel_us - ctx.now), f"{CANCEL}{job.number} {job.vo}")
+
+
+def clear_cancel_timer(ctx: Context, job: Job) -> None:
+    """Cancel the timer of the job, which no longer waits here."""
+    if job.cancel_us < NEVER:
+        ctx.cancel_timer(f"{CANCEL}{job.number} {job.vo}")
+
+
+def key_of_timer(timer: str) -> JobKey:
+    """The job of such a timer."""
+    number, _, vo = timer.removeprefix(CANCEL).partition(" ")
+    return vo, int(number)
+
+
 class AdmissionQueue:
     """A queue for each resource of jobs and reservations that are not dispatched yet.
 
@@ -135,13 +158,13 @@ class AdmissionQueue:
         queue.insert(position, waiting)
         self._count(waiting, resource, 1)
 
-    def withdraw(self, key: JobKey, resource: int) -> bool:
-        """Remove a late-bound job from the queue. Returns whether it was queued."""
+    def withdraw(self, key: JobKey, resource: int) -> Waiting | None:
+        """Remove a job from the queue; None if it is not queued."""
         for waiting in self._queues.get(resource, ()):
-            if waiting.late and waiting.job.key == key:
+            if waiting.request is None and waiting.job.key == key:
                 self._remove(waiting, resource)
-                return True
-        return False
+                return waiting
+        return None
 
     def release(self, call: CallId) -> int:
         """Remove the reservation of a call. Returns its resource; -1: it was not queued."""

@@ -17,7 +17,7 @@ from typing import Any
 from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context, Entity
 from grid.model import messages as msg
-from grid.model.job import JobKey
+from grid.model.job import JobKey, JobState
 from grid.model.job_results import JobRow
 from grid.model.records import Violation, word_of
 from grid.model.resources import ResourceColumns
@@ -282,6 +282,14 @@ class ManagerChecker(Checker):
             yield f"it refused {job_in_words(key)}, for which it had a reservation"
         self._asked = self._taken = None
 
+    def _reported(self, ended: msg.JobEnded) -> Iterator[str]:
+        key = ended.key
+        if key in self._open and ended.outcome.state == JobState.CANCELLED:
+            yield from self._close(key, "it cancelled")
+        elif key != self._ended:
+            yield f"it reported the end of {job_in_words(key)} without having received it"
+        self._ended = None
+
     def on_send(self, message: Any) -> Iterator[str]:
         match message:
             case msg.Refused() | msg.Assigned() | msg.NotAdmitted():
@@ -300,10 +308,8 @@ class ManagerChecker(Checker):
                 yield from self._close(call, "it ended a lease of")
             case msg.RunJob(job):
                 yield from self._known(job.key, "it started")
-            case msg.JobEnded(key):
-                if key != self._ended:
-                    yield f"it reported the end of {job_in_words(key)} without having received it"
-                self._ended = None
+            case msg.JobEnded():
+                yield from self._reported(message)
             case msg.LocalStatus(assigned):
                 held = sum(self._open.values())
                 if assigned.sum() != held or (assigned < 0).any():

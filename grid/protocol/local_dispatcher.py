@@ -14,6 +14,7 @@ import numpy as np
 from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context, MessageHandler
 from grid.kernel.progress import JobProgress
+from grid.model.job import cancelled
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
 from grid.model.messages import (
@@ -94,6 +95,10 @@ class LocalDispatcher(MessageHandler):
         ctx.set_timer(0, PLAN)
 
     def on_run_job(self, ctx: Context, sender: str, run: RunJob) -> None:
+        if run.job.cancel_us <= ctx.now:
+            ended = JobEnded(run.job.key, self._number, cancelled(ctx.now))
+            ctx.send(self._resource_manager, ended)
+            return
         self.cluster.submit(run.job, run.machine, ctx.now)
         self._open += 1
         ctx.set_timer(0, PLAN)

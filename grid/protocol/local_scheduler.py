@@ -25,6 +25,7 @@ from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
 from grid.model.platform import Distances
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
+from grid.protocol.admission import CANCEL, clear_cancel_timer, key_of_timer, set_cancel_timer
 from grid.protocol.counters import SchedulerCounters
 from grid.protocol.forwarding import Answer, Ask, Award, Destination, Question
 from grid.protocol.forwarding.bidding import Bidder, Caller
@@ -139,7 +140,9 @@ class LocalScheduler(MessageHandler):
         self._counters.sent(ctx)
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        if timer == LOOK and self._puller is not None:
+        if timer.startswith(CANCEL):
+            self._query(ctx, self._caller.close(ctx, key_of_timer(timer)))
+        elif timer == LOOK and self._puller is not None:
             self._puller.look(ctx)
         else:
             self._query(ctx, self._caller.timeout(ctx, timer))
@@ -196,8 +199,9 @@ class LocalScheduler(MessageHandler):
 
     def on_assigned(self, ctx: Context, sender: str, assigned: msg.Assigned) -> None:
         self._changes += 1
-        self._pending[assigned.key].assigned_us = assigned.assigned_us
-        self._settled(ctx, assigned.key)
+        pending = self._pending[assigned.key]
+        pending.assigned_us = assigned.assigned_us
+        self._settled(ctx, pending.job)
 
     def on_refused(self, ctx: Context, sender: str, refused: msg.Refused) -> None:
         """The resource is not free, or the reservation has expired: decide again."""
@@ -228,6 +232,9 @@ class LocalScheduler(MessageHandler):
             ctx.send(self._peers.information, msg.QueryResources(key))
 
     def _select(self, ctx: Context, pending: PendingJob, table: ResourceTable) -> None:
+        if pending.job.cancel_us <= ctx.now:
+            self._fail(ctx, pending, JobState.CANCELLED)
+            return
         # Licenses are valid in the job's own VO alone.
         own_only = pending.ttl == 0 or pending.job.licenses != 0
         table = table.without(pending.barred, self._vo)
@@ -241,6 +248,7 @@ class LocalScheduler(MessageHandler):
         match answer:
             case Ask():
                 self._caller.ask(ctx, pending.job, answer)
+                set_cancel_timer(ctx, pending.job)
             case Award(number):
                 self._award(ctx, pending, question.bids[number])
             case Destination():
@@ -313,14 +321,15 @@ class LocalScheduler(MessageHandler):
 
     def _drop(self, ctx: Context, pending: PendingJob) -> None:
         """The job leaves this VO, or ends without having started."""
-        self._settled(ctx, pending.job.key)
+        self._settled(ctx, pending.job)
         del self._pending[pending.job.key]
         self._counters.leaves(pending.job, pending.came_from)
 
-    def _settled(self, ctx: Context, key: JobKey) -> None:
+    def _settled(self, ctx: Context, job: Job) -> None:
         """The job is assigned here, or leaves."""
+        clear_cancel_timer(ctx, job)
         if self._puller is not None:
-            self._puller.settled(ctx, key)
+            self._puller.settled(ctx, job.key)
 
     # Jobs end
 
@@ -356,6 +365,7 @@ class LocalScheduler(MessageHandler):
     def _fail(self, ctx: Context, pending: PendingJob, state: int) -> None:
         """The job ends here and never started."""
         key = pending.job.key
+        self._caller.settle(ctx, key, None)
         self._drop(ctx, pending)
         if pending.origin == self._vo:
             self._remote.pop(key, None)

@@ -17,11 +17,20 @@ from dataclasses import dataclass
 
 from grid.kernel.entity import Context, MessageHandler
 from grid.model import messages as msg
-from grid.model.job import Job
+from grid.model.job import Job, JobKey, cancelled
 from grid.model.platform import ALWAYS, Membership
 from grid.model.resources import ResourceColumns, status_rows, summary_of
 from grid.model.time import NEVER, Time
-from grid.protocol.admission import AdmissionQueue, Request, Waiting, admit_all
+from grid.protocol.admission import (
+    CANCEL,
+    AdmissionQueue,
+    Request,
+    Waiting,
+    admit_all,
+    clear_cancel_timer,
+    key_of_timer,
+    set_cancel_timer,
+)
 from grid.protocol.assignments import Assignments
 from grid.protocol.counters import ManagerCounters
 
@@ -114,6 +123,8 @@ class ResourceManager(MessageHandler):
         if timer == PERIOD:
             if self._has_changed:
                 self._publish(ctx)
+        elif timer.startswith(CANCEL):
+            self._cancel(ctx, key_of_timer(timer))
         elif timer.startswith(LEASE):
             scheduler, _, number = timer.removeprefix(LEASE).partition(" ")
             call = (scheduler, int(number))
@@ -152,6 +163,7 @@ class ResourceManager(MessageHandler):
         ctx.send(scheduler, msg.Assigned(job.key, ctx.now))
         if queues or ((rank or late) and not self._queue.has_room(job, resource)):
             self._queue.add(Waiting(job, None, rank, late), resource)
+            set_cancel_timer(ctx, job)
             if late:
                 ctx.send(self._scheduler, msg.AdmissionQueueUpdate(job.key, True))
         else:
@@ -185,13 +197,27 @@ class ResourceManager(MessageHandler):
         """Return a late-bound job that is still queued."""
         key = withdraw.key
         resource, _ = self._assignments.find(key)
-        given = resource >= 0 and self._queue.withdraw(key, resource)
-        if given:
+        given = self._queue.withdraw(key, resource)
+        if given is not None:
+            clear_cancel_timer(ctx, given.job)
             self._assignments.remove(key, 0, ctx.now)
-        ctx.send(self._scheduler, msg.WithdrawReply(key, given))
-        if given:
+        ctx.send(self._scheduler, msg.WithdrawReply(key, given is not None))
+        if given is not None:
             self._serve_queue(ctx, resource)
             self._report(ctx)
+
+    def _cancel(self, ctx: Context, key: JobKey) -> None:
+        """The user of a queued job cancels it."""
+        resource, _ = self._assignments.find(key)
+        waiting = self._queue.withdraw(key, resource)
+        if waiting is None:
+            return
+        self._assignments.remove(key, 0, ctx.now)
+        if waiting.late:
+            ctx.send(self._scheduler, msg.AdmissionQueueUpdate(key, False))
+        ctx.send(self._scheduler, msg.JobEnded(key, self._cluster[resource], cancelled(ctx.now)))
+        self._serve_queue(ctx, resource)
+        self._report(ctx)
 
     # Reservations
 
@@ -309,6 +335,7 @@ class ResourceManager(MessageHandler):
                 self._reserve(ctx, request)
 
     def _dispatch(self, ctx: Context, job: Job, resource: int) -> None:
+        clear_cancel_timer(ctx, job)
         self._queue.dispatch(resource, job.processors)
         cluster = self._cluster[resource]
         dispatcher = self._grid_dispatcher or self._dispatchers[cluster]

@@ -83,8 +83,10 @@ class WorkloadSource(MessageHandler):
 
 
 def _submitted_at(job: Job, now: Time) -> Job:
-    """The job if it is submitted now, with the same time until its deadline."""
-    deadline_us = job.deadline_us
-    if deadline_us < NEVER:
-        deadline_us = min(NEVER - 1, deadline_us + now - job.submit_us)
-    return replace(job, submit_us=now, deadline_us=deadline_us)
+    """The job if it is submitted now, with the same time until its deadline and cancellation."""
+    after = {
+        name: min(NEVER - 1, time + now - job.submit_us)
+        for name in ("deadline_us", "cancel_us")
+        if (time := getattr(job, name)) < NEVER
+    }
+    return replace(job, submit_us=now, **after)

@@ -111,7 +111,8 @@ def _times(results: JobResults) -> Iterator[Rule]:
     started, ended = start >= 0, end >= 0
     yield "have a start without an end, or an end without a start", started != ended
     yield "are completed but never ran", (outcome.state == JobState.COMPLETED) & ~started
-    yield "are rejected but have run", (outcome.state == JobState.REJECTED) & started
+    never = (JobState.REJECTED, JobState.CANCELLED)
+    yield "are rejected or cancelled but have run", np.isin(outcome.state, never) & started
     yield "ran but were never assigned", started & (assigned < 0)
     yield "did not run but were assigned", ~started & (assigned >= 0)
     yield "were assigned before they were submitted", (assigned >= 0) & (assigned < submit)

@@ -130,6 +130,7 @@ def _of_jobs(jobs: JobResults) -> Values:
         "jobs_completed": int(np.count_nonzero(completed)),
         "jobs_failed": int(np.count_nonzero(outcome.state == JobState.FAILED)),
         "jobs_rejected": int(np.count_nonzero(outcome.state == JobState.REJECTED)),
+        "jobs_cancelled": int(np.count_nonzero(outcome.state == JobState.CANCELLED)),
         "jobs_forwarded": int(np.count_nonzero(placement.hops > 0)),
         "hops_mean": hops_mean,
         **_of_users(jobs, completed),

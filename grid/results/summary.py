@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _ROWS = (
-    "jobs_submitted", "jobs_completed", "jobs_failed", "jobs_rejected", "jobs_forwarded",
+    "jobs_submitted", "jobs_completed", "jobs_failed", "jobs_rejected", "jobs_cancelled",
+    "jobs_forwarded",
     "response_time_mean", "wait_mean", "bounded_slowdown_mean", "utilization", "user_utility",
 )  # fmt: skip
-_IF_ANY = ("jobs_failed", "jobs_rejected")
+_IF_ANY = ("jobs_failed", "jobs_rejected", "jobs_cancelled")
 """Rows that are omitted if the grid has none."""
 _ALL_UP_TO = 12
 """Up to this number of VOs, all are shown if they fit; of more, the busiest `_BUSIEST`."""

@@ -1,8 +1,8 @@
-"""The farms and jobs of the Convergent Scheduling papers (C07 section 6, CS2 section V).
+"""The machines and jobs of the studies of Convergent Scheduling and EG-EDF, by the same group.
 
-The papers specify the ranges of all values, which are uniform; exponential interarrival times; 30 %
-of the jobs without a deadline; in CS2 2 % that are checkpointable. What they leave open, and how it
-is interpreted here:
+The papers of Convergent Scheduling (C07 section 6, CS2 section V) specify the ranges of all values,
+which are uniform; exponential interarrival times; 30 % of the jobs without a deadline; in CS2 2 %
+that are checkpointable. What they leave open, and how it is interpreted here:
 
 - "Deadline [25-150]" is a percentage: deadline = submission + estimate * (1 + U[25, 150] / 100),
   the estimate being on the job's own reference machine. `deadline` selects another interpretation:
@@ -14,6 +14,21 @@ is interpreted here:
   it `checkpointable` is 1.
 - Input of 100 to 800 MB is stored on one machine of the farm, that of the job's user: the data of
   user number u are on machine u.
+
+EG section 4 specifies 150 machines of 1 to 16 CPUs and speeds of 200 to 600; 3000 jobs of 1 to 8
+CPUs and 500 to 3000 s, 70 % of them with a deadline, all uniform; exponential interarrival times,
+with means that are "chosen in a way that the available computational power is able to avoid the job
+queue increasing when it is fixed equal to 5". What it leaves open, and how it is interpreted here:
+
+- Mean interarrival times: 1, 2, 3, 4, 5 s.
+- Reference speed of execution times: 300. A job then is 1750 s x 4.5 CPUs x 300 on average, the
+  grid 150 x 8.5 CPUs x 400, which can run a job every 4.6 s: 5 is the first of the five times at
+  which the queue need not grow, as the paper says. (With the mean speed, 400, as the reference,
+  the grid would run a job every 6.2 s, and the queue would also grow at 5.)
+- Deadlines: as in the studies of the same authors, submission + run time * (1 + U[25, 150] / 100).
+- Speeds are real numbers, CPUs integers. No job is wider than the widest machine.
+- Run times are known exactly. `estimate_per_run` draws inaccurate estimates, for the paper's future
+  work. Run times and deadlines do not depend on it.
 """
 
 from __future__ import annotations
@@ -28,16 +43,22 @@ from grid.model.arrays import Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, License, Machine, VirtualOrganization
 from grid.model.time import NEVER
-from grid.workload.generators import GeneratedMachines, GeneratorSettings, Range, microseconds
+from grid.workload.generators import (
+    GeneratedMachines,
+    GeneratorSettings,
+    Range,
+    microseconds,
+    rows_by_vo,
+)
 
 _ATTEMPTS = 1000
 
 _Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 _Probability = Annotated[float, Field(ge=0, le=1)]
 _Amount = Annotated[float, Field(ge=0, le=1e9)]
-
-
 _Positive = Annotated[float, Field(ge=1e-3, le=1e9)]
+_Mips = Annotated[float, Field(ge=1, le=1e9)]
+_Percent = Annotated[float, Field(ge=0, le=1e6)]
 
 
 class ConvergentMachines(GeneratorSettings):
@@ -65,7 +86,7 @@ class ConvergentJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are those of CS2 if the papers differ."""
 
     jobs: _Count = Field(default=1500, description="number of jobs")
-    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
+    mean_interarrival_s: _Amount = Field(
         default=4.0, description="mean time between two submissions"
     )
     estimate_s: Range[_Positive] = Field(
@@ -154,10 +175,8 @@ def convergent_jobs(
     reference_mips = rng.integers(*settings.reference_mips, size=count, endpoint=True)
     input_mb = rng.uniform(*settings.input_mb, count)
     checkpointable = rng.random(count) < settings.checkpointable
-    owner = rng.integers(len(names), size=count)
     tables = {}
-    for position, (name, vo) in enumerate(zip(names, vos, strict=True)):
-        rows = np.flatnonzero(owner == position)
+    for (name, rows), vo in zip(rows_by_vo(names, count, rng), vos, strict=True):
         processors, licenses = _requirements(vo, settings, len(rows), rng)
         machines = sum(len(cluster.machines) for cluster in vo.clusters)
         tables[name] = JobTable.of(
@@ -217,3 +236,93 @@ def _usable(cluster: Cluster) -> tuple[Ints, Ints]:
         np.int64,
     )
     return cpus, usable
+
+
+# EG-EDF
+
+
+class EgEdfMachines(GeneratorSettings):
+    """Settings of the machines; the defaults are those of the paper."""
+
+    cpus: Range[_Count] = Field(
+        default=(1, 16), description="minimum and maximum of CPUs of a machine"
+    )
+    mips: Range[_Mips] = Field(
+        default=(200.0, 600.0), description="minimum and maximum of the speed of a machine"
+    )
+
+
+class EgEdfJobs(GeneratorSettings):
+    """Settings of the jobs; the defaults are those of the paper, if stated."""
+
+    jobs: _Count = Field(default=3000, description="number of jobs")
+    mean_interarrival_s: _Amount = Field(
+        default=5.0, description="mean time between two submissions"
+    )
+    run_s: Range[_Positive] = Field(
+        default=(500.0, 3000.0),
+        description="minimum and maximum of run times on the reference machine",
+    )
+    cpus: Range[_Count] = Field(default=(1, 8), description="minimum and maximum of CPUs of a job")
+    with_deadline: _Probability = Field(default=0.7, description="share of jobs with a deadline")
+    deadline_percent: Range[_Percent] = Field(
+        default=(25.0, 150.0),
+        description=(
+            "minimum and maximum of the time between the earliest end and the deadline, in "
+            "percent of the run time"
+        ),
+    )
+    reference_mips: _Mips = Field(default=300.0, description="speed to which run times refer")
+    estimate_per_run: Range[_Positive] = Field(
+        default=(1.0, 1.0), description="minimum and maximum of the estimate over the run time"
+    )
+
+
+def eg_edf_machines(
+    count: int, rng: np.random.Generator, settings: EgEdfMachines
+) -> tuple[Machine, ...]:
+    """`count` machines."""
+    cpus = rng.integers(*settings.cpus, size=count, endpoint=True).tolist()
+    mips = rng.uniform(*settings.mips, size=count).tolist()
+    return tuple(Machine(f"m{number}", cpus[number], mips[number]) for number in range(count))
+
+
+def eg_edf_jobs(
+    names: Sequence[str],
+    vos: Sequence[VirtualOrganization],
+    rng: np.random.Generator,
+    settings: EgEdfJobs,
+) -> dict[str, JobTable]:
+    """The jobs of each VO in order of submission: one stream, assigned to the VOs at random.
+
+    Two streams from equal `rng`s that differ only in `mean_interarrival_s` or `estimate_per_run`
+    are otherwise equal, so they can be compared job by job.
+    """
+    count = settings.jobs
+    gaps_s = rng.exponential(1.0, count) * settings.mean_interarrival_s
+    submit_us = np.cumsum(microseconds(gaps_s))
+    run_us = microseconds(rng.uniform(*settings.run_s, count))
+    allowance = 1.0 + rng.uniform(*settings.deadline_percent, count) / 100.0
+    deadline_us = submit_us + np.rint(run_us * allowance).astype(np.int64)
+    deadline_us[rng.random(count) >= settings.with_deadline] = NEVER
+    owned = rows_by_vo(names, count, rng)
+    draws = rng.random(count)
+    low, high = settings.estimate_per_run
+    shares = low + rng.random(count) * (high - low)
+    estimate_us = np.maximum(1, np.rint(run_us * shares)).astype(np.int64)
+    tables = {}
+    for (name, rows), vo in zip(owned, vos, strict=True):
+        least, most = settings.cpus
+        most = min(most, max(m.cpus for cluster in vo.clusters for m in cluster.machines))
+        if least > most:
+            raise ValueError(f"no machine of {name} has {least} CPUs")
+        tables[name] = JobTable.of(
+            number=rows,
+            submit_us=submit_us[rows],
+            processors=least + np.floor(draws[rows] * (most - least + 1)).astype(np.int64),
+            estimate_us=estimate_us[rows],
+            run_us=run_us[rows],
+            reference_mips=np.full(len(rows), settings.reference_mips),
+            deadline_us=deadline_us[rows],
+        )
+    return tables

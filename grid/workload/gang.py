@@ -29,7 +29,7 @@ from grid.model.fields import REFERENCE_MIPS
 from grid.model.job_table import JobTable
 from grid.model.platform import Machine, VirtualOrganization
 from grid.model.time import SECOND_US
-from grid.workload.generators import GeneratorSettings, capacity
+from grid.workload.generators import GeneratorSettings, capacity, rows_by_vo
 
 STANDARD_MHZ = 2000.0
 """The clock rate of processing times, which is `REFERENCE_MIPS`."""
@@ -106,11 +106,8 @@ def gang_jobs(
     run_us = np.maximum(1, np.rint(rng.exponential(settings.mean_run_s * SECOND_US, count)))
     gap_us = float((sizes * run_us).sum()) / capacity(vos) / settings.load / count
     submit_us = np.cumsum(rng.exponential(gap_us, count)).astype(np.int64)
-    owner = rng.integers(len(names), size=count)
-    tables = {}
-    for position, name in enumerate(names):
-        rows = np.flatnonzero(owner == position)
-        tables[name] = JobTable.of(
+    return {
+        name: JobTable.of(
             number=rows,
             user=np.zeros(len(rows)),
             submit_us=submit_us[rows],
@@ -118,7 +115,8 @@ def gang_jobs(
             estimate_us=run_us[rows],
             run_us=run_us[rows],
         )
-    return tables
+        for name, rows in rows_by_vo(names, count, rng)
+    }
 
 
 def _sizes(settings: GangJobs, rng: np.random.Generator) -> Ints:

@@ -67,6 +67,29 @@ def capacity(vos: Sequence[VirtualOrganization]) -> float:
     return sum(machine.cpus * machine.mips for machine in machines) / REFERENCE_MIPS
 
 
+def numbered_jobs(
+    submit_s: Floats, run_s: Floats, processors: Ints, factor: Floats | None = None, **more: Ints
+) -> JobTable:
+    """Jobs in order of submission, numbered from 0; estimates are run times, times `factor`."""
+    run_us = np.maximum(1, microseconds(run_s))
+    return JobTable.of(
+        number=np.arange(len(run_us)),
+        submit_us=microseconds(submit_s),
+        processors=processors,
+        estimate_us=run_us if factor is None else np.rint(run_us * factor).astype(np.int64),
+        run_us=run_us,
+        **more,
+    )
+
+
+def rows_by_vo(
+    names: Sequence[str], count: int, rng: np.random.Generator
+) -> list[tuple[str, Ints]]:
+    """The rows of a stream of `count` jobs that are assigned at random to each VO."""
+    owner = rng.integers(len(names), size=count)
+    return [(name, np.flatnonzero(owner == place)) for place, name in enumerate(names)]
+
+
 # Validation of tables of jobs from plugins and scenarios in Python
 
 
@@ -157,11 +180,11 @@ JOB_GENERATORS = function_kind(
     "generates the jobs of the users of VOs",
     {
         "convergent": "grid.workload.convergent:convergent_jobs",
-        "eg_edf": "grid.workload.eg_edf:eg_edf_jobs",
+        "eg_edf": "grid.workload.convergent:eg_edf_jobs",
         "gang": "grid.workload.gang:gang_jobs",
         "lublin": "grid.workload.lublin:lublin_jobs",
         "partial_utility": "grid.workload.partial_utility:partial_utility_jobs",
-        "sessions": "grid.workload.sessions:session_jobs",
+        "sessions": "grid.workload.stochastic:session_jobs",
         "stochastic": "grid.workload.stochastic:stochastic_jobs",
     },
     ("names", "vos", "rng"),
@@ -174,8 +197,9 @@ MACHINE_GENERATORS = function_kind(
     "generator of machines",
     "generates the machines of a cluster, and their licenses",
     {
+        "batsim": "grid.workload.batsim:batsim_machines",
         "convergent": "grid.workload.convergent:convergent_farm",
-        "eg_edf": "grid.workload.eg_edf:eg_edf_machines",
+        "eg_edf": "grid.workload.convergent:eg_edf_machines",
         "gang": "grid.workload.gang:gang_machines",
         "partial_utility": "grid.workload.partial_utility:partial_utility_machines",
     },

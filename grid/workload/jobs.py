@@ -36,6 +36,8 @@ GWF_ROUTES: dict[str, SwfField | GwfField] = {
 PARTIAL_EXECUTIONS = (2, 3, 4)
 """Statuses of lines for a part of a job that was swapped out or checkpointed; the job has a line of
 its own as well."""
+CANCELLED = 5
+"""Status of a job that its user cancelled."""
 REMARKS = (
     "out_of_order", "negative_requested_time", "longer_than_requested", "job_steps",
     "extra_columns", "several_predecessors", "head_rows", "memory_not_read",
@@ -53,6 +55,7 @@ def jobs_from_log(
     cut_at_estimate: bool = True,
     cpus: CpusOf = "requested",
     memory: MemoryOf | None = None,
+    keep_cancelled: bool = False,
 ) -> tuple[JobTable, dict[str, int]]:
     """The jobs of `log` that can run, by submission, and how many records were left out and why.
 
@@ -61,13 +64,21 @@ def jobs_from_log(
     processor, times processors. The estimate is the requested time, else the run time. With
     `cut_at_estimate` a job runs at most its estimate, as enforced by the log's batch system. `site`
     is the field that `route` names. `runnable_rows` defines what is left out. With `predecessors`
-    (SWF only), jobs wait for their preceding job, and for the think time after it. Raises
-    InputError if two of the jobs have the same number, or a negative one.
+    (SWF only), jobs wait for their preceding job, and for the think time after it. With
+    `keep_cancelled`, jobs that were cancelled while they waited (see `cancelled_in_queue`) are
+    cancelled after the same time, or run for their requested time if they start earlier. A time of
+    an extra field of the log is the job's prediction. Raises InputError if two of the jobs have the
+    same number, or a negative one.
     """
-    rows, skipped = runnable_rows(log.columns, max_processors, cpus)
+    columns, waits = log.columns, np.zeros(len(log), np.bool_)
+    if keep_cancelled:
+        columns, waits = columns.copy(), cancelled_in_queue(columns)
+        columns[waits, SwfField.RUN_TIME] = columns[waits, SwfField.REQUESTED_TIME]
+    rows, skipped = runnable_rows(columns, max_processors, cpus)
     skipped |= log.remarks
     _check_numbers(log, rows)
-    run_us = log[SwfField.RUN_TIME][rows]
+    run_us, submit_us = columns[rows, SwfField.RUN_TIME], log[SwfField.SUBMIT_TIME][rows]
+    cancel_us = np.where(waits[rows], submit_us + log[SwfField.WAIT_TIME][rows], NEVER)
     requested_us = log[SwfField.REQUESTED_TIME][rows]
     estimate_us = np.where(requested_us > 0, requested_us, run_us)
     site = None if route is None else (GWF_ROUTES if log.is_gwf else ROUTES)[route]
@@ -76,10 +87,12 @@ def jobs_from_log(
         # An unknown user is -1; other negative numbers are no users either.
         user=np.maximum(log[SwfField.USER][rows], UNKNOWN),
         site=np.full(len(rows), UNKNOWN) if site is None else log[site][rows],
-        submit_us=log[SwfField.SUBMIT_TIME][rows],
+        submit_us=submit_us,
         processors=processors_of(log.columns, cpus)[rows],
         estimate_us=estimate_us,
         run_us=np.minimum(run_us, estimate_us) if cut_at_estimate else run_us,
+        cancel_us=cancel_us,
+        predicted_us=0 * run_us if log.extra_us is None else np.maximum(log.extra_us[rows], 0),
     )
     if memory is not None:
         skipped.pop("memory_not_read", None)
@@ -91,6 +104,12 @@ def jobs_from_log(
         before = Predecessors(np.maximum(log[SwfField.PRECEDING_JOB][rows], UNKNOWN), think_us)
         jobs = replace(jobs, predecessors=before)
     return jobs, skipped
+
+
+def cancelled_in_queue(columns: Ints) -> Bools:
+    """Which records (n, 16 or more) were cancelled after a known wait, and never ran."""
+    known: Bools = (columns[:, SwfField.WAIT_TIME] > 0) & (columns[:, SwfField.REQUESTED_TIME] > 0)
+    return known & (columns[:, SwfField.STATUS] == CANCELLED) & (columns[:, SwfField.RUN_TIME] <= 0)
 
 
 def runnable_rows(
@@ -184,8 +203,8 @@ def repeated(jobs: JobTable, times: int) -> JobTable:
     first, last = int(jobs.submit_us.min()), int(jobs.submit_us.max())
     period_us = last - first + max(1, round((last - first) / max(1, len(jobs) - 1)))
     numbers = int(jobs.number.max()) + 1
-    due = jobs.deadline_us[jobs.deadline_us < NEVER]
-    latest_us = max(last, int(due.max(initial=0))) + period_us * (times - 1)
+    after = np.stack([jobs.deadline_us, jobs.cancel_us])
+    latest_us = max(last, int(after[after < NEVER].max(initial=0))) + period_us * (times - 1)
     if latest_us >= NEVER:
         raise ValueError("fewer times, since virtual time ends before all jobs are submitted")
     if numbers * times - 1 > LIMITS["number"][1]:
@@ -194,9 +213,10 @@ def repeated(jobs: JobTable, times: int) -> JobTable:
     columns: dict[str, Any] = {
         name: _tiled(getattr(jobs, name), times, steps.get(name, 0)) for name in COLUMNS
     }
-    if len(due):
-        moved = _tiled(jobs.deadline_us, times, period_us)
-        columns["deadline_us"] = np.where(columns["deadline_us"] < NEVER, moved, NEVER)
+    for name in ("deadline_us", "cancel_us"):
+        if (columns[name] < NEVER).any():
+            moved = _tiled(getattr(jobs, name), times, period_us)
+            columns[name] = np.where(columns[name] < NEVER, moved, NEVER)
     made = replace(jobs, **columns, requirements=jobs.requirements * times)
     before = jobs.predecessors
     if before is None:

@@ -18,7 +18,6 @@ import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,8 +47,6 @@ TIME_LIMIT_S = 10**11
 PROCESSOR_LIMIT = 10**8
 NUMBER_LIMIT = 2**53
 
-_EXACT_S = 2.0**31
-"""Below this, a float represents each microsecond."""
 _NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,2})?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
@@ -69,14 +66,15 @@ class LogFormat:
 
 
 class Records(NamedTuple):
-    """Some records of a log: values (n, fields), their lines (n,), and text by field.
+    """The n records of a log: values (n, fields), their lines (n,), and what else is there.
 
-    The values of a field of text are 0.
+    Times are in microseconds. In a field of text, number k is the k-th of its `texts`.
     """
 
     values: Ints
     lines: Ints
     texts: dict[int, list[bytes]]
+    header: dict[str, str]
     blank_lines: int
 
 
@@ -95,137 +93,113 @@ def log_error(
 # Records
 
 
-def iterate_records(
-    path: Path, layout: LogFormat, header: dict[str, str], repair: Repair | None = None
-) -> Iterator[Records]:
-    """The records of a log in parts of about a megabyte of text.
+def read_records(path: Path, layout: LogFormat, repair: Repair | None = None) -> Records:
+    """All records of a log.
 
-    The comments are in `header` when all parts have been taken. Raises InputError for a file that
-    cannot be read, a line with a wrong number of fields, a field that is not a number or absurdly
-    large, and a log without a job. After an error it yields nothing more, but looks for further
-    errors.
+    Raises InputError for a file that cannot be read, lines with a wrong number of fields, fields
+    that are not numbers or absurdly large, and a log without a job.
     """
-    errors: list[ErrorLine] = []
-    comments = _Comments()
-    next_line, jobs = 1, 0
+    parser = _Parser(path, layout, repair)
+    comments: list[bytes] = []
+    next_line, blank = 1, 0
     for block in line_blocks(path):
         lines = block.replace(b"\r", b" ").removesuffix(b"\n").split(b"\n")
         numbers: Sequence[int] = range(next_line, next_line + len(lines))
         next_line += len(lines)
-        blank = 0
-        records = lines
         if layout.comment_mark in block or not all(map(bytes.strip, lines)):
             numbered = [(n, line) for n, line in zip(numbers, lines, strict=True) if line.strip()]
-            blank = len(lines) - len(numbered)
-            for _, line in numbered:
-                if line.lstrip().startswith(layout.comment_mark):
-                    comments.add(line.lstrip().lstrip(layout.comment_mark))
-            numbered = [
-                one for one in numbered if not one[1].lstrip().startswith(layout.comment_mark)
-            ]
-            numbers, records = [n for n, _ in numbered], [line for _, line in numbered]
-        part = _parsed(records, numbers, layout)
-        if part is None:
-            parser = _LineParser(path, layout, repair, jobs == 0, MOST_ERRORS - len(errors))
-            part = parser.parse(records, numbers)
-            errors += parser.errors
-            if len(errors) == MOST_ERRORS or parser.is_hopeless:
-                break
-        jobs += len(part.values)
-        if not errors:
-            yield part._replace(blank_lines=blank)
-    header.update(comments.header())
-    if errors:
-        raise InputError(errors)
-    if jobs == 0:
+            blank += len(lines) - len(numbered)
+            marked = [line.lstrip().startswith(layout.comment_mark) for _, line in numbered]
+            comments += [line for (_, line), is_one in zip(numbered, marked, strict=True) if is_one]
+            kept = [one for one, is_one in zip(numbered, marked, strict=True) if not is_one]
+            numbers, lines = [n for n, _ in kept], [line for _, line in kept]
+        if lines:
+            parser.parse(lines, numbers)
+        if len(parser.errors) == MOST_ERRORS or parser.is_hopeless:
+            break
+    if parser.errors:
+        raise InputError(parser.errors)
+    if not any(map(len, parser.lines)):
         raise log_error(path, "no job", "at least one job")
+    return Records(
+        np.concatenate(parser.values),
+        np.concatenate(parser.lines),
+        {field: list(known) for field, known in parser.texts.items()},
+        _header([one.lstrip().lstrip(layout.comment_mark) for one in comments]),
+        blank,
+    )
 
 
-def _parsed(lines: list[bytes], numbers: Sequence[int], layout: LogFormat) -> Records | None:
-    """The records of these lines, None if any is not in the format's own form."""
-    if not lines:
-        return _records(np.empty((0, len(layout.fields))), [], {}, layout)
-    numeric = [field for field, kind in enumerate(layout.kinds) if kind != TEXT]
-    texts: dict[int, list[bytes]] = {}
-    if len(numeric) < len(layout.kinds):
-        split = [line.split() for line in lines]
-        if any(len(fields) != len(layout.fields) for fields in split):
-            return None
-        if _CONTROL.search(b" ".join(lines)):
-            return None
-        columns = zip(*split, strict=True)
-        texts = {
-            field: list(column)
-            for field, column in enumerate(columns)
-            if layout.kinds[field] == TEXT
-        }
-    try:
-        values = np.loadtxt(
-            lines, comments=None, ndmin=2, encoding="latin1", usecols=numeric if texts else None
-        )
-    except ValueError:
-        return None
-    if values.shape != (len(lines), len(numeric)):
-        return None
-    every = np.zeros((len(lines), len(layout.fields)))
-    every[:, numeric] = values
-    return _records(every, numbers, texts, layout)
+class _Parser:
+    """Parses blocks of lines, and in a block with a deviating line, line by line."""
 
-
-def _records(
-    values: Floats, numbers: Sequence[int], texts: dict[int, list[bytes]], layout: LogFormat
-) -> Records | None:
-    """The numbers in the units of their kinds; None if one is not valid or not exact."""
-    converted = np.empty(values.shape, np.int64)
-    for field, (kind, limit) in enumerate(zip(layout.kinds, layout.limits, strict=True)):
-        column = values[:, field]
-        whole = np.trunc(column)
-        if not (np.abs(column) < limit).all():
-            return None
-        if kind == WHOLE and (column != whole).any():
-            return None
-        if kind == TIME and (np.abs(column) >= _EXACT_S).any():
-            return None
-        rounded = np.trunc(column + np.copysign(0.5, column))
-        scaled = np.rint(column * SECOND_US) if kind == TIME else rounded
-        converted[:, field] = np.where(column == UNKNOWN, UNKNOWN, scaled)
-    return Records(converted, np.array(numbers, np.int64), texts, 0)
-
-
-class _LineParser:
-    """Parses lines one by one; finds up to `most` errors."""
-
-    def __init__(
-        self, path: Path, layout: LogFormat, repair: Repair | None, is_first: bool, most: int
-    ) -> None:
+    def __init__(self, path: Path, layout: LogFormat, repair: Repair | None) -> None:
         self._path, self._layout, self._repair = path, layout, repair
-        self._is_first, self._most = is_first, most
+        self.values: list[Ints] = []
+        self.lines: list[Ints] = []
+        self.texts: dict[int, dict[bytes, int]] = {
+            field: {} for field, kind in enumerate(layout.kinds) if kind == TEXT
+        }
+        """The number of each text, by field."""
+        self._numeric = [field for field, kind in enumerate(layout.kinds) if kind != TEXT]
+        self._is_first = True
         self.errors: list[ErrorLine] = []
         self.is_hopeless = False
         """Whether the file is no log of this kind, so that further errors say nothing."""
 
-    def parse(self, lines: list[bytes], numbers: Sequence[int]) -> Records:
-        """The records without errors, up to `most` errors."""
-        kinds, rows, kept = self._layout.kinds, [], []
+    def parse(self, lines: list[bytes], numbers: Sequence[int]) -> None:
+        """Add the records of these lines, or up to MOST_ERRORS errors in all."""
+        values = self._values(lines)
+        if values is None:
+            sound = list(self._sound(lines, numbers))
+            lines, numbers = [line for _, line in sound], [number for number, _ in sound]
+            values = self._values(lines)
+            assert values is not None, "what is sound can be parsed"
+        self._is_first = False
+        self.values.append(values)
+        self.lines.append(np.array(numbers, np.int64))
+
+    def _values(self, lines: list[bytes]) -> Ints | None:
+        """The values of these lines, None if any is not in the format's own form."""
+        layout = self._layout
+        if not lines:
+            return np.empty((0, len(layout.fields)), np.int64)
+        values = np.empty((len(lines), len(layout.fields)), np.int64)
+        if self.texts:
+            split = [line.split() for line in lines]
+            is_sound = all(len(fields) == len(layout.fields) for fields in split)
+            if not is_sound or _CONTROL.search(b" ".join(lines)):
+                return None
+            lines = [b" ".join([fields[n] for n in self._numeric]) for fields in split]
+        try:
+            numbers = np.loadtxt(lines, comments=None, ndmin=2, encoding="latin1")
+        except ValueError:
+            return None
+        if numbers.shape != (len(lines), len(self._numeric)):
+            return None
+        for field, column in zip(self._numeric, numbers.T, strict=True):
+            scaled = _scaled(column, layout.kinds[field], layout.limits[field])
+            if scaled is None:
+                return None
+            values[:, field] = scaled
+        for field, known in self.texts.items():
+            values[:, field] = [
+                UNKNOWN if text == b"-1" else known.setdefault(text, len(known) + 1)
+                for text in (fields[field] for fields in split)
+            ]
+        return values
+
+    def _sound(self, lines: list[bytes], numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
+        """The lines without errors, in the format's own form, with their numbers."""
         for number, line in zip(numbers, lines, strict=True):
             fields = line.split()
             if self._repair is not None:
                 fields = self._repair(fields, self._is_first)
             self._is_first = False
             if fields and self._check(number, line, fields):
-                rows.append(fields)
-                kept.append(number)
-            if self.is_hopeless or len(self.errors) >= self._most:
-                break
-        values = np.zeros((len(rows), len(kinds)), np.int64)
-        texts: dict[int, list[bytes]] = {}
-        for field, kind in enumerate(kinds):
-            column = [fields[field] for fields in rows]
-            if kind == TEXT:
-                texts[field] = column
-            else:
-                values[:, field] = [_exact(text, kind) for text in column]
-        return Records(values, np.array(kept, np.int64), texts, 0)
+                yield number, b" ".join(fields)
+            if self.is_hopeless or len(self.errors) >= MOST_ERRORS:
+                return
 
     def _check(self, number: int, record: bytes, fields: list[bytes]) -> bool:
         layout, before = self._layout, len(self.errors)
@@ -238,10 +212,10 @@ class _LineParser:
         else:
             for position, text in enumerate(fields):
                 expected = self._problem(position, text)
-                if expected and len(self.errors) < self._most:
+                if expected and len(self.errors) < MOST_ERRORS:
                     found = shorten(text.decode("utf-8", "replace"))
                     self._add(number, layout.name(position), found, expected)
-        if _CONTROL.search(record) and (len(self.errors) > before or TEXT in layout.kinds):
+        if _CONTROL.search(record) and (len(self.errors) > before or self.texts):
             self.errors[:] = []
             self._add(number, "", "binary data", "text")
             self.is_hopeless = True
@@ -253,45 +227,47 @@ class _LineParser:
             return ""
         if not _NUMBER.fullmatch(text):
             return "a number in digits alone, such as 12 or 12.5"
-        value = Decimal(text.decode())
-        if abs(value) >= limit:
+        if abs(float(text)) >= limit:
             return f"a number below {limit}"
-        return "an integer" if kind == WHOLE and value != int(value) else ""
+        return "an integer" if kind == WHOLE and not float(text).is_integer() else ""
 
     def _add(self, line: int, field: str, found: str, expected: str) -> None:
         self.errors.append(ErrorLine(str(self._path), line, field, found, expected))
 
 
-def _exact(text: bytes, kind: int) -> int:
-    """The value of a field; decimals past the sixth round half up."""
-    value = Decimal(text.decode())
-    if value == UNKNOWN:
-        return UNKNOWN
-    return int((value * SECOND_US if kind == TIME else value).quantize(Decimal(1), ROUND_HALF_UP))
+def _scaled(column: Floats, kind: int, limit: int) -> Ints | None:
+    """A field of numbers in the unit of its kind; None if one is not valid."""
+    whole = np.trunc(column)
+    if not (np.abs(column) < limit).all() or (kind == WHOLE and (column != whole).any()):
+        return None
+    if kind == TIME:
+        # Apart, since whole microseconds of centuries exceed the precision of a float.
+        scaled = whole.astype(np.int64) * SECOND_US
+        scaled += np.rint((column - whole) * SECOND_US).astype(np.int64)
+    else:
+        scaled = np.trunc(column + np.copysign(0.5, column)).astype(np.int64)
+    return np.where(column == UNKNOWN, UNKNOWN, scaled)
 
 
-class _Comments:
-    """Comments of the form `Key: value`; indented ones continue the value of the last key."""
+def _header(comments: Sequence[bytes]) -> dict[str, str]:
+    """Comments of the form `Key: value`; indented ones continue the value of the last key.
 
-    def __init__(self) -> None:
-        self._values: dict[str, list[str]] = {}
-        self._last_key = ""
-
-    def add(self, comment: bytes) -> None:
+    Several values of one key are on lines of their own.
+    """
+    values: dict[str, list[str]] = {}
+    last_key = ""
+    for comment in comments:
         text = comment.decode("utf-8", KEEP_BYTES)
         key, colon, value = text.partition(":")
         if text[:2].isspace():
-            key, value = self._last_key, text
+            key, value = last_key, text
         elif not colon or not key.replace(" ", "").isalnum():
-            self._last_key = ""
-            return
-        self._last_key, value = key.strip(), value.strip()
-        if self._last_key and value:
-            self._values.setdefault(self._last_key, []).append(value)
-
-    def header(self) -> dict[str, str]:
-        """By key; several values on lines of their own."""
-        return {key: "\n".join(values) for key, values in self._values.items()}
+            last_key = ""
+            continue
+        last_key, value = key.strip(), value.strip()
+        if last_key and value:
+            values.setdefault(last_key, []).append(value)
+    return {key: "\n".join(lines) for key, lines in values.items()}
 
 
 # Files

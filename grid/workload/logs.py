@@ -18,7 +18,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
 
@@ -37,8 +37,8 @@ from grid.workload.lines import (
     UNKNOWN,
     WHOLE,
     LogFormat,
-    iterate_records,
     log_error,
+    read_records,
 )
 
 
@@ -135,7 +135,8 @@ class Log:
 
     A field of GWF that holds names (TEXT_FIELDS) has a number for each: the number itself if all
     its names are integers, else 1, 2, ... by first appearance. `names` maps these numbers to names,
-    by field. `remarks` counts by kind the lines of which something was ignored.
+    by field. `remarks` counts by kind the lines of which something was ignored. `extra_us` has the
+    times (n,) of a field after those of the format, if one was read.
     """
 
     path: Path
@@ -146,6 +147,7 @@ class Log:
     remarks: dict[str, int] = field(default_factory=dict)
     names: dict[int, dict[int, str]] = field(default_factory=dict)
     format: LogFormat = SWF
+    extra_us: Ints | None = None
 
     @property
     def is_gwf(self) -> bool:
@@ -162,14 +164,15 @@ class Log:
 # Text
 
 
-def read_swf(path: Path) -> Log:
-    """An SWF log. Raises InputError as `iterate_records` does.
+def read_swf(path: Path, extra_field: int | None = None) -> Log:
+    """An SWF log. Raises InputError as `read_records` does.
 
     Other simulators write a head row, columns after the 18th, and several preceding jobs ("1&2",
-    "4,5"), of which the last is kept. `remarks` counts these.
+    "4,5"), of which the last is kept. `remarks` counts these. `extra_field` is the position, from
+    19 on, of a time that each line has.
     """
-    header: dict[str, str] = {}
     remarks: dict[str, int] = {}
+    extra: list[bytes] = []
 
     def repair(fields: list[bytes], is_first: bool) -> list[bytes]:
         count, found = len(SwfField), []
@@ -177,6 +180,7 @@ def read_swf(path: Path) -> Log:
             found, fields = ["head_rows"], []
         elif len(fields) >= count:
             if len(fields) > count:
+                extra.extend(fields[(extra_field or 0) - 1 : extra_field])
                 found, fields = ["extra_columns"], fields[:count]
             before = re.fullmatch(rb"(?:\d+[&,;])+(\d+)", fields[SwfField.PRECEDING_JOB])
             if before:
@@ -186,38 +190,36 @@ def read_swf(path: Path) -> Log:
             remarks[kind] = remarks.get(kind, 0) + 1
         return fields
 
-    parts = list(iterate_records(path, SWF, header, repair))
-    return Log(
-        path,
-        np.concatenate([part.values for part in parts]),
-        np.concatenate([part.lines for part in parts]),
-        header,
-        sum(part.blank_lines for part in parts),
-        remarks,
-    )
+    records = read_records(path, SWF, repair)
+    log = Log(path, records.values, records.lines, records.header, records.blank_lines, remarks)
+    return log if extra_field is None else replace(log, extra_us=_times(log, extra, extra_field))
+
+
+def _times(log: Log, texts: list[bytes], field: int) -> Ints:
+    """The times of an extra field. Raises InputError."""
+    if len(texts) != len(log):
+        raise log_error(
+            log.path, "records without it", "a time in each record", None, f"field {field}"
+        )
+    try:
+        seconds = np.array(texts, "S").astype(np.float64)
+    except ValueError as error:
+        raise log_error(log.path, str(error), "seconds", None, f"field {field}") from None
+    if not (np.abs(seconds) < TIME_LIMIT_S).all():
+        raise log_error(
+            log.path, "a time beyond it", f"less than {TIME_LIMIT_S}", None, f"field {field}"
+        )
+    return np.rint(seconds * SECOND_US).astype(np.int64)
 
 
 def read_gwf(path: Path) -> Log:
-    """A GWF log. Raises InputError as `iterate_records` does."""
-    header: dict[str, str] = {}
-    numbers: dict[int, dict[bytes, int]] = {field: {} for field in TEXT_FIELDS}
-    parts = []
-    for part in iterate_records(path, GWF, header):
-        for of_text, texts in part.texts.items():
-            known = numbers[of_text]
-            part.values[:, of_text] = [
-                UNKNOWN if text == b"-1" else known.setdefault(text, len(known) + 1)
-                for text in texts
-            ]
-        parts.append(part._replace(texts={}))
-    columns = np.concatenate([part.values for part in parts])
+    """A GWF log. Raises InputError as `read_records` does."""
+    values, lines, texts, header, blank_lines = read_records(path, GWF)
     names = {
-        of_text: names_of(columns, of_text, [text.decode("utf-8", "replace") for text in known])
-        for of_text, known in numbers.items()
+        field: names_of(values, field, [text.decode("utf-8", "replace") for text in known])
+        for field, known in texts.items()
     }
-    lines = np.concatenate([part.lines for part in parts])
-    blank_lines = sum(part.blank_lines for part in parts)
-    return Log(path, columns, lines, header, blank_lines, names=names, format=GWF)
+    return Log(path, values, lines, header, blank_lines, names=names, format=GWF)
 
 
 def names_of(columns: Ints, field: int, texts: list[str]) -> dict[int, str]:
@@ -268,48 +270,50 @@ def _time_text(time_us: int) -> str:
 # Conversion
 
 
-def to_swf(log: Log, partition: SwfField | GwfField = SwfField.PARTITION) -> Log:
-    """The fields that SWF has, with the field `partition` in place of the partition.
+def to_swf(log: Log) -> Log:
+    """The fields that SWF has.
 
     Names of partitions and queues go into the header, as in the Parallel Workloads Archive. All
     other fields and names are lost.
     """
     if not log.is_gwf:
         return log
-    columns = np.full((len(log), len(SwfField)), UNKNOWN)
-    columns[:, :COMMON_FIELDS] = log.columns[:, :COMMON_FIELDS]
-    columns[:, SwfField.PARTITION] = log[partition]
     header = dict(log.header)
-    for key, source in (("Partition", partition), ("Queue", SwfField.QUEUE)):
+    for key, source in (("Partition", SwfField.PARTITION), ("Queue", SwfField.QUEUE)):
         named = [(n, name) for n, name in log.names[source].items() if name != str(n)]
         if named:
             header[key] = "\n".join(f"{number} {name}" for number, name in named)
-    return Log(log.path, columns, log.lines, header, log.blank_lines)
+    return Log(log.path, _common(log, len(SwfField)), log.lines, header, log.blank_lines)
 
 
 def to_gwf(log: Log) -> Log:
     """The fields that GWF has; the preceding job and the think time are lost."""
     if log.is_gwf:
         return log
-    columns = np.full((len(log), len(_GWF_FIELDS)), UNKNOWN)
-    columns[:, :COMMON_FIELDS] = log.columns[:, :COMMON_FIELDS]
+    columns = _common(log, len(_GWF_FIELDS))
     names = {
         int(field): {n: str(n) for n in np.unique(columns[:, field]).tolist() if n != UNKNOWN}
         for field in TEXT_FIELDS
     }
-    header = dict(log.header)
-    return Log(log.path, columns, log.lines, header, log.blank_lines, names=names, format=GWF)
+    return replace(log, columns=columns, names=names, format=GWF, extra_us=None)
+
+
+def _common(log: Log, fields: int) -> Ints:
+    """The columns of the fields that both formats have, the others unknown."""
+    columns = np.full((len(log), fields), UNKNOWN)
+    columns[:, :COMMON_FIELDS] = log.columns[:, :COMMON_FIELDS]
+    return columns
 
 
 # Files
 
-_SUFFIX = re.compile(r"\.(swf|gwf)(\.gz|\.bz2|\.xz|\.zst)?$|\.(parquet)$", re.IGNORECASE)
+_SUFFIX = re.compile(r"\.(swf|gwf|json)(\.gz|\.bz2|\.xz|\.zst)?$|\.(parquet)$", re.IGNORECASE)
 
 
-def read_log(path: Path) -> Log:
-    """The log in that file, by the end of its name: SWF or records of sacct if it says nothing.
+def read_log(path: Path, extra_field: int | None = None) -> Log:
+    """The log in that file, by the end of its name: SWF or records of sacct if it has none.
 
-    Raises InputError.
+    `extra_field` is for SWF only, see `read_swf`. Raises InputError.
     """
     from grid.workload.sacct import is_sacct, read_sacct
 
@@ -322,7 +326,11 @@ def read_log(path: Path) -> Log:
         return read_parquet(path)
     if kind == "gwf":
         return read_gwf(path)
-    return read_sacct(path) if is_sacct(path) else read_swf(path)
+    if kind == "json":
+        from grid.workload.batsim import read_batsim
+
+        return read_batsim(path)
+    return read_sacct(path) if is_sacct(path) else read_swf(path, extra_field)
 
 
 def write_log(log: Log, path: Path) -> None:
@@ -333,7 +341,7 @@ def write_log(log: Log, path: Path) -> None:
     """
     path = Path(path)
     found = _SUFFIX.search(path.name)
-    if not found or (found[2] or ".gz").lower() != ".gz":
+    if not found or found[1] == "json" or (found[2] or ".gz").lower() != ".gz":
         raise log_error(path, f"the ending {path.suffix!r}", ".swf, .gwf (or with .gz) or .parquet")
     if len(log) == 0:
         raise log_error(path, "no job to write", "at least one job")

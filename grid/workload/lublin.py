@@ -23,11 +23,10 @@ import numpy as np
 from pydantic import Field
 
 from grid.model.arrays import Floats, Ints
-from grid.model.fields import REFERENCE_MIPS
 from grid.model.job_table import JobTable
 from grid.model.platform import VirtualOrganization
-from grid.workload.generators import GeneratorSettings, capacity, microseconds
-from grid.workload.stochastic import DayCycle
+from grid.workload.generators import capacity, numbered_jobs
+from grid.workload.stochastic import TimesOfDay
 
 HALF_HOURS, FIRST_HALF_HOUR = 48, 11
 LONGEST_RUN, LONGEST_GAP = 12.0, 13.0
@@ -68,7 +67,7 @@ KINDS = {
 """`all` does not distinguish kinds; the other two can be mixed."""
 
 
-class LublinJobs(GeneratorSettings):
+class LublinJobs(TimesOfDay):
     """Settings of the jobs of each VO."""
 
     jobs: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] = Field(
@@ -89,12 +88,6 @@ class LublinJobs(GeneratorSettings):
     load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
         default=None,
         description="offered load of the VO; default: the arrival rates of the model",
-    )
-    start_hour: Annotated[float, Field(ge=0, le=24)] = Field(
-        default=0.0, description="time of day of the first VO when the run begins"
-    )
-    hours_between_vos: Annotated[float, Field(ge=-24, le=24)] = Field(
-        default=0.0, description="difference of time zones between consecutive VOs"
     )
     estimate_factor: Annotated[float, Field(ge=1, le=1000)] = Field(
         default=1.0,
@@ -128,18 +121,9 @@ def lublin_jobs(
         if settings.load is not None:
             wanted_s = float(run_s @ processors) / (capacity([vo]) * settings.load)
             reached = reached * (wanted_s / reached[-1])
-        start_s = 3600.0 * (settings.start_hour + place * settings.hours_between_vos)
-        submit_s = DayCycle(day_rates(KINDS[kinds[0]].day), start_s).times_s(reached)
-        run_us = np.maximum(1, microseconds(run_s))
+        submit_s = settings.cycle(day_rates(KINDS[kinds[0]].day), place).times_s(reached)
         factor = stream.uniform(1.0, settings.estimate_factor, settings.jobs)
-        tables[name] = JobTable.of(
-            number=np.arange(settings.jobs),
-            submit_us=microseconds(submit_s),
-            processors=processors,
-            estimate_us=np.rint(run_us * factor).astype(np.int64),
-            run_us=run_us,
-            reference_mips=np.full(settings.jobs, REFERENCE_MIPS),
-        )
+        tables[name] = numbered_jobs(submit_s, run_s, processors, factor)
     return tables
 
 

@@ -7,9 +7,6 @@ header as JSON (`header`).
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +28,7 @@ _UNITS = {
     "used disk": "_mb",
     "requested disk": "_mb",
 }
-_NAME = re.compile(r"[^\s\x00-\x1f\x7f]+")
 _EXPECTED = "a log in Parquet"
-MOST_ROWS = 10_000_000
-LEAST_BYTES_A_ROW = 4
-"""Equal rows take almost no space in a file, and much in memory."""
-MOST_UNPACKED_BYTES = 1 << 29
-MOST_NAME = 1000
-"""Characters of a name."""
 
 
 def write_parquet(log: Log, path: Path) -> None:
@@ -62,21 +52,64 @@ def read_parquet(path: Path) -> Log:
 
     Its lines are its rows, counted from one.
     """
-    kind, header = _about(path)
-    layout = GWF if kind == "gwf" else SWF
-    table = _table(path, layout)
+    layout, header, table = _table(path)
     columns = np.empty((len(table), len(layout.fields)), np.int64)
     names: dict[int, dict[int, str]] = {}
-    for field, field_kind in enumerate(layout.kinds):
+    for field, kind in enumerate(layout.kinds):
         name = _column_name(layout, field)
-        column = table.column(name)
-        if field_kind == TEXT:
-            columns[:, field], texts = _numbered(path, name, column)
+        column = table.column(name).combine_chunks()
+        if kind == TEXT:
+            if not pa.types.is_string(column.type):
+                raise log_error(path, f"values of type {column.type}", "text", field=name)
+            coded = column.dictionary_encode()
+            texts = coded.dictionary.to_pylist()
+            wrong = next((one for one in texts if one.split() != [one]), None)
+            if wrong is not None:
+                raise log_error(path, shorten(wrong), "a name without spaces", field=name)
+            # Numbered from 1, in order of first appearance.
+            columns[:, field] = coded.indices.cast(pa.int64()).fill_null(UNKNOWN - 1).to_numpy() + 1
+            columns[coded.indices.is_null().to_numpy(zero_copy_only=False), field] = UNKNOWN
             names[field] = names_of(columns, field, texts)
         else:
             columns[:, field] = _integers(path, name, column)
             _check_limit(path, name, columns[:, field], layout, field)
     return Log(path, columns, np.arange(1, len(table) + 1), header, names=names, format=layout)
+
+
+def _table(path: Path) -> tuple[LogFormat, dict[str, str], pa.Table]:
+    """The format of the log, its header, and its columns."""
+    if not path.is_file():
+        raise log_error(path, "no such file", _EXPECTED)
+    try:
+        schema = pyarrow.parquet.read_schema(path)
+        about = schema.metadata or {}
+        layout = {b"swf": SWF, b"gwf": GWF}.get(about.get(b"log", b""))
+        header = json.loads(about.get(b"header", b"{}")) if layout else None
+        if layout is None or not isinstance(header, dict):
+            raise log_error(path, "a Parquet file with other contents", _EXPECTED)
+        names = [_column_name(layout, field) for field in range(len(layout.fields))]
+        for name in names:
+            if schema.names.count(name) != 1:
+                found = "no such column" if name not in schema.names else "two such columns"
+                raise log_error(path, found, "one for each field of the log", field=name)
+        table = pyarrow.parquet.read_table(path, columns=names)
+        texts = [n for n, one in zip(names, table.schema, strict=True) if _is_text(one.type)]
+        for name in texts:
+            place = table.schema.get_field_index(name)
+            table = table.set_column(place, name, table.column(name).cast(pa.string()))
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError, RecursionError) as error:
+        found = f"an invalid Parquet file ({shorten(str(error))})"
+        raise log_error(path, found, _EXPECTED) from None
+    except json.JSONDecodeError:
+        raise log_error(path, "a header that is not JSON", _EXPECTED) from None
+    if len(table) == 0:
+        raise log_error(path, "no job", "at least one job")
+    return layout, {str(key): str(value) for key, value in header.items()}, table
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_dictionary(kind) or pa.types.is_large_string(kind))
 
 
 def _column_name(layout: LogFormat, field: int) -> str:
@@ -92,56 +125,7 @@ def _dictionary(values: Ints, unknown: Bools, names: dict[int, str]) -> pa.Dicti
     return pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), texts)
 
 
-def _about(path: Path) -> tuple[str, dict[str, str]]:
-    """The format of the log and its header. Raises InputError for too large files."""
-    if not path.is_file():
-        raise log_error(path, "no such file", _EXPECTED)
-    with _sound(path):
-        metadata = pyarrow.parquet.read_metadata(path)
-        about = metadata.metadata or {}
-    most = min(MOST_ROWS, path.stat().st_size // LEAST_BYTES_A_ROW)
-    if metadata.num_rows > most:
-        raise log_error(path, f"{metadata.num_rows} rows", f"at most {most} in a file of its size")
-    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
-    unpacked = sum(group.total_byte_size for group in groups)
-    if unpacked > MOST_UNPACKED_BYTES:
-        raise log_error(path, f"{unpacked} bytes unpacked", f"at most {MOST_UNPACKED_BYTES}")
-    kind = about.get(b"log", b"").decode("utf-8", "replace")
-    try:
-        header = dict(json.loads(about.get(b"header", b"{}")))
-    except (TypeError, ValueError, RecursionError):
-        kind = ""
-    if kind not in ("swf", "gwf"):
-        raise log_error(path, "a Parquet file with other contents", _EXPECTED)
-    if metadata.num_rows == 0:
-        raise log_error(path, "no job", "at least one job")
-    return kind, {str(key): str(value) for key, value in header.items()}
-
-
-def _table(path: Path, layout: LogFormat) -> pa.Table:
-    """The columns of the log; text as dictionaries, since one long name may be in many rows."""
-    names = [_column_name(layout, field) for field in range(len(layout.fields))]
-    texts = [name for name, kind in zip(names, layout.kinds, strict=True) if kind == TEXT]
-    with _sound(path):
-        there = pyarrow.parquet.read_schema(path).names
-        for name in names:
-            if there.count(name) != 1:
-                found = "no such column" if name not in there else "two such columns"
-                raise log_error(path, found, "one for each field of the log", field=name)
-        return pyarrow.parquet.read_table(path, columns=names, read_dictionary=texts)
-
-
-@contextmanager
-def _sound(path: Path) -> Iterator[None]:
-    """Raise InputError for what is not valid Parquet."""
-    try:
-        yield
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        found = f"an invalid Parquet file ({shorten(str(error))})"
-        raise log_error(path, found, _EXPECTED) from None
-
-
-def _integers(path: Path, name: str, column: pa.ChunkedArray) -> Any:
+def _integers(path: Path, name: str, column: pa.Array) -> Any:
     if not pa.types.is_integer(column.type):
         raise log_error(path, f"values of type {column.type}", "integers", field=name)
     try:
@@ -158,43 +142,3 @@ def _check_limit(path: Path, name: str, values: Ints, layout: LogFormat, field: 
     if len(wrong):
         row = int(wrong[0])
         raise log_error(path, str(values[row]), f"a number below {limit}", row + 1, name)
-
-
-def _numbered(path: Path, name: str, column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
-    """Names as numbers from 1, in order of first appearance, and the names."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise log_error(path, f"values of type {kind}", "text", field=name)
-    numbers: dict[str, int] = {}
-    chunks = [_chunk_numbered(path, name, chunk, numbers) for chunk in column.chunks]
-    return np.concatenate(chunks), list(numbers)
-
-
-def _chunk_numbered(path: Path, name: str, chunk: pa.Array, numbers: dict[str, int]) -> Ints:
-    """The numbers of the names in a part of a column; adds new names to `numbers`."""
-    coded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-    indices = coded.indices.cast(pa.int64())
-    known = indices.drop_null().to_numpy()
-    if len(known) and not 0 <= known.min() <= known.max() < len(coded.dictionary):
-        # pyarrow does not validate indices of a damaged file.
-        raise log_error(path, "a name that its dictionary does not have", _EXPECTED, field=name)
-    codes = indices.fill_null(-1).to_numpy()
-    used, first = np.unique(codes, return_index=True)
-    number_of = np.full(len(coded.dictionary) + 1, UNKNOWN)
-    for code in used[np.argsort(first)].tolist():
-        if code >= 0 and coded.dictionary[code].is_valid:
-            text = _name(path, name, coded.dictionary[code])
-            number_of[code] = numbers.setdefault(text, len(numbers) + 1)
-    numbered: Ints = number_of[codes]
-    return numbered
-
-
-def _name(path: Path, column: str, value: pa.Scalar) -> str:
-    try:
-        text: str = value.as_py()
-    except UnicodeDecodeError:
-        raise log_error(path, "bytes that are not text", "UTF-8", field=column) from None
-    if len(text) > MOST_NAME or not _NAME.fullmatch(text):
-        expected = f"a name without spaces, of at most {MOST_NAME} characters"
-        raise log_error(path, shorten(text), expected, field=column)
-    return text

@@ -1,19 +1,21 @@
 """Accounting records of Slurm, as `sacct --parsable2` prints them, as a log.
 
 A head row names the columns, in any order; `|` separates them. Job steps (`417.batch`) are ignored.
-Records keep the order of the file. Times are relative to the first submission. Slurm documents the
-columns under "Job Accounting Fields" of sacct(1).
+Records are in order of submission, those of one second in the order of the file. Times are
+relative to the first submission. Slurm documents the columns under "Job Accounting Fields" of
+sacct(1).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
+from grid.model.arrays import Ints
 from grid.model.errors import ErrorLine, InputError, shorten
 from grid.model.time import SECOND_US
 from grid.workload.lines import (
@@ -39,23 +41,17 @@ _STATUSES = {
 _REPLACED = 2
 """Status of an attempt that was followed by another one of the same job."""
 _NAMED = (
-    (SwfField.USER, "User", ("User", "UID")),
+    (SwfField.USER, "", ("User", "UID")),
     (SwfField.GROUP, "Group", ("Account", "Group", "GID")),
-    (SwfField.EXECUTABLE, "Executable", ("JobName",)),
+    (SwfField.EXECUTABLE, "", ("JobName",)),
     (SwfField.QUEUE, "Queue", ("QOS",)),
     (SwfField.PARTITION, "Partition", ("Partition",)),
 )
-"""Names that are numbered by first appearance: the field, the header's key, the columns."""
-_UNKNOWN_TEXTS = {
-    "",
-    "none",
-    "unknown",
-    "n/a",
-    "unlimited",
-    "partition_limit",
-    "invalid",
-    "none assigned",
-}
+"""Names that are numbered by first appearance: the field, the header's key if any, the columns."""
+_UNKNOWN_TEXTS = (
+    "", "none", "unknown", "n/a", "unlimited", "partition_limit", "invalid", "none assigned",
+)  # fmt: skip
+_ZONE = re.compile(r"^\d+$|(Z|[+-]\d\d:?\d\d)$")
 _DURATION = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?|(\d+)-(\d+)")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)([cn]?)", re.IGNORECASE)
 _KILOBYTES = {"K": 1.0, "": 1024.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
@@ -87,154 +83,142 @@ def read_sacct(path: Path) -> Log:
     numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     names = [name.strip().partition("%")[0] for name in numbered[0][1].split("|")]
     _check_columns(path, numbered[0][0], names)
-    reader = _Reader(path, len(names))
+    records: list[Mapping[str, str]] = []
+    rows: list[list[int]] = []
+    lines: list[int] = []
+    errors: list[ErrorLine] = []
+    steps = 0
     for line, row in numbered[1:]:
-        reader.add(line, dict(zip(names, row.split("|"), strict=False)), row.count("|") + 1)
-    return reader.log(blank_lines=text.count("\n") + (not text.endswith("\n")) - len(numbered))
+        values = row.split("|")
+        record = dict(zip(names, map(str.strip, values), strict=False))
+        try:
+            if len(values) not in (len(names), len(names) + 1):
+                expected = f"{len(names)}, as in the header row"
+                raise _Wrong("", f"{len(values)} columns", expected)
+            if "." in _name(record):
+                steps += 1
+                continue
+            rows.append(_row(record))
+        except _Wrong as error:
+            column, found, expected = error.args
+            errors.append(ErrorLine(str(path), line, column, shorten(found), expected))
+            if len(errors) == MOST_ERRORS:
+                break
+            continue
+        records.append(record)
+        lines.append(line)
+    if errors:
+        raise InputError(errors)
+    if not rows:
+        raise log_error(path, "no job", "at least one job")
+    blank_lines = text.count("\n") + (not text.endswith("\n")) - len(numbered)
+    return _log(path, records, np.array(rows), np.array(lines), steps, blank_lines)
+
+
+def _log(
+    path: Path,
+    records: Sequence[Mapping[str, str]],
+    columns: Ints,
+    lines: Ints,
+    steps: int,
+    blank_lines: int,
+) -> Log:
+    """The log of records whose submissions are Unix times in seconds."""
+    first = int(columns[:, SwfField.SUBMIT_TIME].min())
+    columns[:, SwfField.SUBMIT_TIME] -= first
+    columns[:, SwfField.SUBMIT_TIME] *= SECOND_US
+    ids = [_name(record) for record in records]
+    # Tasks of arrays and parts of heterogeneous jobs have no numbers of their own.
+    numbers = {name: n for n, name in enumerate(dict.fromkeys(ids), 1)}
+    are_numbers = all(name.isdecimal() for name in ids)
+    columns[:, SwfField.JOB_NUMBER] = [int(one) if are_numbers else numbers[one] for one in ids]
+    last = {name: place for place, name in enumerate(ids)}
+    replaced = [place for place, name in enumerate(ids) if last[name] != place]
+    columns[replaced, SwfField.STATUS] = _REPLACED
+    header = {"Version": "2.2", "Note": "Made from records of sacct."}
+    if all(_ZONE.search(record["Submit"]) for record in records):
+        header["UnixStartTime"] = str(first)
+    for field, key, choices in _NAMED:
+        known: dict[str, int] = {}
+        for place, record in enumerate(records):
+            name = next((record[one] for one in choices if record.get(one)), None)
+            if name is not None:
+                columns[place, field] = known.setdefault(name, len(known) + 1)
+        if known and key:
+            header[key] = "\n".join(f"{number} {name}" for name, number in known.items())
+    order = np.argsort(columns[:, SwfField.SUBMIT_TIME], kind="stable")
+    remarks = {"job_steps": steps} if steps else {}
+    return Log(path, columns[order], lines[order], header, blank_lines, remarks)
 
 
 def _check_columns(path: Path, line: int, names: list[str]) -> None:
-    """Raises InputError where the columns do not suffice."""
-    needed = (
-        ("JobIDRaw", "JobID"), ("Submit",), ("Elapsed", "ElapsedRaw", "End"),
-        ("AllocCPUS", "NCPUS", "ReqCPUS", "AllocTRES", "ReqTRES"), ("State",),
-    )  # fmt: skip
+    """Raises InputError if the columns do not suffice."""
+    needed = [
+        ("JobIDRaw", "JobID"), ("Submit",), ("Elapsed", "ElapsedRaw", "End"), ("State",),
+        ("AllocCPUS", "NCPUS", "ReqCPUS", "AllocTRES", "ReqTRES"),
+    ]  # fmt: skip
+    if not {"Elapsed", "ElapsedRaw"} & set(names):
+        needed.append(("Start",))
     for choices in needed:
         if not set(choices) & set(names):
             expected = f"a column {' or '.join(choices)}"
             raise log_error(path, f"columns {', '.join(names)}"[:200], expected, line)
-    if "Elapsed" not in names and "ElapsedRaw" not in names and "Start" not in names:
-        raise log_error(path, "End without Start", "a column Start or Elapsed", line)
 
 
 class _Wrong(ValueError):
-    """A value of a column: which column, and what was expected there."""
-
-    def __init__(self, column: str, found: str, expected: str) -> None:
-        super().__init__(column)
-        self.column, self.found, self.expected = column, found, expected
+    """A wrong value: its column, what was found, what is expected."""
 
 
-class _Reader:
-    """Collects the records of one file."""
-
-    def __init__(self, path: Path, columns: int) -> None:
-        self._path, self._columns = path, columns
-        self._rows: list[list[int]] = []
-        self._lines: list[int] = []
-        self._ids: list[str] = []
-        self._names: dict[SwfField, dict[str, int]] = {field: {} for field, _, _ in _NAMED}
-        self._errors: list[ErrorLine] = []
-        self._steps = 0
-        self._has_zones = True
-
-    def add(self, line: int, record: Mapping[str, str], columns: int) -> None:
-        """Take in a record. Raises InputError when as many are wrong as are reported."""
-        try:
-            if columns not in (self._columns, self._columns + 1):
-                raise _Wrong("", f"{columns} columns", f"{self._columns}, as in the header row")
-            record = {name: value.strip() for name, value in record.items()}
-            name = record.get("JobIDRaw") or record.get("JobID", "")
-            if "." in name:
-                self._steps += 1
-                return
-            if not _JOB.fullmatch(name):
-                raise _Wrong("JobID", name, "the number of a job, such as 417, 417_3 or 417+1")
-            row = self._row(record)
-        except _Wrong as error:
-            found = shorten(error.found)
-            one = ErrorLine(str(self._path), line, error.column, found, error.expected)
-            self._errors.append(one)
-            if len(self._errors) == MOST_ERRORS:
-                raise InputError(self._errors) from None
-            return
-        self._ids.append(name)
-        self._rows.append(row)
-        self._lines.append(line)
-
-    def _row(self, record: Mapping[str, str]) -> list[int]:
-        row = [UNKNOWN] * len(SwfField)
-        state = record["State"].partition(" ")[0].rstrip("+").upper()
-        if state not in _STATUSES:
-            raise _Wrong("State", record["State"], "a state of a job, such as COMPLETED")
-        status = _STATUSES[state]
-        submit = self._time(record, "Submit")
-        if submit is None:
-            raise _Wrong("Submit", record["Submit"], "a time, such as 2024-03-01T08:00:00")
-        start, end = self._time(record, "Start"), self._time(record, "End")
-        run = _first(record, _seconds, "ElapsedRaw", "Elapsed")
-        if run is None and start is not None and end is not None:
-            run = max(0, end - start)
-        row[SwfField.SUBMIT_TIME] = submit
-        if start is not None and start >= submit:
-            row[SwfField.WAIT_TIME] = (start - submit) * SECOND_US
-        if run is not None and state in _ENDED:
-            row[SwfField.RUN_TIME] = run * SECOND_US
-        allocated = _first(record, _cpus, "AllocCPUS", "NCPUS", "AllocTRES")
-        requested = _first(record, _cpus, "ReqCPUS", "ReqTRES")
-        row[SwfField.ALLOCATED_PROCESSORS] = allocated or UNKNOWN
-        row[SwfField.REQUESTED_PROCESSORS] = requested or UNKNOWN
-        limit = _first(record, _minutes, "TimelimitRaw")
-        limit = _first(record, _seconds, "Timelimit") if limit is None else limit
-        row[SwfField.REQUESTED_TIME] = UNKNOWN if limit is None else limit * SECOND_US
-        memory = _memory(record, allocated or requested or 1)
-        row[SwfField.REQUESTED_MEMORY] = UNKNOWN if memory is None else memory
-        row[SwfField.STATUS] = status
-        for field, _, columns in _NAMED:
-            name = next((record[one] for one in columns if record.get(one)), None)
-            if name is not None:
-                numbers = self._names[field]
-                row[field] = numbers.setdefault(name, len(numbers) + 1)
-        return row
-
-    def _time(self, record: Mapping[str, str], column: str) -> int | None:
-        """Unix seconds; None where it is not known. A time without a zone counts as UTC."""
-        text = record.get(column, "")
-        if text.lower() in _UNKNOWN_TEXTS:
-            return None
-        if text.isdecimal() and len(text) <= 11:
-            return int(text)
-        try:
-            when = datetime.fromisoformat(text)
-            self._has_zones &= when.tzinfo is not None
-            return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
-        except (ValueError, OverflowError):
-            expected = "a time, such as 2024-03-01T08:00:00"
-            raise _Wrong(column, text, expected) from None
-
-    def log(self, blank_lines: int) -> Log:
-        """All records that were added. Raises InputError."""
-        if self._errors:
-            raise InputError(self._errors)
-        if not self._rows:
-            raise log_error(self._path, "no job", "at least one job")
-        columns = np.array(self._rows, np.int64)
-        first = int(columns[:, SwfField.SUBMIT_TIME].min())
-        columns[:, SwfField.SUBMIT_TIME] -= first
-        columns[:, SwfField.SUBMIT_TIME] *= SECOND_US
-        columns[:, SwfField.JOB_NUMBER] = self._numbers()
-        last = {name: place for place, name in enumerate(self._ids)}
-        replaced = [place for place, name in enumerate(self._ids) if last[name] != place]
-        columns[replaced, SwfField.STATUS] = _REPLACED
-        header = {"Version": "2.2", "Note": "Made from records of sacct."}
-        if self._has_zones:
-            header["UnixStartTime"] = str(first)
-        for field, key, _ in _NAMED:
-            names = self._names[field].items()
-            if names and field in (SwfField.QUEUE, SwfField.PARTITION, SwfField.GROUP):
-                header[key] = "\n".join(f"{number} {name}" for name, number in names)
-        remarks = {"job_steps": self._steps} if self._steps else {}
-        return Log(self._path, columns, np.array(self._lines), header, blank_lines, remarks=remarks)
-
-    def _numbers(self) -> list[int]:
-        """The jobs' own numbers; if some are tasks of arrays, all are numbered from 1."""
-        if all(name.isdecimal() for name in self._ids):
-            return [int(name) for name in self._ids]
-        numbers = {name: number for number, name in enumerate(dict.fromkeys(self._ids), 1)}
-        return [numbers[name] for name in self._ids]
+def _name(record: Mapping[str, str]) -> str:
+    return record.get("JobIDRaw") or record.get("JobID", "")
 
 
-_ENDED = {state for state, status in _STATUSES.items() if status >= 0}
+def _row(record: Mapping[str, str]) -> list[int]:
+    """The fields of a job without its number and names; the submission in Unix seconds."""
+    row = [UNKNOWN] * len(SwfField)
+    if not _JOB.fullmatch(_name(record)):
+        raise _Wrong("JobID", _name(record), "the number of a job, such as 417, 417_3 or 417+1")
+    state = record["State"].partition(" ")[0].rstrip("+").upper()
+    if state not in _STATUSES:
+        raise _Wrong("State", record["State"], "a state of a job, such as COMPLETED")
+    row[SwfField.STATUS] = status = _STATUSES[state]
+    submit, start, end = (_time(record, name) for name in ("Submit", "Start", "End"))
+    if submit is None:
+        raise _Wrong("Submit", record["Submit"], "a time, such as 2024-03-01T08:00:00")
+    row[SwfField.SUBMIT_TIME] = submit
+    run = _first(record, _seconds, "ElapsedRaw", "Elapsed")
+    if run is None and start is not None and end is not None:
+        run = max(0, end - start)
+    if run is not None and status >= 0:
+        row[SwfField.RUN_TIME] = run * SECOND_US
+    if start is None and state == "CANCELLED":
+        start = end  # It left the queue then.
+    if start is not None and start >= submit:
+        row[SwfField.WAIT_TIME] = (start - submit) * SECOND_US
+    allocated = _first(record, _cpus, "AllocCPUS", "NCPUS", "AllocTRES")
+    requested = _first(record, _cpus, "ReqCPUS", "ReqTRES")
+    row[SwfField.ALLOCATED_PROCESSORS] = allocated or UNKNOWN
+    row[SwfField.REQUESTED_PROCESSORS] = requested or UNKNOWN
+    limit = _first(record, _minutes, "TimelimitRaw")
+    limit = _first(record, _seconds, "Timelimit") if limit is None else limit
+    row[SwfField.REQUESTED_TIME] = UNKNOWN if limit is None else limit * SECOND_US
+    memory = _memory(record, allocated or requested or 1)
+    row[SwfField.REQUESTED_MEMORY] = UNKNOWN if memory is None else memory
+    return row
+
+
+def _time(record: Mapping[str, str], column: str) -> int | None:
+    """Unix seconds; None if it is not known. A time without a zone counts as UTC."""
+    text = record.get(column, "")
+    if text.lower() in _UNKNOWN_TEXTS:
+        return None
+    if text.isdecimal() and len(text) <= 11:
+        return int(text)
+    try:
+        when = datetime.fromisoformat(text)
+        return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        raise _Wrong(column, text, "a time, such as 2024-03-01T08:00:00") from None
 
 
 def _first(

@@ -1,4 +1,4 @@
-"""Jobs as renewal processes and other streams of queueing theory, and daily cycles of arrivals.
+"""Jobs as renewal processes of queueing theory, and of users in sessions, with daily cycles.
 
 Each VO has random streams of its own for arrivals, work and processors. Two scenarios that differ
 in one of the three share the others, and another VO does not change those before it.
@@ -12,6 +12,14 @@ Distributions have a mean and parameters of their shape:
 - `hyperexponential`: of two phases with balanced means, with a `cv` of at least 1.
 - `bursts` (arrivals only): a Poisson process whose rate changes between two levels, in a burst and
   between bursts, each lasting an exponential time (a Markov-modulated Poisson process).
+
+Jobs of users in sessions: a user submits, waits, thinks, and submits again.
+
+Sessions start at a rate of each user, higher by day than by night. Within a session, the next job
+is submitted a think time after the last would have ended if it had started at once; it does not
+depend on the grid. Users work in sessions, and think times of up to about 20 minutes belong to one:
+E. Shmueli and D. G. Feitelson, "Uncovering the effect of system performance on user behavior from
+traces of parallel systems", MASCOTS 2007.
 """
 
 from __future__ import annotations
@@ -24,10 +32,9 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from grid.model.arrays import Floats, Ints
-from grid.model.fields import REFERENCE_MIPS
 from grid.model.job_table import JobTable
 from grid.model.platform import VirtualOrganization
-from grid.workload.generators import GeneratorSettings, capacity, microseconds
+from grid.workload.generators import GeneratorSettings, capacity, numbered_jobs
 
 _Mean = Annotated[float, Field(ge=1e-6, le=1e9)]
 _Variation = Annotated[float, Field(ge=0.01, le=100, description="standard deviation / mean")]
@@ -141,27 +148,30 @@ Arrivals = Annotated[
 class Size(GeneratorSettings):
     """Jobs of one width."""
 
-    cpus: Annotated[int, Field(ge=1, le=1_000_000, strict=True, description="CPUs of each job")]
+    cpus: Annotated[int, Field(ge=1, le=10_000_000, strict=True, description="CPUs of each job")]
     share: Annotated[
         float, Field(gt=0, le=1e6, description="share of this size, relative to the others")
     ]
 
 
-class StochasticJobs(GeneratorSettings):
-    """Settings of the jobs of each VO."""
-
+class _Jobs(GeneratorSettings):
     jobs: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] = Field(
         description="number of jobs of each VO"
-    )
-    arrivals: Arrivals = Field(description="distribution of the times between a VO's submissions")
-    load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
-        default=None,
-        description="offered load of the VO; sets the mean of `arrivals`",
     )
     work: Times = Field(description="distribution of the run times, at 1000 MIPS")
     sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
         default=(Size(cpus=1, share=1.0),),
         description="processors of a job; shares are relative to each other",
+    )
+
+
+class StochasticJobs(_Jobs):
+    """Settings of the jobs of each VO."""
+
+    arrivals: Arrivals = Field(description="distribution of the times between a VO's submissions")
+    load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
+        default=None,
+        description="offered load of the VO; sets the mean of `arrivals`",
     )
 
     @model_validator(mode="after")
@@ -188,14 +198,10 @@ def stochastic_jobs(
         count, arrivals = settings.jobs, settings.arrivals
         if settings.load is not None:
             arrivals = arrivals.model_copy(update={"mean_s": _mean_gap_s(settings, vo)})
-        run_us = np.maximum(1, microseconds(settings.work.draw(count, work)))
-        tables[name] = JobTable.of(
-            number=np.arange(count),
-            submit_us=microseconds(np.cumsum(arrivals.draw(count, gaps))),
-            processors=drawn_processors(settings.sizes, count, widths),
-            estimate_us=run_us,
-            run_us=run_us,
-            reference_mips=np.full(count, REFERENCE_MIPS),
+        tables[name] = numbered_jobs(
+            np.cumsum(arrivals.draw(count, gaps)),
+            settings.work.draw(count, work),
+            drawn_processors(settings.sizes, count, widths),
         )
     return tables
 
@@ -239,3 +245,130 @@ class DayCycle:
         days, rest = np.divmod(reached + first, self.DAY_S)
         late_s: Floats = days * self.DAY_S + np.interp(rest, self._reached, self._edges_s)
         return late_s - self._start_s
+
+
+_Hour = Annotated[float, Field(ge=0, le=24)]
+
+
+class TimesOfDay(GeneratorSettings):
+    """The time of day of each VO."""
+
+    start_hour: _Hour = Field(
+        default=0.0, description="time of day of the first VO when the run begins"
+    )
+    hours_between_vos: Annotated[float, Field(ge=-24, le=24)] = Field(
+        default=0.0, description="difference of time zones between consecutive VOs"
+    )
+
+    def cycle(self, rates: Floats, vo: int) -> DayCycle:
+        """The day of VO number `vo`."""
+        return DayCycle(rates, 3600.0 * (self.start_hour + vo * self.hours_between_vos))
+
+
+# Users in sessions
+
+
+class SessionJobs(_Jobs, TimesOfDay):
+    """Settings of the users of each VO."""
+
+    users: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
+        description="number of users of each VO"
+    )
+    jobs_per_session: Annotated[float, Field(ge=1, le=1e6)] = Field(
+        default=5.0,
+        description="mean number of jobs in a session (geometric distribution, at least 1)",
+    )
+    between_sessions: Times = Field(
+        default=Exponential(distribution="exponential", mean_s=86_400.0),
+        description=(
+            "distribution of the time between the starts of two sessions of a user, at the mean"
+            " rate of a day"
+        ),
+    )
+    think: Times = Field(
+        default=Lognormal(distribution="lognormal", mean_s=300.0, cv=1.5),
+        description="distribution of the time from the end of a job to the next submission",
+    )
+    day_from_hour: _Hour = Field(default=8.0, description="hour at which the working day begins")
+    day_to_hour: _Hour = Field(default=18.0, description="hour at which the working day ends")
+    night_rate: Annotated[float, Field(gt=0, le=1)] = Field(
+        default=1.0,
+        description="rate of sessions outside the working day over the rate within it; 1: constant",
+    )
+
+    @model_validator(mode="after")
+    def _a_day(self) -> SessionJobs:
+        if self.day_from_hour >= self.day_to_hour:
+            raise ValueError("`day_from_hour` before `day_to_hour`")
+        return self
+
+
+def session_jobs(
+    names: Sequence[str],
+    vos: Sequence[VirtualOrganization],
+    rng: np.random.Generator,
+    settings: SessionJobs,
+) -> dict[str, JobTable]:
+    """Jobs of users in sessions, more by day than by night, in VOs of different time zones.
+
+    They come in order of submission and are numbered from 0; estimates are exact. Users are
+    numbered from 0 in each VO.
+    """
+    tables = {}
+    del vos
+    for place, (name, stream) in enumerate(zip(names, rng.spawn(len(names)), strict=True)):
+        each = _enough(settings, settings.cycle(_rates(settings), place), stream)
+        submit_s, run_s, user = map(np.concatenate, zip(*each, strict=True))
+        order = np.argsort(submit_s, kind="stable")[: settings.jobs]
+        (widths,) = stream.spawn(1)
+        processors = drawn_processors(settings.sizes, settings.jobs, widths)
+        tables[name] = numbered_jobs(submit_s[order], run_s[order], processors, user=user[order])
+    return tables
+
+
+def _enough(
+    settings: SessionJobs, cycle: DayCycle, stream: np.random.Generator
+) -> list[tuple[Floats, Floats, Floats]]:
+    """Jobs of every user up to a time before which all have submitted enough together."""
+    users = [one.spawn(4) for one in stream.spawn(settings.users)]
+    per_user = settings.jobs / settings.users / settings.jobs_per_session
+    sessions = ceil(per_user + 4.0 * per_user**0.5 + 8.0)
+    while True:
+        begins = [
+            cycle.times_s(np.cumsum(settings.between_sessions.draw(sessions, gaps)))
+            for gaps, *_ in users
+        ]
+        # After the last drawn session of any user, sessions are incomplete.
+        until_s = min(float(one[-1]) for one in begins)
+        each = [
+            _jobs_of(settings, number, one[one < until_s], rest)
+            for number, (one, (_, *rest)) in enumerate(zip(begins, users, strict=True))
+        ]
+        if sum(int((submit_s < until_s).sum()) for submit_s, _, _ in each) >= settings.jobs:
+            return each
+        # New streams: more sessions are drawn from the beginning.
+        users = [[one.spawn(1)[0] for one in streams] for streams in users]
+        sessions *= 2
+
+
+def _jobs_of(
+    settings: SessionJobs, user: int, begins_s: Floats, streams: Sequence[np.random.Generator]
+) -> tuple[Floats, Floats, Floats]:
+    """Submissions, run times and numbers of the user, of all jobs of one user's sessions."""
+    lengths, work, think = streams
+    count = lengths.geometric(1.0 / settings.jobs_per_session, len(begins_s))
+    jobs = int(count.sum())
+    run_s = settings.work.draw(jobs, work)
+    step_s = run_s + settings.think.draw(jobs, think)
+    first = np.cumsum(count) - count
+    # Within a session each job waits for the earlier ones of that session only.
+    before_s = np.cumsum(step_s) - step_s
+    submit_s = np.repeat(begins_s - before_s[first], count) + before_s if jobs else before_s
+    return submit_s, run_s, np.full(jobs, user)
+
+
+def _rates(settings: SessionJobs) -> Floats:
+    """Relative rates of the minutes of a day."""
+    minute = np.arange(1440) / 60.0
+    is_day = (minute >= settings.day_from_hour) & (minute < settings.day_to_hour)
+    return np.where(is_day, 1.0, settings.night_rate)

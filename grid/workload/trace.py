@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import isfinite
@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.model.time import SECOND_US
+from grid.model.time import SECOND_US, from_seconds
+from grid.model.workload import TraceFilterSection
 from grid.workload.jobs import (
     CPUS_OF,
     PARTIAL_EXECUTIONS,
     REMARKS,
+    cancelled_in_queue,
     other_allocated,
     processors_of,
     runnable_rows,
@@ -71,11 +73,11 @@ def describe(log: Log, *, max_processors: int | None = None) -> dict[str, Any]:
     counted = _COUNTED | (_COUNTED_IN_GWF if log.is_gwf else {})
     missing = (columns == UNKNOWN).sum(axis=0).tolist()
     rows, left_out = runnable_rows(columns)
-    works_s = {
-        cpus: float((np.maximum(run_us, 0) * np.maximum(processors_of(columns, cpus), 0)).sum())
+    work_s = [
+        float((np.maximum(run_us, 0) * np.maximum(processors_of(columns, one), 0)).sum())
         / SECOND_US
-        for cpus in CPUS_OF
-    }
+        for one in CPUS_OF
+    ]
     numbers = columns[rows, SwfField.JOB_NUMBER]
     return {
         "jobs": len(log),
@@ -96,9 +98,10 @@ def describe(log: Log, *, max_processors: int | None = None) -> dict[str, Any]:
             name: count for name, count in zip(log.format.fields, missing, strict=True) if count
         },
         "left_out": left_out | log.remarks,
+        "cancelled_in_queue": int(cancelled_in_queue(columns).sum()),
         "other_cpus_allocated": {
             "jobs": int(other_allocated(columns).sum()),
-            "cpu_seconds": works_s,
+            "cpu_seconds": dict(zip(CPUS_OF, work_s, strict=True)),
         },
         "repeated_numbers": len(numbers) - len(np.unique(numbers)),
         "blank_lines": log.blank_lines,
@@ -190,10 +193,8 @@ def _facts(stats: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tupl
             yield "VOs" if name == "virtual_organizations" else name, f"{stats[name]:,}"
     if stats["first_submit_s"] is not None:
         first, last = stats["first_submit_s"], stats["last_submit_s"]
-        yield (
-            "submitted",
-            f"from {first:,.0f} s to {last:,.0f} s, {stats['span_s'] / 86_400:,.1f} days",
-        )
+        days = stats["span_s"] / 86_400
+        yield "submitted", f"from {first:,.0f} s to {last:,.0f} s, {days:,.1f} days"
     load = "unknown: the CPUs of the machine or the interval are unknown (--cpus N)"
     if stats["offered_load"] is not None:
         load = f"{stats['offered_load']:.1%} of {stats['max_processors']:,} CPUs"
@@ -208,34 +209,31 @@ def _facts(stats: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tupl
     yield "between arrivals (s)", _spread_text(stats["interarrival_s"])
     gaps = [f"{gap['gap_s']:,.0f} after {gap['after_s']:,.0f}" for gap in stats["longest_gaps"]]
     yield "longest gaps (s)", "; ".join(gaps) or "none"
-    statuses = stats["statuses"].items()
-    yield (
-        "statuses",
-        ", ".join(f"{count:,} {_STATUSES.get(status, status)}" for status, count in statuses),
-    )
+    named = {_STATUSES.get(status, status): n for status, n in stats["statuses"].items()}
+    yield "statuses", ", ".join(f"{count:,} {name}" for name, count in named.items())
     yield "unknown values", _counts_text(stats["missing"], jobs) or "none"
-    left_out, remarks = (
-        {key: n for key, n in stats["left_out"].items() if (key in REMARKS) == are_remarks}
-        for are_remarks in (False, True)
-    )
-    yield "skipped", _counts_text(left_out, jobs) or "none"
-    if remarks:
-        yield "kept with warnings", _counts_text(remarks, jobs)
-    differing = stats["other_cpus_allocated"]
-    if differing["jobs"]:
-        works = differing["cpu_seconds"]
-        yield (
-            "requested, allocated",
-            f"{differing['jobs']:,} of {jobs:,} jobs were allocated a different number of CPUs "
-            f"than they requested: {works['requested']:,.0f} CPU s as requested, "
-            f"{works['allocated']:,.0f} CPU s as allocated (`cpus: allocated` uses these)",
-        )
-    if stats["repeated_numbers"]:
-        yield "repeated numbers", f"{stats['repeated_numbers']:,} jobs (no run accepts them)"
-    if stats["blank_lines"]:
-        yield "blank lines", f"{stats['blank_lines']:,}"
+    yield from _remarks(stats)
     if stats["users_with_most_work"]:
         yield "most work, by user", _users_text(stats)
+
+
+def _remarks(stats: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What would not run as the log has it."""
+    jobs, left_out = stats["jobs"], stats["left_out"]
+    skipped = {key: count for key, count in left_out.items() if key not in REMARKS}
+    yield "skipped", _counts_text(skipped, jobs) or "none"
+    differing = stats["other_cpus_allocated"]
+    works = differing["cpu_seconds"]
+    texts = {
+        "kept with warnings": _counts_text({key: left_out.get(key, 0) for key in REMARKS}, jobs),
+        "cancelled in queue": f"{stats['cancelled_in_queue']:,} (`cancelled: wait` keeps them)",
+        "requested, allocated": f"{differing['jobs']:,} of {jobs:,} jobs were allocated a "
+        f"different number of CPUs than they requested: {works['requested']:,.0f} CPU s as "
+        f"requested, {works['allocated']:,.0f} CPU s as allocated (`cpus: allocated` uses these)",
+        "repeated numbers": f"{stats['repeated_numbers']:,} jobs (no run accepts them)",
+        "blank lines": f"{stats['blank_lines']:,}",
+    }
+    yield from ((key, text) for key, text in texts.items() if text and text.split()[0] != "0")
 
 
 def _users_text(stats: Mapping[str, Any]) -> str:
@@ -270,44 +268,36 @@ def _counts_text(counts: Mapping[str, int], jobs: int) -> str:
 # Other logs
 
 
-def filter_log(
-    log: Log,
-    *,
-    from_us: int | None = None,
-    before_us: int | None = None,
-    users: Collection[int] | None = None,
-    without_users: Collection[int] = (),
-    min_processors: int | None = None,
-    max_processors: int | None = None,
-    statuses: Collection[int] | None = None,
-    of_sites: tuple[int, Collection[int]] | None = None,
-) -> Log:
-    """The jobs that meet all given conditions.
-
-    They are submitted from `from_us` on and before `before_us`, by one of the `users`, not by one
-    of those `without_users`, with these CPUs and `statuses`. `of_sites` is a column of the log and
-    its accepted values.
-    """
-    columns = log.columns
-    submit_us, processors = columns[:, SwfField.SUBMIT_TIME], processors_of(columns)
-    kept = ~np.isin(columns[:, SwfField.USER], sorted(without_users))
-    if from_us is not None:
-        kept &= submit_us >= from_us
-    if before_us is not None:
-        kept &= submit_us < before_us
-    if min_processors is not None:
-        kept &= processors >= min_processors
-    if max_processors is not None:
-        kept &= processors <= max_processors
-    accepted = [
-        (int(SwfField.USER), users),
-        (int(SwfField.STATUS), statuses),
-        of_sites or (0, None),
-    ]
-    for column, values in accepted:
+def filter_log(log: Log, wanted: TraceFilterSection, site_column: int | None = None) -> Log:
+    """The jobs that meet all conditions; `site_column` is the column of `sites`."""
+    columns, kept = log.columns, np.ones(len(log), np.bool_)
+    accepted = {SwfField.USER: wanted.users, SwfField.STATUS: wanted.statuses}
+    for column, values in (*accepted.items(), (site_column, wanted.sites)):
         if values is not None:
-            kept &= np.isin(columns[:, column], sorted(values))
+            kept &= np.isin(columns[:, column], values)
+    kept &= ~np.isin(columns[:, SwfField.USER], wanted.without_users)
+    submit_us, cpus = columns[:, SwfField.SUBMIT_TIME], processors_of(columns)
+    if wanted.from_s is not None:
+        kept &= submit_us >= from_seconds(wanted.from_s)
+    if wanted.before_s is not None:
+        kept &= submit_us < from_seconds(wanted.before_s)
+    if wanted.min_cpus is not None:
+        kept &= cpus >= wanted.min_cpus
+    if wanted.max_cpus is not None:
+        kept &= cpus <= wanted.max_cpus
     return log if kept.all() else _part(log, columns[kept], log.lines[kept])
+
+
+def moved(log: Log, shift_s: float | None, factor: float | None) -> Log:
+    """The log with other submission times. Raises ValueError(key, found, expected)."""
+    key, found = "shift_s", shift_s
+    try:
+        if shift_s is not None:
+            log = shift_submissions(log, from_seconds(shift_s))
+        key, found = "interarrival_factor", factor
+        return log if factor is None else scale_interarrival(log, factor)
+    except ValueError as error:
+        raise ValueError(key, str(found), str(error)) from None
 
 
 def shift_submissions(log: Log, shift_us: int) -> Log:

@@ -22,7 +22,7 @@ from grid.model.platform import (
     SwitchOff,
 )
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.features import FEATURES, ClusterSpec, is_pool
+from grid.policies.features import FEATURES, ClusterSpec, JobFeatures, is_pool
 from grid.policies.registry import make_policy, policy_names
 
 S = SECOND_US
@@ -147,8 +147,8 @@ def test_a_feature_takes_effect_or_is_refused(policy: str, feature: str) -> None
 
 
 def test_every_feature_of_the_table_is_probed() -> None:
-    """Predictions are apart, since they need jobs that have ended: see `test_estimates`."""
-    assert [*PROBES, "predicted estimates"] == list(FEATURES)
+    """Two are apart: see `test_estimates` and `test_cancellations`."""
+    assert [*PROBES, "predicted estimates", "cancellations"] == list(FEATURES)
 
 
 @pytest.mark.parametrize("feature", [name for name in PROBES if FEATURES[name].pools])
@@ -168,7 +168,7 @@ def test_pool_kernels_are_used_if_they_support_what_is_required() -> None:
     assert not is_pool(ClusterSpec(ONE), make_policy("edf", {"preemptive": True}))
     limited = replace(ONE, machines=(Machine("m", 4, ram_mb=1.0),))
     assert not is_pool(ClusterSpec(limited), easy)
-    assert is_pool(ClusterSpec(limited, memory=False), easy)
+    assert is_pool(ClusterSpec(limited, jobs=JobFeatures(memory=False)), easy)
 
 
 @pytest.mark.parametrize("policy", ["easy", "flexible"])

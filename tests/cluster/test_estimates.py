@@ -13,6 +13,7 @@ from grid.cluster import ClusterState, make_cluster
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine, MachineOutage, SwitchOff
 from grid.model.time import NEVER, Time
+from grid.policies.features import JobFeatures
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
 from tests.cluster.clusters import general_cluster, job, play
@@ -203,3 +204,17 @@ def test_users_of_two_vos_with_one_number_are_two() -> None:
         cluster.submit(one, -1, late)
     cluster.advance(NEVER)
     assert [policy.estimates[number] for number in range(8)] == [90] * 4 + [10, 40] * 2
+
+
+def test_a_prediction_is_planned_with_and_the_estimate_is_the_limit() -> None:
+    """Predicted 5 of 20: one that runs 8 goes on, one that runs 50 is killed at 20."""
+    policy = Told()
+    features = JobFeatures(predictions=True)
+    cluster = make_cluster(cluster_with(2), policy, jobs=features)
+    jobs = [job(0, 0, 1, 20, 8, predicted_us=5), job(1, 0, 1, 20, 50, predicted_us=5)]
+    played = play(cluster, [*jobs, job(2, 30, 1, 20, 8)])
+    assert played == [
+        (0, JobState.COMPLETED, 0, 8), (0, JobState.FAILED, 0, 20), (0, JobState.COMPLETED, 30, 38),
+    ]  # fmt: skip
+    assert policy.estimates == {0: 5, 1: 5, 2: 20}
+    assert policy.expected[0] == {10}

@@ -93,8 +93,12 @@ def scenario(seed: int) -> dict[str, Any]:
         one["priority"] = str(draw(["none", "local", "remote"]))
         # Jobs of one VO may be wider than its own clusters.
         fits = all(size["cpus"] <= max(cpus) for size in sizes)
+        patience_s = work_s * float(10.0 ** rng.uniform(-1, 1))
+        cancel = {"share": 0.5, "least_s": patience_s, "most_s": 2 * patience_s}
         if fits and (number == len(cpus) - 1 or rng.random() < 0.7):
             one["workload"] = workload
+            if seed // len(POLICIES) % 2:
+                one["workload"] = workload | {"attributes": {"cancel_after": cancel}}
         vos.append(one)
     return {
         "seed": seed,

@@ -293,6 +293,13 @@ def test_every_job_gets_the_lowest_free_cpus_of_its_machine(tmp_path: Path) -> N
     }
 
 
+def test_a_cluster_with_an_external_scheduler_has_no_cpu_numbers(tmp_path: Path) -> None:
+    """Only the scheduler knows which CPUs it allocated."""
+    pool = Directory(("north",), (ClusterEntry(0, "pool", (8,), external_scheduler=True),))
+    rows = read(write(tmp_path / "run", [job(1, 0, 0, 10, at=(0, 0, 0), processors=2)], pool))
+    assert [row["allocated_resources"] for row in rows.values()] == [""]
+
+
 def test_a_user_s_file_is_not_replaced_because_of_its_name(tmp_path: Path) -> None:
     (tmp_path / "scenario.yaml").write_text("# mine")
     with pytest.raises(InputError, match="found a folder that is not a run"):

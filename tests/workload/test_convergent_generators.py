@@ -86,7 +86,7 @@ def test_a_job_needs_each_license_with_the_same_probability() -> None:
     assert max(needed) < 0.21
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(3))
 def test_every_job_can_run_somewhere(seed: int) -> None:
     """On a farm where many draws could not."""
     platform = farm(seed, 3, ConvergentMachines(licenses=10, license_suitability=0.5))
@@ -105,16 +105,6 @@ def test_a_farm_that_can_run_no_such_job() -> None:
     small = Cluster("c", (Machine("m0", 2),), licenses=(License("l0", 0),))
     with pytest.raises(ValueError, match="no machine of v can run"):
         jobs_of(small, ConvergentJobs(jobs=5, cpus=(3, 8)))
-
-
-def test_jobs_of_several_vos_are_one_stream() -> None:
-    vos = [organization(farm(seed)) for seed in (1, 2, 3)]
-    names = ["a", "b", "c"]
-    tables = convergent_jobs(names, vos, random_stream(1, "jobs"), ConvergentJobs(jobs=600))
-    numbers = np.concatenate([tables[name].number for name in names])
-    assert sorted(numbers.tolist()) == list(range(600))
-    assert min(len(tables[name]) for name in names) > 150
-    assert all((np.diff(tables[name].submit_us) >= 0).all() for name in names)
 
 
 def test_deadlines_have_their_other_readings() -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from grid.model.errors import InputError
+from grid.model.workload import TraceFilterSection
 from grid.workload.jobs import jobs_from_log
 from grid.workload.logs import SwfField, read_log, read_swf, write_log
 from grid.workload.trace import (
@@ -90,11 +91,11 @@ def test_processors_of_a_header(header: dict[str, str], processors: int | None) 
 
 def test_header_of_a_part_of_a_log(tmp_path: Path) -> None:
     log = read_swf(log_in(tmp_path, HEAD + ROWS))
-    part = shift_submissions(filter_log(log, from_us=200_000_000), -200_000_000)
+    part = shift_submissions(filter_log(log, TraceFilterSection(from_s=200.0)), -200_000_000)
     assert part.header == {
         "MaxJobs": "2", "MaxRecords": "2", "MaxProcs": "16", "UnixStartTime": "1500000200",
     }  # fmt: skip
-    assert filter_log(log, from_us=0).header == log.header
+    assert filter_log(log, TraceFilterSection(from_s=0.0)).header == log.header
     assert "UnixStartTime" not in scale_interarrival(log, 2).header
     assert "UnixStartTime" not in shift_submissions(log, 500_000).header
 
@@ -147,3 +148,13 @@ def test_memory_of_a_log_is_read_on_request(tmp_path: Path) -> None:
     assert jobs.ram_mb.tolist() == [8.0, 0.0]
     assert not skipped
     assert jobs_from_log(log, memory="used")[0].ram_mb.tolist() == [4.0, 0.0]
+
+
+def test_an_extra_field_has_predictions(tmp_path: Path) -> None:
+    rows = [f"{row} x {n}.5" for n, row in enumerate(ROWS.splitlines())]
+    path = log_in(tmp_path, "\n".join(rows))
+    jobs, _ = jobs_from_log(read_log(path, 20))
+    assert jobs.predicted_us.tolist() == [500_000, 1_500_000, 2_500_000]
+    for field, found in ((19, "could not convert"), (21, "records without it")):
+        with pytest.raises(InputError, match=found):
+            read_log(path, field)

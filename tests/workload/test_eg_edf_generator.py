@@ -11,7 +11,7 @@ from grid.kernel.entity import random_stream
 from grid.model.job_table import COLUMNS, JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
-from grid.workload.eg_edf import EgEdfJobs, EgEdfMachines, eg_edf_jobs, eg_edf_machines
+from grid.workload.convergent import EgEdfJobs, EgEdfMachines, eg_edf_jobs, eg_edf_machines
 
 
 def machines(count: int = 150, seed: int = 1) -> tuple[Machine, ...]:
@@ -88,21 +88,6 @@ def test_several_vos_share_a_stream_and_no_job_is_wider_than_its_vo() -> None:
     assert np.array_equal(numbers, np.arange(1000))
     assert tables["small"].processors.max() == 3
     assert tables["large"].processors.max() == 8
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"cpus": [9, 8]},
-        {"run_s": [0, 1]},
-        {"with_deadline": 1.5},
-        {"run_per_estimate": [1.0, float("nan")]},
-        {"deadline": 3},
-    ],
-)
-def test_wrong_settings_are_errors(settings: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match=next(iter(settings))):
-        jobs(**settings)
 
 
 def test_jobs_that_fit_on_no_machine_are_an_error() -> None:

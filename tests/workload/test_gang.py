@@ -67,15 +67,6 @@ def test_the_load_changes_nothing_but_the_times_of_arrival() -> None:
     assert np.allclose(one.submit_us, 2 * other.submit_us, atol=2)
 
 
-def test_jobs_are_assigned_to_several_vos() -> None:
-    vos = (papers_vo(), papers_vo())
-    tables = gang_jobs(["a", "b"], vos, random_stream(1, "jobs"), GangJobs())
-    assert sum(len(table) for table in tables.values()) == 1500
-    assert min(len(table) for table in tables.values()) > 600
-    numbers = np.concatenate([table.number for table in tables.values()])
-    assert np.array_equal(np.sort(numbers), np.arange(1500))
-
-
 @pytest.mark.parametrize(
     "settings", [{"tasks": 1600}, {"tasks": 1500 * 64 + 1}, {"priority_share": 1.0}, {"load": 0}]
 )

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
+import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from grid.cli.app import app
 from grid.model.errors import InputError
+from grid.model.time import NEVER
 from grid.workload.jobs import jobs_from_log
 from grid.workload.logs import Log, SwfField, read_log, write_log
 
@@ -39,7 +45,7 @@ def test_records_become_a_log(tmp_path: Path) -> None:
     )
     assert column(log, SwfField.JOB_NUMBER) == [70, 71, 72]
     assert column(log, SwfField.SUBMIT_TIME) == [0, 5_000_000, 9_000_000]
-    assert column(log, SwfField.WAIT_TIME) == [30_000_000, -1, 51_000_000]
+    assert column(log, SwfField.WAIT_TIME) == [30_000_000, 55_000_000, 51_000_000]
     assert column(log, SwfField.RUN_TIME) == [120_000_000, -1, -1]
     assert column(log, SwfField.ALLOCATED_PROCESSORS) == [8, -1, 2]
     assert column(log, SwfField.REQUESTED_PROCESSORS) == [4, 2, 2]
@@ -127,31 +133,77 @@ def test_other_forms_are_refused_in_one_line(tmp_path: Path, text: str) -> None:
     assert len(str(caught.value).splitlines()) == 1
 
 
+MONTH_HEAD = (
+    "JobID|User|Account|Submit|Start|End|Elapsed|AllocCPUS|ReqCPUS|Timelimit|State|Partition"
+    "|ReqMem|NNodes"
+)
+
+
 def made_up_month(jobs: int) -> str:
-    """Accounting records with steps, arrays, cancelled, requeued and running jobs."""
-    draw = random.Random(7)
-    rows, second = [], 1_714_600_000
+    """Records with steps, arrays, heterogeneous, cancelled, requeued, pending and running jobs."""
+    draw, now = random.Random(7), datetime(2024, 3, 1)
+    rows = []
     for number in range(1, jobs + 1):
-        second += draw.randrange(0, 120)
+        now += timedelta(seconds=draw.randrange(0, 900))
         run, cpus = draw.randrange(1, 4000), draw.choice([1, 2, 4, 8])
-        state = draw.choice(["COMPLETED"] * 6 + ["FAILED", "TIMEOUT", "CANCELLED by 7", "RUNNING"])
-        never = state.startswith("CANCELLED") and draw.random() < 0.5
-        start, end = ("None", second + 60) if never else (second + 30, second + 30 + run)
-        limit = draw.choice(["01:00:00", "1-00:00:00", "UNLIMITED", "Partition_Limit"])
-        granted = cpus * draw.choice([1, 1, 2])
-        rows.append(
-            f"{number}|u{draw.randrange(9)}|{second}|{start}|{end}|{granted}|{cpus}|{limit}|{state}"
-            f"|p{draw.randrange(2)}|{draw.choice(['2Gc', '4000Mn', '8G', ''])}|1"
-        )
+        state = draw.choice(
+            ["COMPLETED"] * 6 + ["FAILED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "RUNNING"]
+            + ["PENDING", "CANCELLED by 7", "CANCELLED"]
+        )  # fmt: skip
+        start, end = now + timedelta(seconds=30), now + timedelta(seconds=30 + run)
+        text = [start.isoformat(), end.isoformat(), str(timedelta(seconds=run)).zfill(8)]
+        if state.startswith("CANCELLED") and number % 2:
+            text = [draw.choice(["None", "Unknown", end.isoformat()]), end.isoformat(), "00:00:00"]
+        elif state in ("RUNNING", "PENDING"):
+            text = [start.isoformat() if state == "RUNNING" else "Unknown", "Unknown", "00:00:00"]
+        limit = draw.choice(["01:00:00", "1-00:00:00", "2-12", "UNLIMITED", "Partition_Limit", ""])
+        name = draw.choice([f"{number}", f"{number}_3", f"{number}+0", f"{number}_[4-9%2]"])
+        granted = 0 if text[2] == "00:00:00" else cpus * draw.choice([1, 1, 2])
+        memory = draw.choice(["2Gc", "4000Mn", "8G", "1.5T", "0", ""])
+        row = f"{name}|u{draw.randrange(9)}|a{number % 3}|{now.isoformat()}|{'|'.join(text)}"
+        row += f"|{granted}|{cpus}|{limit}|{state}|p{draw.randrange(2)}|{memory}|{1 + number % 2}"
+        rows += [row] * (2 if state == "NODE_FAIL" else 1)
         if number % 3 == 0:
-            rows.append(f"{number}.batch||{second}|{start}|{end}|{cpus}|{cpus}||{state}|||1")
-    return "\n".join([HEAD, *rows]) + "\n"
+            rows.append(f"{name}.batch||a|{now.isoformat()}|{'|'.join(text)}|1|1||{state}|||1")
+        rows += [""] * (number % 1000 == 0)
+    return "\n".join([MONTH_HEAD, *rows]) + "\n"
 
 
 def test_a_month_of_a_site_becomes_an_equal_swf_log(tmp_path: Path) -> None:
     log = read(tmp_path, made_up_month(5000))
-    assert len(log) == 5000
+    assert len(log) > 5000  # With earlier attempts of requeued jobs.
     write_log(log, tmp_path / "month.swf")
     again = read_log(tmp_path / "month.swf")
     assert again.columns.tolist() == log.columns.tolist()
     assert again.header == log.header
+
+
+def test_the_documented_commands_make_a_report_of_a_month(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (Path(__file__).parents[2] / "docs/tutorials/real-log.md").read_text()
+    (commands,) = re.findall(r"```sh\n((?:grid .*\n){3})```", page)
+    (tmp_path / "sacct.txt").write_text(made_up_month(5000))
+    monkeypatch.chdir(tmp_path)
+    for command in commands.splitlines():
+        options = ["--set", "vos.0.workload.cancelled=wait"] * command.startswith("grid run")
+        result = CliRunner().invoke(app, [*command.split()[1:], *options])
+        assert result.exit_code == 0, result.output
+    metrics = json.loads((tmp_path / "month" / "metrics.json").read_text())["grid"]
+    assert metrics["jobs_submitted"] > 4000
+    assert (tmp_path / "month" / "report.html").exists()
+
+
+def test_jobs_cancelled_in_the_queue_wait_on_request(tmp_path: Path) -> None:
+    text = (
+        "JobID|Submit|Start|End|Elapsed|ReqCPUS|Timelimit|State\n"
+        "1|2024-05-02T10:00:00|None|2024-05-02T10:01:00|00:00:00|2|10:00|CANCELLED by 5\n"
+        "2|2024-05-02T10:00:05|2024-05-02T10:00:05|2024-05-02T10:01:00|00:00:55|2|10:00|COMPLETED\n"
+    )
+    log = read(tmp_path, text)
+    jobs, skipped = jobs_from_log(log)
+    assert (jobs.number.tolist(), skipped) == ([2], {"no_run_time": 1})
+    jobs, skipped = jobs_from_log(log, keep_cancelled=True)
+    assert jobs.number.tolist() == [1, 2] and not skipped
+    assert jobs.cancel_us.tolist() == [60_000_000, NEVER]
+    assert jobs.run_us.tolist() == [600_000_000, 55_000_000]

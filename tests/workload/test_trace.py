@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grid.model.workload import TraceFilterSection
 from grid.workload.logs import Log, SwfField
 from grid.workload.trace import describe, description, filter_log, scale_interarrival
 
@@ -112,15 +113,15 @@ def test_filter_keeps_what_a_plain_loop_keeps(
     names = ("submit_time", "requested_processors", "allocated_processors", "user", "status")
     log = log_of(*[dict(zip(names, row, strict=True)) for row in rows])
     start, end, fewest, most = bounds
-    kept = filter_log(
-        log,
-        from_us=start,
-        before_us=end,
-        min_processors=fewest,
-        max_processors=most,
-        users=users,
-        statuses=statuses,
+    wanted = TraceFilterSection.model_construct(
+        from_s=None if start is None else start / S,
+        before_s=None if end is None else end / S,
+        min_cpus=fewest,
+        max_cpus=most,
+        users=None if users is None else tuple(users),
+        statuses=None if statuses is None else tuple(statuses),
     )
+    kept = filter_log(log, wanted)
     expected = []
     for number, (submit, requested, allocated, user, status) in enumerate(rows, start=1):
         processors = requested if requested > 0 else allocated

@@ -15,7 +15,7 @@ from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues
 from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_for
 from grid.cluster.state import NOT_MEASURED, ClusterState, TimedPlans
 from grid.model.arrays import Floats, Ints
-from grid.model.job import Job, JobOutcome, JobState, rejected
+from grid.model.job import Job, JobOutcome, JobState, cancelled, rejected
 from grid.model.messages import NEVER_RAN, GangProgress
 from grid.model.platform import Cluster, MachineOutage
 from grid.model.records import Draw, Levels
@@ -101,6 +101,15 @@ class GangCluster(ClusterState):
             instant.arrive(self.state, slot, now)
             self._next_us = min(self._next_us, now)
         arrivals.taken(due.stop)
+
+    def _cancel(self, row: int, now: Time) -> None:
+        slot = next((slot for slot, one in self._rows.items() if one == row), NONE)
+        gangs = self.state.gangs
+        if slot == NONE or gangs.state[slot] != at.QUEUED or gangs.start_us[slot] < NEVER:
+            return
+        instant.withdraw(self.state, self.rules, slot, now)
+        self._next_us = min(self._next_us, now)
+        self._outcomes.add(self._forget(slot), cancelled(now))
 
     def _change_machine(self, machine: int, down: bool, now: Time) -> None:
         if self._rows:

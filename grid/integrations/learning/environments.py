@@ -229,7 +229,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
     ) -> ClusterState:
         outages, decide = grid.outages_of(vo, cluster), partial(episode.ask, 0)
         self._seat = policy = _QueueSeat(decide, self._observation, self._offered, self._reward)
-        return make_cluster(cluster, policy, None, outages, memory=grid.requests_memory)
+        return make_cluster(cluster, policy, None, outages, jobs=grid.job_features)
 
     def _selection(self, episode: Episode, own: Any) -> AgentSelection:
         self._seat = seat = AgentSelection(partial(episode.ask, 0), own, self._observation)

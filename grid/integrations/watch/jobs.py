@@ -15,8 +15,8 @@ from grid.model.job import JobState
 from grid.model.job_results import JobResults, in_order
 from grid.model.time import SECOND_US, Time
 
-STATES = ("waiting", "running", "completed", "failed", "rejected")
-WAITING, RUNNING, COMPLETED, FAILED, REJECTED = range(len(STATES))
+STATES = ("waiting", "running", "completed", "failed", "rejected", "cancelled")
+WAITING, RUNNING, COMPLETED, FAILED, REJECTED, CANCELLED = range(len(STATES))
 RECENT = 0.05
 """A forwarded job is recent if it arrived within this share of the run."""
 MAX_EVENTS = 40

@@ -231,7 +231,7 @@ function describeFlows() {
     line("c2", "dashed"), `${shown(sum(1))} jobs of other VOs ran there`);
 }
 
-const SIGNS = { "in the grid": 0, waiting: 0, running: 1, completed: 2, failed: 3, rejected: 4 };
+const SIGNS = { "in the grid": 0, waiting: 0, running: 1, completed: 2, failed: 3, rejected: 4, cancelled: 4 };
 const signOf = (place) => `s${SIGNS[about.states[place]]}`;
 
 function showStates(frame) {

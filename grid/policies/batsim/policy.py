@@ -80,6 +80,7 @@ class Batsim:
         "machines switched off",
         "jobs over their estimates",
         "predicted estimates",
+        "cancellations",
     )
 
     def __init__(self, scheduler: Scheduler) -> None:

@@ -348,7 +348,12 @@ class Caller:
     def timeout(self, ctx: Context, timer: str) -> JobKey | None:
         """The time of a round is over. Returns its job, if the round is still open."""
         key = self._job_of.get(int(timer.removeprefix(ROUND)))
-        return None if key is None else self._close(ctx, self._negotiations[key])
+        return None if key is None else self.close(ctx, key)
+
+    def close(self, ctx: Context, key: JobKey) -> JobKey | None:
+        """The open round for that job ends. Returns the job, None if no round is open."""
+        talk = self._negotiations.get(key)
+        return None if talk is None else self._close(ctx, talk)
 
     def settle(self, ctx: Context, key: JobKey, taken: Bid | None) -> None:
         """The job goes to the bid `taken`, or elsewhere: release all other reservations."""
