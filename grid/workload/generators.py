@@ -68,7 +68,7 @@ def capacity(vos: Sequence[VirtualOrganization]) -> float:
 
 
 def numbered_jobs(
-    submit_s: Floats, run_s: Floats, processors: Ints, factor: Floats | None = None, **more: Ints
+    submit_s: Floats, run_s: Floats, processors: Ints, factor: Floats | None = None, **more: Any
 ) -> JobTable:
     """Jobs in order of submission, numbered from 0; estimates are run times, times `factor`."""
     run_us = np.maximum(1, microseconds(run_s))

@@ -108,8 +108,10 @@ def jobs_from_log(
 
 def cancelled_in_queue(columns: Ints) -> Bools:
     """Which records (n, 16 or more) were cancelled after a known wait, and never ran."""
-    known: Bools = (columns[:, SwfField.WAIT_TIME] > 0) & (columns[:, SwfField.REQUESTED_TIME] > 0)
-    return known & (columns[:, SwfField.STATUS] == CANCELLED) & (columns[:, SwfField.RUN_TIME] <= 0)
+    is_cancelled = (columns[:, SwfField.STATUS] == CANCELLED) & (columns[:, SwfField.RUN_TIME] <= 0)
+    known = (columns[:, SwfField.WAIT_TIME] > 0) & (columns[:, SwfField.REQUESTED_TIME] > 0)
+    found: Bools = is_cancelled & known
+    return found
 
 
 def runnable_rows(
