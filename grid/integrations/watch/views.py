@@ -437,7 +437,12 @@ class Replay(RunView):
             "vos": self.vos,
             "clusters": self._clusters(),
             "states": STATES,
-            "figures": {name: manifest[key] for key, name in shown.items() if key in manifest},
+            "figures": {
+                name: manifest[key]
+                for key, name in shown.items()
+                # A run in one process has no actors and no rounds.
+                if key in manifest and (manifest[key] or key == "seed")
+            },
             "done": in_words(self._interventions),
             "mean_over": float(times[1] - times[0]) if len(times) > 1 else None,
             "has_ages": self._ages is not None and len(self._ages.vo) > 0,
