@@ -84,17 +84,19 @@ Flag = TypeVar("Flag")
 """`int`, `float` and `bool` for one job; `Ints`, `Floats` and `Bools` for many: see `dtypes`."""
 
 
-def column(least: float, most: float, default: Any = MISSING) -> Any:
-    """A column of values from `least` to `most`, with a default."""
-    return field(default=default, metadata={"limits": (least, most)})
+def column(least: float, most: float, default: Any = MISSING, *, key: str = "") -> Any:
+    """A column of values from `least` to `most`, with a default.
+
+    With `key`, scenarios have a key of the same name, which that text describes.
+    """
+    return field(default=default, metadata={"limits": (least, most), "key": key})
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class JobSummary(Generic[Whole, Number]):
     """The columns of a job that its user gives and results keep."""
 
-    user: Whole = column(-1, 2**53, -1)
-    """The number of the user in the VO; -1: not known."""
+    user: Whole = column(-1, 2**53, -1, key="Number of the user in the VO; -1: unknown.")
     submit_us: Whole = column(0, NEVER - 1)
     """When the user submits it to the grid."""
     processors: Whole = column(1, 10_000_000)
@@ -103,8 +105,9 @@ class JobSummary(Generic[Whole, Number]):
     """The run time that the user expects, on a CPU of `reference_mips`."""
     deadline_us: Whole = column(0, NEVER, NEVER)
     """When it should have ended; `NEVER`: there is no deadline."""
-    power: Number = column(0, 1e12, 1.0)
-    """Factor of the watts that a busy CPU of its machine draws."""
+    power: Number = column(
+        0, 1e12, 1.0, key="Factor of the watts that a busy CPU of its machine draws."
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -119,12 +122,23 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     """On a CPU of m MIPS run times shrink by reference_mips / m (CS2 Eq. 14: work / MIPS)."""
     licenses: Whole = column(0, 2**63 - 1, 0)
     """Bit mask over the licenses of the cluster that it runs on."""
-    input_mb: Number = column(0, 1e12, 0.0)
-    """Megabytes that are transferred with it from VO to VO."""
-    ram_mb: Number = column(0, 1e12, 0.0)
-    """Megabytes of its machine's memory that it holds from start to end."""
-    checkpointable: Flag = column(False, True, False)
-    """Whether it keeps its work when it continues on another machine."""
+    input_mb: Number = column(
+        0, 1e12, 0.0, key="Megabytes of input that are transferred with it from VO to VO."
+    )
+    ram_mb: Number = column(
+        0,
+        1e12,
+        0.0,
+        key="Megabytes of its machine's memory that it holds from start to end. It runs on a "
+        "machine with that much free memory, or on one without `ram_mb`.",
+    )
+    checkpointable: Flag = column(
+        False,
+        True,
+        False,
+        key="It keeps its work when it continues on another machine or after an outage. "
+        "`preemption` has the overheads.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import Annotated, Any, Literal
 
@@ -12,7 +13,6 @@ from grid.model.fields import (
     OPERATING_SYSTEMS,
     Architecture,
     Cpus,
-    Megabytes,
     OperatingSystem,
     OwnSeed,
     PluginName,
@@ -24,7 +24,7 @@ from grid.model.fields import (
     TakesEffect,
     Whole,
 )
-from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.job import JobRequest, Option, Requirement, RequirementKind
 
 Utility = Annotated[float, Field(ge=0, le=1, strict=True)]
 
@@ -78,15 +78,25 @@ class RequirementSection(Section):
         return Requirement(RequirementKind[self.kind.upper()], tuple(options), self.weight)
 
 
+_COLUMNS = {column.name: column for column in dataclasses.fields(JobRequest)}
+
+
+def of_column(name: str, **changes: Any) -> Any:
+    """The key of a job that is the column of that name, with its limits, default and text."""
+    column = _COLUMNS[name]
+    facts = {"default": column.default, "description": column.metadata["key"], "strict": True}
+    if not isinstance(column.default, bool):
+        facts["ge"], facts["le"] = column.metadata["limits"]
+    return Field(**(facts | changes))
+
+
 class JobSection(Section):
     """One job."""
 
     number: Annotated[int, Field(ge=0, le=2**53, strict=True)] | None = Field(
         default=None, description="Number of the job. Default: its position in the list, from 1."
     )
-    user: Annotated[int, Field(ge=-1, le=2**53, strict=True)] = Field(
-        default=0, description="Number of the user; -1: unknown."
-    )
+    user: int = of_column("user", default=0)
     submit_s: Seconds = Field(default=0.0, description="When the user submits it.")
     cpus: Cpus = Field(default=1, description="CPUs that it holds from start to end.")
     run_s: PositiveSeconds = Field(
@@ -110,22 +120,10 @@ class JobSection(Section):
         default=None,
         description="Deadline, in seconds after the submission. Default: none.",
     )
-    input_mb: Megabytes = Field(
-        default=0.0, description="Input that is transferred with it from VO to VO."
-    )
-    ram_mb: Megabytes = Field(
-        default=0.0,
-        description="Memory of its machine that it holds from start to end. It runs on a machine "
-        "with that much free memory, or on one without `ram_mb`.",
-    )
-    checkpointable: Switch = Field(
-        default=False,
-        description="It keeps its work when it continues on another machine or after an outage. "
-        "`preemption` has the overheads.",
-    )
-    power: Annotated[float, Field(ge=0, le=1000, strict=True)] = Field(
-        default=1.0, description="Factor of the watts that a busy CPU of its machine draws."
-    )
+    input_mb: float = of_column("input_mb", le=1e9)
+    ram_mb: float = of_column("ram_mb", le=1e9)
+    checkpointable: bool = of_column("checkpointable")
+    power: float = of_column("power", le=1000)
     requirements: Annotated[
         tuple[RequirementSection, ...], TakesEffect("jobs enter the cluster")
     ] = Field(
