@@ -242,10 +242,7 @@ def concatenate_resources(parts: Sequence[ResourceColumns]) -> ResourceColumns:
 
 def classes_of(resources: ResourceColumns) -> Ints:
     """A number for each resource, the same for those that differ in nothing but place and name."""
-    alike = (
-        "cpus", "widest", "mips", "operating_system", "architecture", "ram_mb", "disk_mb",
-        "most_ram_mb", "licenses",
-    )  # fmt: skip
+    alike = [name for name in _NAMES if name not in ("vo", "number", "cluster", "machine")]
     columns = np.stack([getattr(resources, name).astype(np.float64) for name in alike])
     _, numbers = np.unique(columns, axis=1, return_inverse=True)
     return numbers.reshape(-1).astype(np.int64)
