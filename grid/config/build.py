@@ -24,16 +24,22 @@ from grid.config.checks import (
 from grid.config.faults import machine_outages, message_faults
 from grid.config.information import GridInformation
 from grid.config.platform import with_gangs
-from grid.config.plugins import plugin_problems, plugin_uses
+from grid.config.plugins import PluginUse, plugin_problems, plugin_uses
 from grid.config.schema import GridSettings, NetworkSection
 from grid.kernel.entity import Entity
 from grid.kernel.event import Rows
 from grid.kernel.network import Network
-from grid.model.errors import Problem, input_error, shorten
+from grid.model.errors import Path, Problem, input_error, shorten
 from grid.model.fields import PluginRef
 from grid.model.job import JobKey
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster, Distances, MachineOutage, VirtualOrganization
+from grid.model.platform import (
+    Cluster,
+    Distances,
+    MachineGenerator,
+    MachineOutage,
+    VirtualOrganization,
+)
 from grid.model.plugins.registry import Kind, Plugins
 from grid.model.resources import NOT_INCLUDED, clusters_of, resources_of, status_rows, summary_of
 from grid.model.time import Time
@@ -101,7 +107,7 @@ class Grid:
         refuse(size_problems(self.vos))
         refuse(vo_problems(self.settings, self.vos))
         if not self.is_drawn:
-            refuse(self._plugin_problems())
+            refuse(self._problems_of_python())
             vos = [vo.expanded() for vo in self.vos]
             for vo in vos:
                 for cluster in vo.clusters:
@@ -113,13 +119,20 @@ class Grid:
         if self.settings.faults is not None:
             refuse(fault_problems(self.settings.faults, self.names, machines_of(self.vos)))
 
-    def _plugin_problems(self) -> Iterator[Problem]:
-        uses = [
-            use
-            for position, vo in enumerate(self.vos)
-            for use in plugin_uses(vo, ("vos", position))
-        ]
-        return plugin_problems(uses, self.plugins)
+    def _problems_of_python(self) -> Iterator[Problem]:
+        """Keys of VOs that need a scenario, and invalid plugins."""
+        uses: list[PluginUse] = []
+        for position, vo in enumerate(self.vos):
+            path: Path = ("vos", position)
+            uses += plugin_uses(vo, path)
+            for key in ("count", "workload"):
+                if getattr(vo, key) is not None:
+                    yield (*path, key), shorten(getattr(vo, key)), "none: only scenarios have it"
+            for c, cluster in enumerate(vo.clusters):
+                if isinstance(cluster.machines, MachineGenerator):
+                    expected = "Machines: only scenarios generate them"
+                    yield (*path, "clusters", c, "machines"), shorten(cluster.machines), expected
+        yield from plugin_problems(uses, self.plugins)
 
     @property
     def may_pass_the_end(self) -> bool:

@@ -21,7 +21,14 @@ from grid.model.errors import InputError
 from grid.model.fields import PluginRef
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, LIMITS, JobTable
-from grid.model.platform import Cluster, License, Machine, SwitchOff, VirtualOrganization
+from grid.model.platform import (
+    Cluster,
+    License,
+    Machine,
+    MachineGenerator,
+    SwitchOff,
+    VirtualOrganization,
+)
 from grid.model.time import NEVER, SECOND_US
 
 S = SECOND_US
@@ -112,6 +119,10 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
         "protocol.information.settings.edges.1",
     ),
     (of_cluster(policy="nosuch"), f"{FARM}.policy.name"),
+    (
+        of_cluster(machines=MachineGenerator("partial_utility", 3), licenses=()),
+        f"{FARM}.machines",
+    ),
     (of_cluster(policy=PluginRef("fcfs", {"deep": 4})), f"{FARM}.policy.settings.deep"),
     (of_cluster(licenses=()), f"{FARM}.machines.1.licenses.0"),
     (
