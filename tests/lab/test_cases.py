@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import grid
-from grid.config.shipped import shipped_folder
 from grid.lab.experiment import Case, expand, key_of, load_experiment
 from grid.lab.record import MODULES, PACKAGES, code_version
 from grid.model.errors import InputError
@@ -82,22 +81,6 @@ def test_a_key_depends_on_the_content_of_a_log(tmp_path: Path) -> None:
         cases, _ = expand(load_experiment(path), path)
         keys.append(key_of(cases[0], "code"))
     assert keys[0] == keys[1] != keys[2]
-
-
-def test_an_experiment_may_name_a_shipped_scenario(tmp_path: Path) -> None:
-    text = "name: t\nscenario: two-vos\nseeds: 1\n"
-    (case,) = cases_of(tmp_path, text)
-    assert Path(case.file) == shipped_folder() / "two-vos.yaml"
-    (tmp_path / "scenario.yaml").rename(tmp_path / "two-vos.yaml")
-    (case,) = cases_of(tmp_path, text)
-    assert Path(case.file) == tmp_path / "two-vos.yaml"
-    path = write(tmp_path, text.replace("vos", "vso"))
-    for near in (str(tmp_path / "two-vos.yaml"), "two-vos"):
-        cases, ((_, error),) = expand(load_experiment(path), path)
-        assert not cases
-        assert str(error).startswith(f"{path}:2: scenario: found 'two-vso', no such file")
-        assert str(error).endswith(f"such as {near}")
-        (tmp_path / "two-vos.yaml").unlink(missing_ok=True)
 
 
 WRONG = {

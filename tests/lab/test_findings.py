@@ -12,16 +12,14 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-import grid
 from grid.lab.findings import (
-    SAME_NOTE,
     fewer_seeds,
     findings,
     measured_words,
     plus_minus,
     without_effect,
 )
-from grid.lab.report.page import Block, Choice, Table, When, write_report
+from grid.lab.report.page import Block, Choice, Table, When
 from grid.lab.report.picture import Picture
 from grid.lab.report.sweep_page import (
     Settings,
@@ -31,11 +29,9 @@ from grid.lab.report.sweep_page import (
     differences,
     distributions,
     flows,
-    means_table,
 )
 from grid.lab.statistics import mean_interval
-from grid.lab.store import read_sweep
-from grid.lab.study import Study, read_study
+from grid.lab.study import Study
 from grid.lab.sweep_table import print_sweep_table
 from tests.lab.studies import study_of
 
@@ -170,16 +166,6 @@ def test_differences_are_sorted_by_effect_and_equal_rows_collapsed(tmp_path: Pat
             if of == "a"} == {"b", "d"}  # fmt: skip
 
 
-def test_equal_repetitions_have_no_interval(tmp_path: Path) -> None:
-    points = [({"rule": "a"}, {"wait_mean": [5.0, 5.0]}), ({"rule": "b"}, {"wait_mean": [7.0] * 2})]
-    study = study_of(tmp_path, "same", points)
-    assert [row[1:] for row in means_table(study, ("wait_mean",)).rows] == [("5 =",), ("7 =",)]
-    (columns,) = picture_in(differences(study, ["wait_mean"])).tables.values()
-    assert set(columns["kind"]) == {"equal in all repetitions"}
-    text = printed(tmp_path / "same")
-    assert "5.000 =" in text and SAME_NOTE in text and "5.000 ±" not in text
-
-
 # Details at a chosen setting
 
 
@@ -205,33 +191,6 @@ def test_metrics_and_flows_of_vos_follow_the_chosen_setting(tmp_path: Path) -> N
     means = dict(zip(keys, table["value"], strict=True))
     # Two seeds each, in the order of rules, then of periods.
     assert means["north", "period 5", "a"] == 2.5 and means["north", "period 20", "b"] == 10.5
-
-
-def test_a_plugin_metric_declares_its_bounds(tmp_path: Path) -> None:
-    (tmp_path / "own.py").write_text(
-        "def late_share(results, directory):\n"
-        "    return results.submit_us.max() // 1_000_000 % 2 if len(results) else None\n\n\n"
-        "late_share.bounds = (0, 1)\n"
-    )
-    jobs = {"generator": "partial_utility", "settings": {"users": 3, "jobs_per_user": 3}}
-    cluster = {"machines": {"generator": "partial_utility", "count": 2}}
-    scenario = {
-        "vos": [{"name": "a", "count": 2, "clusters": [cluster]}],
-        "workload": jobs,
-        "metrics": {"vo": [f"{tmp_path}/own.py:late_share"]},
-    }
-    experiment = {"name": "own", "scenario": scenario, "axes": {"protocol.ttl": [0, 1]}}
-    folder = tmp_path / "own"
-    grid.sweep(experiment | {"seeds": 4, "metrics": ["late_share"]}, folder, in_process=True)
-    bounds = read_sweep(folder)["bounds"]
-    assert bounds == {"late_share": [0, 1]}
-    study = read_study(folder)
-    ends, goes_on = (comparison_chart(study, "late_share", own) for own in (bounds, {}))
-    assert ends is not None and goes_on is not None
-    highs = [max(one for one in chart.tables[chart.name]["high"] if one is not None)
-             for chart in (ends, goes_on)]  # fmt: skip
-    assert highs[0] == 1 < highs[1]
-    assert "late share" in write_report(folder).read_text()
 
 
 def test_distributions_and_courses_follow_the_chosen_setting(tmp_path: Path) -> None:

@@ -18,8 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from grid.config.build import Grid
-from grid.model.arrays import Bools, Floats, Ints
-from grid.model.compiled import kernel
+from grid.model.arrays import Bools, Floats
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.time import SECOND_US
@@ -99,21 +98,33 @@ def _farm_of(cluster: Cluster, work: _Work) -> _Farm:
 
 
 def _best_prices(work: _Work, farm: _Farm, steps: int) -> float:
-    """The highest bound of the total cost that was found."""
+    """The highest bound of the total cost that was found.
+
+    Between two instants costs and prices are straight lines, so a job's cheapest instant is one of
+    `instants` or its release, which is counted with the instant before it.
+    """
+    jobs, classes = len(work.release), len(farm.cpus)
     late = farm.instants - work.release[:, None]
     before = np.clip(
         np.searchsorted(farm.instants, work.release, side="right") - 1, 0, INSTANTS - 2
     )
     share = (work.release - farm.instants[before]) / (farm.instants[1] - farm.instants[0])
     speed = np.where(work.moves[:, None], farm.slow.min(), farm.slow)
-    rate = work.cost / work.instructions
-    prices = np.zeros((len(farm.cpus), INSTANTS))
+    rate = (work.cost / work.instructions)[:, None] * speed
+    # Of an instruction by job, class, and instant or release, without prices.
+    cost = np.where(late[:, None] >= 0, rate[:, :, None] * late[:, None], np.inf)
+    priced = np.empty((jobs, classes, INSTANTS + 1))
+    prices = np.zeros((classes, INSTANTS))
     supply = farm.cpus[:, None] * farm.length
     best = -np.inf
     for step in range(steps):
-        least, at_class, at_instant = cheapest(
-            late, before, share, rate, speed, prices / farm.fast[:, None]
-        )
+        paid = prices / farm.fast[:, None]
+        np.add(cost, paid, out=priced[:, :, :-1])
+        priced[:, :, -1] = (paid[:, before] * (1 - share) + paid[:, before + 1] * share).T
+        chosen = priced.reshape(jobs, -1).argmin(axis=1)
+        least = priced.reshape(jobs, -1)[np.arange(jobs), chosen]
+        at_class, at_instant = np.divmod(chosen, INSTANTS + 1)
+        at_instant = np.where(at_instant == INSTANTS, before, at_instant)
         value = float((work.instructions * least).sum() - (supply * prices).sum())
         best = max(best, value)
         demand = np.zeros_like(prices)
@@ -126,45 +137,6 @@ def _best_prices(work: _Work, farm: _Farm, steps: int) -> float:
             break
         # Polyak's step towards a bound that is a little higher than the best one.
         ambition = 0.05 if step < 0.7 * steps else 0.01
-        target = best + ambition * max(abs(best), 0.1 * len(work.release))
+        target = best + ambition * max(abs(best), 0.1 * jobs)
         prices = np.maximum(0.0, prices + (target - value) / norm * excess)
     return best
-
-
-@kernel()
-def cheapest(
-    late: Floats,
-    before: Ints,
-    share: Floats,
-    rate: Floats,
-    speed: Floats,
-    paid: Floats,
-) -> tuple[Floats, Ints, Ints]:
-    """What each job pays at least for an instruction, and where: class and instant.
-
-    `late` has a row a job: each instant after its release, negative before; `before` the instant
-    before the release, and `share` how far it is from there to the next. An instruction costs
-    `rate` a second and unit of speed, at `speed` (a row a job, a column a class), and `paid` for
-    the CPU (a row a class, a column an instant).
-
-    Between two instants costs and prices are straight lines, so the least stands at an instant or
-    at the release itself, which is counted with the instant before it.
-    """
-    jobs, classes = speed.shape
-    least = np.full(jobs, np.inf)
-    at_class, at_instant = np.zeros(jobs, np.int64), np.zeros(jobs, np.int64)
-    for job in range(jobs):
-        start = before[job]
-        for number in range(classes):
-            a_second = rate[job] * speed[job, number]
-            prices = paid[number]
-            for instant in range(start, late.shape[1]):
-                if late[job, instant] < 0:
-                    continue
-                cost = a_second * late[job, instant] + prices[instant]
-                if cost < least[job]:
-                    least[job], at_class[job], at_instant[job] = cost, number, instant
-            released = prices[start] * (1 - share[job]) + prices[start + 1] * share[job]
-            if released < least[job]:
-                least[job], at_class[job], at_instant[job] = released, number, start
-    return least, at_class, at_instant

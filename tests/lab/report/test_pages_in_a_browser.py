@@ -177,19 +177,6 @@ def test_a_table_is_saved_as_latex(reports: dict[str, Path], browser: chromium.B
     assert browser.complaints == []
 
 
-def test_a_chart_is_printed_alone(reports: dict[str, Path], browser: chromium.Browser) -> None:
-    show(browser, reports["run"], 1280)
-    browser.ask("Emulation.setEmulatedMedia", media="print")
-    seen = "[...document.querySelectorAll('figure, p, table')].filter(e => e.checkVisibility())"
-    press = (
-        f"window.print = () => {{ window.seen = {seen}.map(e => e.dataset.chart ?? e.tagName); }};"
-        "document.querySelector('figure[data-chart=vos] [data-save=pdf]').click()"
-    )
-    browser.value(press)
-    assert browser.value("window.seen") == ["vos"]
-    browser.ask("Emulation.setEmulatedMedia", media="")
-
-
 def test_the_checks_find_errors_of_a_page(tmp_path: Path, browser: chromium.Browser) -> None:
     """What the test above looks for is seen when it is there."""
     page = tmp_path / "bad.html"

@@ -62,10 +62,7 @@ def test_exact_cases_are_exact(name: str) -> None:
     ("name", "settings"),
     [
         ("one-server", ("load=1.5", "seed=9")),
-        ("many-servers", ("servers=3", "load=1.1")),
-        ("rigid-jobs", ("cpus=40", "load=0.9")),
-        ("rigid-jobs", ("vos.0.clusters.0.mips=1730",)),
-        ("two-vos", ("within=0.5", "between=0.125")),
+        ("rigid-jobs", ("cpus=40", "load=0.9", "vos.0.clusters.0.mips=1730")),
         ("two-vos", ("within=0.000001", "between=7")),
     ],
 )
@@ -163,8 +160,6 @@ def test_wrong_gossip_is_found(planted: str) -> None:
     ("name", "setting", "mistake"),
     [
         ("mmc", "load=1.2", "--set: found a load of 1.2, expected one below 1, "),
-        ("old-information", "gap_s=500", "--set: found a load of 1, expected one below 1, "),
-        ("steal", "load=1", "--set: found a load of 1, expected one below 1, "),
         (
             "shorter-of-two",
             "vos.0.workload.settings.work={distribution: fixed, mean_s: 1000}",
@@ -172,22 +167,12 @@ def test_wrong_gossip_is_found(planted: str) -> None:
         ),
         ("mg1", "vos.0.clusters.0.cpus=2", "cpus: found 2, expected 1, "),
         (
-            "mmc",
-            "vos.0.workload={jobs: [{run_s: 5}]}",
-            "--set: found a scenario with a different structure, ",
-        ),
-        (
             "one-server",
             "vos.0.workload={jobs: [{run_s: 5}]}",
             "workload: found jobs of a log or a list, expected generator: stochastic, ",
         ),
         ("mmc", "vos.0.workload.seed=7", "workload.seed: found 7, the same jobs in every run, "),
-        (
-            "least-loaded",
-            "machines=300",
-            "--set: found a Markov chain of more than ",
-        ),
-        ("old-information", "servers=5", "--set: found 5 servers, expected 2, "),
+        ("least-loaded", "machines=300", "--set: found a Markov chain of more than "),
         (
             "gossip",
             "protocol.information.settings.fan_out=2",
