@@ -75,6 +75,7 @@ class _SweepContent(_Content):
     level: Annotated[float, Field(gt=0, lt=1)]
     compare: str | None
     repeated_over: str | None = None
+    zip: list[list[str]] = []
     metrics: list[str]
     meanings: dict[str, str] = {}
     bounds: dict[str, Annotated[list[float | None], Field(min_length=2, max_length=2)]] = {}
