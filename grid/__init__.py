@@ -14,12 +14,14 @@ Scenarios and experiments are files in YAML, or mappings with the same keys and 
 >>> described = {"vos": [{"name": "lab", "clusters": [pool], "workload": {"jobs": jobs}}]}
 >>> grid.run(described, set={"seed": 7}).metrics["vos"]["lab"]["jobs_completed"]
 8
->>> done = grid.sweep("scenarios/experiments/partial-utility.yaml", quick=True, in_process=True)
+>>> study = {"name": "study", "scenario": described, "seeds": 2}
+>>> study["axes"] = {"vos.lab.clusters.pool.policy": ["fcfs", "easy"]}
+>>> done = grid.sweep(study, in_process=True)
 >>> done.runs, done.failures
-(36, ())
+(4, ())
 >>> results = grid.load_results(done.folder)
 >>> results.column_names
-['arrivals', 'scheduler', 'seed', 'scope', 'metric', 'value']
+['vos.lab.clusters.pool.policy', 'seed', 'scope', 'metric', 'value']
 """
 
 from __future__ import annotations

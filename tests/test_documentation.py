@@ -1,4 +1,4 @@
-"""What the documentation shows, works; and the reference lacks nothing that the code has."""
+"""The examples of the documentation work, and the reference lacks nothing that the code has."""
 
 from __future__ import annotations
 
@@ -18,21 +18,30 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
-from grid.cluster import make_cluster
-from grid.model.job import Job
-from grid.model.platform import Cluster, Machine
+from tests.fuzz.judge import undrawn
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXTRAS = {"learning.md": "pettingzoo"}
-"""What a page needs that the emulator itself does without."""
+"""The optional package that a page needs."""
+LONG = ("dissemination.md", "learning.md", "own-plugin.md", "troubleshooting.md")
+"""Pages whose examples take longest."""
 
 
 def written_by_hand() -> list[Path]:
     made = {DOCS / "reference", DOCS / "notebooks", DOCS / "_build"}
     return [ROOT / "README.md"] + [
         path for path in sorted(DOCS.rglob("*.md")) if not made & {*path.parents}
+    ]
+
+
+def marked(pages: list[Path]) -> list[Any]:
+    """The pages as parameters of a test; long ones are thorough."""
+    long = [pytest.mark.thorough]
+    return [
+        pytest.param(path, id=str(path.relative_to(ROOT)), marks=long if path.name in LONG else ())
+        for path in pages
     ]
 
 
@@ -115,14 +124,16 @@ def wrong_in(page: str) -> list[str]:
 
 
 @pytest.fixture
-def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """An empty folder; charts, which take most of the time, are not drawn."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     Path("scenarios").symlink_to(ROOT / "scenarios")
-    return tmp_path
+    with undrawn():
+        yield
 
 
-@pytest.mark.parametrize("page", written_by_hand(), ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize("page", marked(written_by_hand()))
 @pytest.mark.usefixtures("in_a_folder")
 def test_examples_do_what_the_page_says(page: Path) -> None:
     if page.name in EXTRAS:
@@ -138,42 +149,6 @@ def test_the_study_of_the_readme_is_an_experiment() -> None:
     Path("snapshot-age.yaml").write_text(study)
     assert len(study.splitlines()) <= 10
     assert CliRunner().invoke(app, ["check", "snapshot-age.yaml"]).exit_code == 0
-
-
-def test_the_policy_of_the_tutorial_plans() -> None:
-    page = (DOCS / "tutorials" / "own-plugin.md").read_text()
-    (source,) = (block.text for block in blocks(page) if block.file == "my_plugins.py")
-    names: dict[str, Any] = {}
-    exec(source, names)
-    cluster = make_cluster(
-        Cluster("c", (Machine("slow", 4, 500.0), Machine("fast", 2, 1000.0))),
-        names["LargestFirst"](),
-    )
-    for number, processors in enumerate((1, 2, 4)):
-        cluster.submit(
-            Job(
-                number=number,
-                vo="v",
-                user=0,
-                submit_us=0,
-                processors=processors,
-                estimate_us=1_000_000,
-                run_us=1_000_000,
-            ),
-            -1,
-            0,
-        )
-    cluster.advance(10_000_000)
-    ended = {
-        key[1]: (outcome.machine, outcome.start_us, outcome.end_us)
-        for key, outcome in cluster.take_ended()
-    }
-    # Four CPUs on the slow machine, two on the fast; the single one waits for the fast to be free.
-    assert ended == {
-        2: (0, 0, 2_000_000),
-        1: (1, 0, 1_000_000),
-        0: (1, 1_000_000, 2_000_000),
-    }
 
 
 @pytest.mark.usefixtures("in_a_folder")
@@ -232,21 +207,7 @@ def test_everything_in_the_reference_has_a_sentence(monkeypatch: pytest.MonkeyPa
         assert word.lower() in pages[f"reference/{page}.md"].lower(), f"{name} is not in {page}"
 
 
-def test_the_head_of_every_scenario_is_in_the_reference(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All its words, in their order, whatever are lists and blocks."""
-    shipped = module("shipped_pages", monkeypatch)
-    page = plain_words(shipped.shipped_page())
-    for path in (ROOT / "scenarios").glob("*.yaml"):
-        head = shipped.head_of(path.read_text())
-        assert len(head) > 5
-        assert plain_words("\n".join(head)) in page, path
-
-
-def plain_words(text: str) -> str:
-    return " ".join(re.sub(r"^```\w*$", "", text, flags=re.M).replace("\\", "").split())
-
-
-@pytest.mark.parametrize("path", sorted(DOCS.glob("notebooks/*.ipynb")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", marked(sorted(DOCS.glob("notebooks/*.ipynb"))))
 @pytest.mark.usefixtures("in_a_folder")
 def test_notebooks_give_what_is_stored_in_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MPLBACKEND", "agg")

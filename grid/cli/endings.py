@@ -172,18 +172,6 @@ def naming_options(*arguments: str) -> Iterator[None]:
         ) from None
 
 
-@contextmanager
-def naming_folder(folder: Path) -> Iterator[None]:
-    """Raise RunFailed, with the folder, if the system does not name the file of an error."""
-    try:
-        yield
-    except OSError as error:
-        if error.filename is not None:
-            raise
-        reason = error.strerror or str(error)
-        raise RunFailed(f"{folder}: could not be written: {reason}") from None
-
-
 def _is_closed() -> bool:
     """Whether standard output is a pipe without a reader."""
     poll = select.poll()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grid.cli.endings import endings, failed, wrong
-from grid.cli.options import Quiet
+from grid.cli.options import Quiet, argument, option
 from grid.integrations.export.formats import TRACES, Format, export_run
 
 if TYPE_CHECKING:
@@ -17,16 +17,13 @@ if TYPE_CHECKING:
     from grid.model.records import Event
     from grid.results.events import EventFile
 
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run.")]
+RunFolder = Annotated[Path, argument("RUN", "The folder of a run.")]
 
 
 def report(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="The folder of a run or a sweep.")
-    ],
+    folder: Annotated[Path, argument("FOLDER", "The folder of a run or a sweep.")],
     out: Annotated[
-        Path | None,
-        typer.Option(help="The HTML file; default: report.html in the folder.", show_default=False),
+        Path | None, option(None, "The HTML file; default: report.html in the folder.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -49,12 +46,8 @@ def watch(
     folder: RunFolder,
     port: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=65535,
-            metavar="PORT",
-            help="The port of the page; default: any free one.",
-            show_default=False,
+        option(
+            None, "The port of the page; default: any free one.", min=1, max=65535, metavar="PORT"
         ),
     ] = None,
     quiet: Quiet = False,
@@ -91,20 +84,19 @@ def export(
     folder: RunFolder,
     to: Annotated[
         Format,
-        typer.Option(
-            metavar="FORMAT",
-            help="`perfetto`, `chrome` (JSON trace events), `paje` (for ViTE, pajeng), `parquet` "
+        option(
+            None,
+            "`perfetto`, `chrome` (JSON trace events), `paje` (for ViTE, pajeng), `parquet` "
             "(a row for each phase of each job), `swf`, or `batsim` (jobs.csv and schedule.csv).",
-            show_default=False,
+            metavar="FORMAT",
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The file, or for batsim the folder. Default: trace.pftrace, trace.json, "
-            "trace.paje, "
+        option(
+            None,
+            "The file, or for batsim the folder. Default: trace.pftrace, trace.json, trace.paje, "
             "phases.parquet, schedule.swf or batsim in the folder of the run.",
-            show_default=False,
         ),
     ] = None,
     quiet: Quiet = False,
@@ -130,19 +122,11 @@ def export(
 def job(
     folder: RunFolder,
     name: Annotated[
-        str,
-        typer.Argument(
-            metavar="JOB", help="Number of the job, or VO:NUMBER if there are several VOs."
-        ),
+        str, argument("JOB", "Number of the job, or VO:NUMBER if there are several VOs.")
     ],
     at: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            metavar="SECONDS",
-            help="Only show what the job waits for at that time.",
-            show_default=False,
-        ),
+        option(None, "Only show what the job waits for at that time.", min=0, metavar="SECONDS"),
     ] = None,
 ) -> None:
     """Print the history of a job, and the reasons for its wait.

@@ -6,7 +6,7 @@ from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from glob import escape, glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -55,105 +55,83 @@ def _both(incomplete: str) -> list[str]:
 ON_RAY, OUTPUT, LIVE = "Ray", "Output", "Live runs"
 """Panels of options in the help."""
 
+
+def option(panel: str | None, help: str, *names: str, **more: Any) -> Any:
+    """An option of a command, in `panel` of its help, without its default."""
+    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **more)
+
+
+def argument(metavar: str, help: str, **more: Any) -> Any:
+    """An argument of a command, without its default."""
+    return typer.Argument(metavar=metavar, help=help, show_default=False, **more)
+
+
+_NAMED = "a file, or the name of one that `grid scenarios` lists."
 ScenarioFile = Annotated[
-    Path,
-    typer.Argument(
-        autocompletion=_scenarios,
-        metavar="SCENARIO",
-        help="A scenario in YAML: a file, or the name of one that `grid scenarios` lists.",
-        show_default=False,
-    ),
+    Path, argument("SCENARIO", f"A scenario in YAML: {_NAMED}", autocompletion=_scenarios)
 ]
 ScenarioOrExperimentFiles = Annotated[
     list[Path],
-    typer.Argument(
+    argument(
+        "FILE...",
+        "Scenarios and experiments in YAML: files, or names that `grid scenarios` lists.",
         autocompletion=_both,
-        metavar="FILE...",
-        help="Scenarios and experiments in YAML: files, or names that `grid scenarios` lists.",
-        show_default=False,
     ),
 ]
 ExperimentFile = Annotated[
-    Path,
-    typer.Argument(
-        autocompletion=_experiments,
-        metavar="EXPERIMENT",
-        help="An experiment in YAML: a file, or the name of one that `grid scenarios` lists.",
-        show_default=False,
-    ),
+    Path, argument("EXPERIMENT", f"An experiment in YAML: {_NAMED}", autocompletion=_experiments)
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
+        None,
+        "Set a parameter, or any key by its path. Several values form an axis of a sweep. "
+        "Quote text with a comma: --set 'name=\"a,b\"'.",
         "--set",
         metavar="KEY=VALUE[,VALUE...]",
-        help="Set a parameter, or any key by its path. Several values form an axis of a sweep. "
-        "Quote text with a comma: --set 'name=\"a,b\"'.",
     ),
 ]
 Setting = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter, or any key by its path."),
+    option(None, "Set a parameter, or any key by its path.", "--set", metavar="KEY=VALUE"),
 ]
 Address = Annotated[
     str | None,
-    typer.Option(
+    option(
+        ON_RAY,
+        "The address of a running Ray cluster; default: RAY_ADDRESS, else this machine.",
         metavar="ADDRESS",
-        help="The address of a running Ray cluster; default: RAY_ADDRESS, else this machine.",
-        show_default=False,
-        rich_help_panel=ON_RAY,
     ),
 ]
 Cpus = Annotated[
     int | None,
-    typer.Option(
+    option(
+        ON_RAY,
+        "Maximum number of concurrent runs; default: the CPUs of this machine, or of the Ray "
+        "cluster.",
         min=1,
         metavar="N",
-        help="Maximum number of concurrent runs; default: the CPUs of this machine, or of the Ray "
-        "cluster.",
-        show_default=False,
-        rich_help_panel=ON_RAY,
     ),
 ]
-InProcess = Annotated[
-    bool,
-    typer.Option("--in-process", help="Run in one process, without Ray.", rich_help_panel=ON_RAY),
-]
+InProcess = Annotated[bool, option(ON_RAY, "Run in one process, without Ray.", "--in-process")]
 Quick = Annotated[
-    bool, typer.Option("--quick", help="Run few seeds, as defined in the experiment's file.")
+    bool, option(None, "Run few seeds, as defined in the experiment's file.", "--quick")
 ]
 ShowTraceback = Annotated[
-    bool,
-    typer.Option(
-        "--traceback", help="Print the traceback if a plugin fails.", rich_help_panel=OUTPUT
-    ),
+    bool, option(OUTPUT, "Print the traceback if a plugin fails.", "--traceback")
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print no progress.", rich_help_panel=OUTPUT)
-]
-AsJson = Annotated[
-    bool, typer.Option("--json", help="Print the results as JSON.", rich_help_panel=OUTPUT)
-]
+Quiet = Annotated[bool, option(OUTPUT, "Print no progress.", "--quiet", "-q")]
+AsJson = Annotated[bool, option(OUTPUT, "Print the results as JSON.", "--json")]
 NO_EVENTS = "--events requires a single run: grid run SCENARIO --set KEY=VALUE --seed N --events"
 SEEDS = "the seeds 1 to N, or those of a list with ranges, such as 101-110,200"
-Seeds = Annotated[
-    str | None,
-    typer.Option("--seeds", help=f"Use {SEEDS}.", show_default=False, metavar="N|LIST"),
-]
+Seeds = Annotated[str | None, option(None, f"Use {SEEDS}.", "--seeds", metavar="N|LIST")]
 Force = Annotated[
     bool,
-    typer.Option(
-        "--force",
-        help="Replace results of another scenario, experiment or kind in the folder.",
-        rich_help_panel=OUTPUT,
+    option(
+        OUTPUT, "Replace results of another scenario, experiment or kind in the folder.", "--force"
     ),
 ]
-Watch = Annotated[
-    bool,
-    typer.Option(
-        "--watch", help="Show the progress on a page in the browser.", rich_help_panel=OUTPUT
-    ),
-]
+Watch = Annotated[bool, option(OUTPUT, "Show the progress on a page in the browser.", "--watch")]
 
 
 def live_page_if(wanted: bool) -> AbstractContextManager[LivePage | None]:

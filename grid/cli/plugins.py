@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from grid.cli.endings import endings, wrong
-from grid.cli.options import AsJson
+from grid.cli.options import AsJson, argument
 
 if TYPE_CHECKING:
     from grid.model.plugins.registry import Kind
@@ -32,17 +32,9 @@ PLUGINS = "plugins"
 
 def plugins(
     kind: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[KIND]",
-            help="A kind of plugins, such as policies; default: all.",
-            show_default=False,
-        ),
+        str | None, argument("[KIND]", "A kind of plugins, such as policies; default: all.")
     ] = None,
-    name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", help="A plugin, or FILE.py:NAME.", show_default=False),
-    ] = None,
+    name: Annotated[str | None, argument("[NAME]", "A plugin, or FILE.py:NAME.")] = None,
 ) -> None:
     """List the plugins of all kinds, or show one with its settings. Plugin files are imported."""
     from grid.config.plugins import KINDS
@@ -85,10 +77,7 @@ def policies() -> None:
 
 
 def metrics(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Metrics; default: all.", show_default=False),
-    ] = None,
+    names: Annotated[list[str] | None, argument("[NAME]...", "Metrics; default: all.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the definitions of metrics: meaning, unit, range, source."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from grid.cli.endings import ExitCode, endings, naming_folder, naming_options, wrong
+from grid.cli.endings import ExitCode, endings, naming_options, wrong
 from grid.cli.options import (
     LIVE,
     NO_EVENTS,
@@ -26,133 +26,101 @@ from grid.cli.options import (
     ShowTraceback,
     Watch,
     live_page_if,
+    option,
     seeds_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from grid.runtime.observers import Watcher
-    from grid.runtime.progress import Display
-    from grid.runtime.run import Live, Run
+    from grid.runtime.run import Run
 
 
 def run(
     scenario: ScenarioFile,
     overrides: Overrides = None,
     seed: Annotated[
-        int | None,
-        typer.Option(min=0, metavar="N", help="Use this seed instead of the scenario's."),
+        int | None, option(None, "Use this seed instead of the scenario's.", min=0, metavar="N")
     ] = None,
     seeds: Seeds = None,
     in_process: InProcess = False,
     address: Address = None,
     placement: Annotated[
         str | None,
-        typer.Option(
-            help="The unit of placement on Ray actors: whole VOs (`vo`: as many actors as CPUs; "
+        option(
+            ON_RAY,
+            "The unit of placement on Ray actors: whole VOs (`vo`: as many actors as CPUs; "
             "in live runs one per VO), a `cluster`, or an `entity`. A number sets the number of "
             "actors. Default: vo, in live runs entity.",
-            show_default=False,
             metavar="KIND|N",
-            rich_help_panel=ON_RAY,
         ),
     ] = None,
     transport: Annotated[
         str | None,
-        typer.Option(
-            help="How Ray actors exchange messages: `sockets` (default) or `calls`.",
-            show_default=False,
+        option(
+            ON_RAY,
+            "How Ray actors exchange messages: `sockets` (default) or `calls`.",
             metavar="NAME",
-            rich_help_panel=ON_RAY,
         ),
     ] = None,
     live: Annotated[
-        bool,
-        typer.Option(
-            "--live",
-            help="Run asynchronous actors in scaled real time.",
-            rich_help_panel=LIVE,
-        ),
+        bool, option(LIVE, "Run asynchronous actors in scaled real time.", "--live")
     ] = False,
     speedup: Annotated[
         float | None,
-        typer.Option(
+        option(
+            LIVE,
+            "Virtual seconds per real second; default: 1.",
             min=1e-3,
             max=1e6,
             metavar="FACTOR",
-            help="Virtual seconds per real second; default: 1.",
-            show_default=False,
-            rich_help_panel=LIVE,
         ),
     ] = None,
     kill: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=100,
-            metavar="RATE",
-            help="Actors to kill per second.",
-            show_default=False,
-            rich_help_panel=LIVE,
-        ),
+        float | None, option(LIVE, "Actors to kill per second.", min=0, max=100, metavar="RATE")
     ] = None,
     time_limit: Annotated[
         float | None,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            help="End the run after this real time; default: 3600.",
-            show_default=False,
-            rich_help_panel=LIVE,
-        ),
+        option(LIVE, "End the run after this real time; default: 3600.", min=1, metavar="SECONDS"),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            help="The folder for the results. Default: runs/NAME; runs/NAME-live for a live run, "
+        option(
+            OUTPUT,
+            "The folder for the results. Default: runs/NAME; runs/NAME-live for a live run, "
             "sweeps/NAME for a sweep.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
         ),
     ] = None,
     force: Force = False,
     events: Annotated[
-        bool,
-        typer.Option(
-            "--events",
-            help="Write all messages and decisions to events.parquet.",
-            rich_help_panel=OUTPUT,
-        ),
+        bool, option(OUTPUT, "Write all messages and decisions to events.parquet.", "--events")
     ] = False,
     watch: Watch = False,
     as_json: AsJson = False,
-    every_row: Annotated[
-        bool, typer.Option("--all", help="Print all metrics.", rich_help_panel=OUTPUT)
-    ] = False,
+    every_row: Annotated[bool, option(OUTPUT, "Print all metrics.", "--all")] = False,
     verbose: Annotated[
         bool,
-        typer.Option(
+        option(
+            OUTPUT,
+            "Print timings of the run and of plans, and whether kernels were compiled.",
             "--verbose",
             "-v",
-            help="Print timings of the run and of plans, and whether kernels were compiled.",
-            rich_help_panel=OUTPUT,
         ),
     ] = False,
     profile: Annotated[
         bool,
-        typer.Option(
+        option(
+            OUTPUT,
+            "Measure each VO in each window, and estimate the speed-up by cores.",
             "--profile",
-            help="Measure each VO in each window, and estimate the speed-up by cores.",
-            rich_help_panel=OUTPUT,
         ),
     ] = False,
     compile_first: Annotated[
         bool,
-        typer.Option(
+        option(
+            OUTPUT,
+            "Compile all kernels before the run, so that timings exclude compilation.",
             "--compile-first",
-            help="Compile all kernels before the run, so that timings exclude compilation.",
-            rich_help_panel=OUTPUT,
         ),
     ] = False,
     traceback: ShowTraceback = False,
@@ -169,36 +137,41 @@ def run(
     if live and in_process:
         wrong(["A live run requires Ray actors. Omit --live or --in-process."])
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
-    alone = [option for option, value in of_live.items() if value is not None and not live]
+    alone = [name for name, value in of_live.items() if value is not None and not live]
     if alone:
         wrong([f"{alone[0]} requires a live run. Add --live, or omit it."])
-    settings = list(overrides or [])
     from grid.lab.experiment import has_several
 
+    settings = list(overrides or [])
     is_sweep = seeds is not None or any(map(has_several, settings))
     if seed is not None and not is_sweep and any(one.startswith("seed=") for one in settings):
         wrong(["--seed and --set seed= set the same key. Omit one of them."])
-    printed = {"traceback": traceback, "quiet": quiet, "watch": watch, "as_json": as_json}
     fixed = settings + ([] if seed is None else [f"seed={seed}"])
     if is_sweep:
         if events:
             wrong([NO_EVENTS])
-        of_one: dict[str, Any] = {"--live": live, "--placement": placement}
-        of_one |= {"--transport": transport, "--profile": profile}
-        of_one["--compile-first"] = compile_first
-        of_one["--seed"] = None if seeds is None else seed
-        given = [option for option, value in of_one.items() if value not in (None, False)]
+        of_one = {
+            "--live": live, "--placement": placement, "--transport": transport,
+            "--profile": profile, "--compile-first": compile_first,
+            "--seed": None if seeds is None else seed,
+        }  # fmt: skip
+        given = [name for name, value in of_one.items() if value not in (None, False)]
         if given:
             wrong([f"{given[0]} requires a single run. Omit it."])
-        _run_sweep(scenario, fixed, seeds, out, address, in_process, printed | {"force": force})
+        printed = {"traceback": traceback, "quiet": quiet, "watch": watch, "as_json": as_json}
+        _run_sweep(scenario, fixed, seeds, out, address, in_process, force=force, **printed)
         return
-    pace = (speedup or 1.0, kill or 0.0, time_limit or 3600.0) if live else None
-    how: dict[str, Any] = {"in_process": in_process, "placement": placement, "address": address}
-    how |= {"transport": transport, "events": events, "profile": profile}
+    how: dict[str, Any] = {
+        "in_process": in_process, "placement": placement, "address": address,
+        "transport": transport, "events": events, "profile": profile,
+        "compile_first": compile_first,
+    }  # fmt: skip
     with endings(folder=out, traceback=traceback):
-        finished, folder = _run_one(
-            scenario, fixed, out, force, pace, quiet, watch, how | {"compile_first": compile_first}
-        )
+        if live:
+            from grid.runtime.clock import Pace
+
+            how["live"] = Pace(speedup or 1.0, kill or 0.0, time_limit or 3600.0)
+        finished, folder = _run_one(scenario, fixed, out, force, quiet, watch, how)
     if as_json:
         keys = "digest", "seed", "runtime", "jobs", "live"
         manifest = {key: finished.manifest[key] for key in keys if key in finished.manifest}
@@ -217,19 +190,18 @@ def _run_sweep(
     out: Path | None,
     address: str | None,
     in_process: bool,
-    how: dict[str, Any],
+    **printed: Any,
 ) -> None:
     from grid.cli.sweep import Task, carry_out
     from grid.config.shipped import find
     from grid.lab.experiment import experiment_of
     from grid.lab.sweep import Place
 
-    with endings(traceback=how["traceback"]):
+    with endings(traceback=printed["traceback"]), naming_options("address"):
         experiment = experiment_of(find(scenario, experiment=False), settings, seeds_of(seeds))
-        with naming_options("address"):
-            place = Place(address, None, in_process)
+        place = Place(address, None, in_process)
     folder = out if out is not None else Path("sweeps") / experiment.name
-    carry_out(Task(experiment, None, folder, place, **how))
+    carry_out(Task(experiment, None, folder, place, **printed))
 
 
 def _run_one(
@@ -237,7 +209,6 @@ def _run_one(
     settings: list[str],
     out: Path | None,
     force: bool,
-    pace: tuple[float, float, float] | None,
     quiet: bool,
     watch: bool,
     how: dict[str, Any],
@@ -245,52 +216,42 @@ def _run_one(
     """Load, run and save. Returns the run and its folder."""
     from grid.config.load import load_scenario
     from grid.config.shipped import find
-    from grid.results.run_folder import check_folder, folder_for
+    from grid.results.look import Observers
+    from grid.results.run_folder import JOURNALS, check_folder, folder_for
+    from grid.runtime.journal import remove_journals
+    from grid.runtime.observers import VoTable
     from grid.runtime.progress import RunProgress, display_on
-    from grid.runtime.run import Stalled, execute, save
+    from grid.runtime.run import Live, Stalled, execute, save
 
-    is_live = pace is not None
     with display_on(sys.stderr, quiet=quiet) as display:
         path = find(scenario, experiment=False)
         loaded = load_scenario(path, settings)
+        is_live = "live" in how
         folder = out if out is not None else Path("runs") / (loaded.name + "-live" * is_live)
         check_folder(folder, scenario=loaded.name, live=is_live, force=force)
-        how |= {"live": _live(folder, *pace) if pace is not None else None}
-        how |= {"progress": RunProgress(display), "stage": display.stage}
+        if is_live:
+            how["live"] = Live(how["live"], folder.resolve() / JOURNALS)
+        else:
+            remove_journals(folder / JOURNALS)
+            if display.has_terminal:
+                display.table = VoTable()
         with live_page_if(watch) as page:
-            how["watcher"] = _watcher(display, page, is_live)
+            observers = RunProgress(display), page, display.table
+            how["observer"] = Observers([one for one in observers if one is not None])
             try:
                 with naming_options("placement", "address", "transport"):
                     finished = execute(loaded, str(path), **how)
             except Stalled as stalled:
-                with naming_folder(folder):
+                with endings(folder=folder):
                     save(stalled.run, folder)
                 raise
         display.stage("writing the results")
         place = folder if force else folder_for(folder, finished.manifest.get("live"))
-        with naming_folder(place):
+        with endings(folder=place):
             save(finished, place)
     if place != folder:
         typer.echo(f"{folder} still contains the earlier, complete run", err=True)
     return finished, place
-
-
-def _live(folder: Path, speedup: float, kill: float, time_limit: float) -> Live:
-    from grid.results.run_folder import JOURNALS
-    from grid.runtime.clock import Pace
-    from grid.runtime.run import Live
-
-    return Live(Pace(speedup, kill, time_limit), folder.resolve() / JOURNALS)
-
-
-def _watcher(display: Display, page: Watcher | None, is_live: bool) -> Watcher | None:
-    """The page, and the table below the progress bar of a terminal."""
-    from grid.runtime.observers import VoTable, Watchers
-
-    if not display.has_terminal or is_live:
-        return page
-    display.table = VoTable()
-    return display.table if page is None else Watchers([page, display.table])
 
 
 def _print(finished: Run, folder: Path, *, every_row: bool = False, verbose: bool = False) -> None:

@@ -14,6 +14,7 @@ from grid.cli.options import (
     Overrides,
     ScenarioOrExperimentFiles,
     ShowTraceback,
+    argument,
     shipped_names,
 )
 from grid.model.errors import ErrorLine, InputError
@@ -48,18 +49,13 @@ def scenarios() -> None:
 def init(
     name: Annotated[
         str,
-        typer.Argument(
-            metavar="NAME",
+        argument(
+            "NAME",
+            "A name that `grid scenarios` lists; experiments/NAME if a scenario has the same name.",
             autocompletion=shipped_names,
-            help="A name that `grid scenarios` lists; experiments/NAME if a scenario has the same "
-            "name.",
-            show_default=False,
         ),
     ],
-    folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="[DIR]", help="The new folder; default: NAME.", show_default=False),
-    ] = None,
+    folder: Annotated[Path | None, argument("[DIR]", "The new folder; default: NAME.")] = None,
     source: Annotated[str | None, typer.Option("--from", hidden=True)] = None,
 ) -> None:
     """Copy a shipped scenario, or an experiment with its scenario, to a folder."""
@@ -175,9 +171,7 @@ def _is_experiment(path: Path) -> bool:
 
 
 def schema(
-    kind: Annotated[
-        str, typer.Argument(metavar="[scenario|experiment]", help="The kind of file.")
-    ] = "scenario",
+    kind: Annotated[str, argument("[scenario|experiment]", "The kind of file.")] = "scenario",
 ) -> None:
     """Print the JSON Schema of scenarios or of experiments, for editors."""
     if kind == "scenario":

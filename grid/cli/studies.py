@@ -26,6 +26,8 @@ from grid.cli.options import (
     Seeds,
     Setting,
     ShowTraceback,
+    argument,
+    option,
     seeds_of,
 )
 
@@ -40,10 +42,12 @@ FINDINGS_SHOWN = 10
 
 def chaos(
     scenario: ScenarioFile,
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="The number of seeds.")] = 1000,
-    first: Annotated[int, typer.Option(min=0, metavar="SEED", help="The first seed.")] = 0,
+    seeds: Annotated[
+        int, option(None, "The number of seeds; default: 1000.", min=1, metavar="N")
+    ] = 1000,
+    first: Annotated[int, option(None, "The first seed; default: 0.", min=0, metavar="SEED")] = 0,
     decisions: Annotated[
-        bool, typer.Option("--decisions", help="Also draw random protocol settings for each seed.")
+        bool, option(None, "Also draw random protocol settings for each seed.", "--decisions")
     ] = False,
     overrides: Setting = None,
     in_process: InProcess = False,
@@ -119,31 +123,32 @@ def _print_details(subject: Subject, seed: int, failing: list[Trial]) -> None:
 
 def verify(
     cases: Annotated[
-        list[str] | None, typer.Option("--case", metavar="NAME", help="Run only this case.")
+        list[str] | None, option(None, "Run only this case.", "--case", metavar="NAME")
     ] = None,
     quick: Annotated[
-        bool, typer.Option("--quick", help="Three minutes instead of thirty, with wider intervals.")
+        bool, option(None, "Three minutes instead of thirty, with wider intervals.", "--quick")
     ] = False,
     overrides: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            None,
+            "Set a parameter, or any key by its path; requires a single --case.",
             "--set",
             metavar="KEY=VALUE",
-            help="Set a parameter, or any key by its path; requires a single --case.",
         ),
     ] = None,
     cpus: Annotated[
         int | None,
-        typer.Option(
+        option(
+            None,
+            "Maximum number of concurrent runs; default: one per CPU.",
             min=1,
             max=1024,
             metavar="N",
-            help="Maximum number of concurrent runs; default: one per CPU.",
         ),
     ] = None,
     page: Annotated[
-        Path | None,
-        typer.Option(help="Write the table to this file, in Markdown.", rich_help_panel=OUTPUT),
+        Path | None, option(OUTPUT, "Write the table to this file, in Markdown.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:
@@ -218,47 +223,33 @@ def _ignore_interrupts() -> None:
 def reproduce(
     ids: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[ID]...",
-            help="Papers (C07, CS2, PU, EG, GM) or single claims (PU-2); default: all.",
-            show_default=False,
-        ),
+        argument("[ID]...", "Papers (C07, CS2, PU, EG, GM) or single claims (PU-2); default: all."),
     ] = None,
     quick: Quick = False,
     seeds: Seeds = None,
     trace: Annotated[
         Path | None,
-        typer.Option(
-            help="A log in SWF from which GM takes windows; default: NASA-iPSC in the folder that "
+        option(
+            None,
+            "A log in SWF from which GM takes windows; default: NASA-iPSC in the folder that "
             "GRID_TRACES names, else a generated stream.",
-            show_default=False,
         ),
     ] = None,
     as_is: Annotated[
-        bool, typer.Option("--as-is", help="Judge existing runs without running anything.")
+        bool, option(None, "Judge existing runs without running anything.", "--as-is")
     ] = False,
     compare: Annotated[
         bool,
-        typer.Option("--compare", help="Compare the verdicts with those of the shipped pages."),
+        option(None, "Compare the verdicts with those of the shipped pages.", "--compare"),
     ] = False,
     in_process: InProcess = False,
     address: Address = None,
     cpus: Cpus = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The folder; default: reproduction, or reproduction-quick.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
+        Path | None, option(OUTPUT, "The folder; default: reproduction, or reproduction-quick.")
     ] = None,
     pages: Annotated[
-        Path | None,
-        typer.Option(
-            help="A folder for the pages of papers in Markdown.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
+        Path | None, option(OUTPUT, "A folder for the pages of papers in Markdown.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:

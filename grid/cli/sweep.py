@@ -28,6 +28,7 @@ from grid.cli.options import (
     ShowTraceback,
     Watch,
     live_page_if,
+    option,
     seeds_of,
 )
 
@@ -63,25 +64,14 @@ def sweep(
     seeds: Seeds = None,
     quick: Quick = False,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Print the number of runs and an estimate of the time."),
+        bool, option(None, "Print the number of runs and an estimate of the time.", "--dry-run")
     ] = False,
     address: Address = None,
     cpus: Cpus = None,
     in_process: InProcess = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="The sweep's folder; default: sweeps/NAME.",
-            show_default=False,
-            rich_help_panel=OUTPUT,
-        ),
-    ] = None,
+    out: Annotated[Path | None, option(OUTPUT, "The folder; default: sweeps/NAME.")] = None,
     page: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write the page of a study to this file, in Markdown.", rich_help_panel=OUTPUT
-        ),
+        Path | None, option(OUTPUT, "Write the page of a study to this file, in Markdown.")
     ] = None,
     force: Force = False,
     watch: Watch = False,
@@ -101,26 +91,30 @@ def sweep(
 
     if events:
         wrong([NO_EVENTS])
-    with endings(traceback=traceback):
+    settings = list(overrides or [])
+    with endings(traceback=traceback), naming_options("address", "cpus"):
         file = find(experiment, experiment=True)
-        settings = list(overrides or [])
         loaded = load_experiment(file, quick=quick, overrides=settings, seeds=seeds_of(seeds))
         folder = out if out is not None else Path("sweeps") / loaded.name
-        with naming_options("address", "cpus"):
-            place = Place(address, cpus, in_process)
-        _check_page(page, loaded)
+        place = Place(address, cpus, in_process)
+        if page is not None:
+            _check_page(page, loaded)
         if dry_run:
             from grid.lab.sweep import dry_run_lines
 
             for line in dry_run_lines(loaded, file, folder):
                 typer.echo(line)
             return
-    options = [*(["--quick"] if quick else []), *(f"--set {one}" for one in settings)]
-    options += [] if seeds is None else [f"--seeds {seeds}"]
-    words = tuple(word for one in options for word in one.split(" ", 1))
+    options = ["--quick"] if quick else []
+    for setting in settings:
+        options += ["--set", setting]
+    options += [] if seeds is None else ["--seeds", seeds]
     carry_out(
-        Task(loaded, file, folder, place, traceback, quiet, watch, force, as_json, page, words)
-    )
+        Task(
+            loaded, file, folder, place, traceback, quiet, watch, force, as_json, page,
+            tuple(options),
+        )
+    )  # fmt: skip
 
 
 def carry_out(task: Task) -> None:
@@ -216,13 +210,11 @@ def _print_failures(done: Sweep, traceback: bool) -> None:
         typer.echo(f"{count}; see {done.folder}/failed.json", err=True)
 
 
-def _check_page(page: Path | None, experiment: ExperimentSection) -> None:
+def _check_page(page: Path, experiment: ExperimentSection) -> None:
     """Raises InputError if the page of a study cannot be written, or there is no study."""
     from grid.model.errors import input_error
     from grid.results.run_folder import check_file
 
-    if page is None:
-        return
     if experiment.study is None:
         raise input_error("--page", f"{experiment.name} without `study`", "a study")
     check_file(page, "--page", ".md")

@@ -9,67 +9,47 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from grid.cli.endings import endings, wrong
-from grid.cli.options import AsJson, Quiet
+from grid.cli.options import AsJson, Quiet, argument, option
 
 if TYPE_CHECKING:
     from grid.workload.logs import Log
 
 
-Target = Annotated[
-    Path | None,
-    typer.Option(
-        help="Write the log to this file: .swf, .gwf (also with .gz) or .parquet.",
-        show_default=False,
-    ),
-]
-Processors = Annotated[
-    int | None,
-    typer.Option(min=1, help="CPUs of the machine; default: from the header.", show_default=False),
-]
-
-
 def trace(
     log: Annotated[
-        Path,
-        typer.Argument(
-            help="A log: .gwf, .parquet, .json of Batsim, output of sacct, else SWF.",
-            show_default=False,
-        ),
+        Path, argument("LOG", "A log: .gwf, .parquet, .json of Batsim, output of sacct, else SWF.")
     ],
-    to: Target = None,
-    cpus: Processors = None,
+    to: Annotated[
+        Path | None,
+        option(None, "Write the log to this file: .swf, .gwf (also with .gz) or .parquet."),
+    ] = None,
+    cpus: Annotated[
+        int | None, option(None, "CPUs of the machine; default: from the header.", min=1)
+    ] = None,
     from_s: Annotated[
-        float | None,
-        typer.Option(min=0, max=1e9, help="Only jobs submitted at this time or later."),
+        float | None, option(None, "Only jobs submitted at this time or later.", min=0, max=1e9)
     ] = None,
     before_s: Annotated[
-        float | None, typer.Option(min=0, max=1e9, help="Only jobs submitted before this time.")
+        float | None, option(None, "Only jobs submitted before this time.", min=0, max=1e9)
     ] = None,
-    user: Annotated[
-        list[int] | None, typer.Option(min=-1, help="Only jobs of these users.")
-    ] = None,
+    user: Annotated[list[int] | None, option(None, "Only jobs of these users.", min=-1)] = None,
     without_user: Annotated[
-        list[int] | None, typer.Option(min=-1, help="No jobs of these users.", show_default=False)
+        list[int] | None, option(None, "No jobs of these users.", min=-1)
     ] = None,
     status: Annotated[
-        list[int] | None, typer.Option(min=-1, help="Only jobs of these statuses.")
+        list[int] | None, option(None, "Only jobs of these statuses.", min=-1)
     ] = None,
     min_cpus: Annotated[
-        int | None,
-        typer.Option(min=1, max=10**7, help="Only jobs with at least this number of CPUs."),
+        int | None, option(None, "Only jobs with at least this number of CPUs.", min=1, max=10**7)
     ] = None,
     max_cpus: Annotated[
-        int | None,
-        typer.Option(min=1, max=10**7, help="Only jobs with at most this number of CPUs."),
+        int | None, option(None, "Only jobs with at most this number of CPUs.", min=1, max=10**7)
     ] = None,
     shift_s: Annotated[
-        float | None,
-        typer.Option(
-            help="Shift submission times; a negative value makes them earlier.", show_default=False
-        ),
+        float | None, option(None, "Shift submission times; a negative value makes them earlier.")
     ] = None,
     interarrival_factor: Annotated[
-        float | None, typer.Option(help="Multiply times between submissions.", show_default=False)
+        float | None, option(None, "Multiply times between submissions.")
     ] = None,
     as_json: AsJson = False,
     quiet: Quiet = False,

@@ -142,11 +142,18 @@ class Store:
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                # Another sweep may have removed this file when it ended.
+                if not os.path.samestat(os.fstat(lock.fileno()), (self.folder / LOCK).lstat()):
+                    raise FileNotFoundError
             except OSError:
                 raise self._mistake("a running sweep", "no other sweep in it") from None
             for left_over in self.folder.rglob(".*.partial"):
                 left_over.unlink()
-            yield
+            try:
+                yield
+            finally:
+                if (self.folder / SWEEP_FILE).exists():
+                    (self.folder / LOCK).unlink()
 
     def refuse_other_folders(self) -> None:
         """Raises InputError if the folder exists and is not that of a sweep."""

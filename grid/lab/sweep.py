@@ -361,8 +361,10 @@ def _on_ray(work: Sequence[Work], address: str | None, cpus: int | None) -> Iter
                         del left[step.number]
                     yield step
             return
-        except (_RayDied, RayDidNotStart):
+        except (_RayDied, RayDidNotStart) as error:
             ray.shutdown()
+            if isinstance(error, RayDidNotStart) and len(left) == len(work):
+                raise
     for number in left:
         yield Step(0, number, f"RayDied: Ray ended {RETRIES + 1} times")
 

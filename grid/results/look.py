@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from grid.model.arrays import Ints
-from grid.model.interventions import Intervention, LiveFacts
+from grid.model.interventions import Intervention, LiveFacts, Request
 from grid.model.job_results import JobResults
 from grid.model.time import Time
 from grid.results.machines import Directory
@@ -104,3 +104,66 @@ class SweepProgress(NamedTuple):
     cells: tuple[Cell, ...] = ()
     failures: tuple[str, ...] = ()
     is_over: bool = False
+
+
+class Observer:
+    """Receives the progress of a run; one that `wants_looks` receives its states, too.
+
+    This class ignores everything. An observer of a live run may request interventions.
+    """
+
+    wants_looks = False
+
+    def stage(self, name: str) -> None:
+        """A stage of the run begins, such as "starting Ray"."""
+
+    def progress(self, now: Time, jobs: int, total: int, more: str = "") -> None:
+        """At time `now`, `jobs` of `total` have ended; `more` is a description."""
+
+    def begin(self, beginning: Beginning) -> None:
+        """A run that is observed begins."""
+
+    def is_due(self) -> bool:
+        """Whether to call `look` now. Called very often."""
+        return False
+
+    def look(self, look: Look) -> None:
+        """The state of the run, which continues when this returns."""
+
+    def requests(self) -> Sequence[Request]:
+        """New interventions in a live run; none in virtual time."""
+        return ()
+
+
+NO_OBSERVER = Observer()
+
+
+class Observers(Observer):
+    """Several observers of one run."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._all = observers
+        self._looking = [one for one in observers if one.wants_looks]
+        self.wants_looks = bool(self._looking)
+
+    def stage(self, name: str) -> None:
+        for one in self._all:
+            one.stage(name)
+
+    def progress(self, now: Time, jobs: int, total: int, more: str = "") -> None:
+        for one in self._all:
+            one.progress(now, jobs, total, more)
+
+    def begin(self, beginning: Beginning) -> None:
+        for one in self._looking:
+            one.begin(beginning)
+
+    def is_due(self) -> bool:
+        return any(one.is_due() for one in self._looking)
+
+    def look(self, look: Look) -> None:
+        for one in self._looking:
+            one.look(look)
+
+    def requests(self) -> Sequence[Request]:
+        return [asked for one in self._looking for asked in one.requests()]

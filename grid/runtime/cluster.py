@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import resource
+import shutil
 import signal
 import socket
 import sys
@@ -36,6 +39,7 @@ SETTINGS = {
     # Live runs follow the real clock; Ray gives its workers a low priority.
     "RAY_worker_niceness": "0",
 }
+SESSION_LOCK = "grid.lock"
 LOOPBACK = "127.0.0.1"
 WHICH_RAY_FINDS = "auto"
 """Not an address, but the cluster that Ray knows of on this machine."""
@@ -50,6 +54,8 @@ NEEDED = ("gcs_server", "raylet")
 SIGNAL_DELAY_SECONDS = 10.0
 SLIVER = 0.001
 """CPUs of a bundle, which must require some; actors share the CPUs of their node."""
+ADDRESS_BYTES = 10_000_000_000
+"""Address space of a process of Ray, most of which is never used."""
 ACTOR_BYTES = 100_000_000
 """Memory of an actor with Python and its imports, before its own state."""
 
@@ -141,6 +147,7 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
     CPUs (default: all that this process may use), ends with the block and listens on the loopback
     address only. Dashboard and usage reports are off. Raises InputError and RayDidNotStart.
     """
+    refuse_small_limit(address)
     option = "--address" if address else "RAY_ADDRESS"
     address = address or os.environ.get("RAY_ADDRESS")
     if address == "local":
@@ -151,21 +158,41 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
     # Ray prints each death of an actor, even without `log_to_driver`.
     _private.worker.print_to_stdstream = lambda *_, **__: None
     started: list[Any] = []
-    try:
-        with _signals_delayed():
-            if address:
-                _join(address, option)
-            else:
-                _start(cpus or usable_cpus())
-                started = [one for _, one in _private.worker._global_node.live_processes()]
-        yield ray.util.get_node_ip_address() if address else LOOPBACK
-    finally:
-        with _signals_delayed():
-            groups = _children_of([one.pid for one in started])
-            ray.shutdown()
-            for process in groups:
-                with suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGKILL)
+    with ExitStack() as session:
+        try:
+            with _signals_delayed():
+                if address:
+                    _join(address, option)
+                else:
+                    _start(cpus or usable_cpus())
+                    node = _private.worker._global_node
+                    started = [one for _, one in node.live_processes()]
+                    session.enter_context(_session_lock(Path(node.get_session_dir_path())))
+            yield ray.util.get_node_ip_address() if address else LOOPBACK
+        finally:
+            with _signals_delayed():
+                groups = _children_of([one.pid for one in started])
+                ray.shutdown()
+                for process in groups:
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+
+
+@contextmanager
+def _session_lock(session: Path) -> Iterator[None]:
+    """Lock the folder of a Ray session, and remove those of earlier runs that have ended.
+
+    The kernel releases the lock of a process that is killed. Sessions of other programs have none.
+    """
+    unlocked = session / f"{SESSION_LOCK}.new"
+    with unlocked.open("wb") as own:
+        fcntl.flock(own, fcntl.LOCK_EX)
+        unlocked.rename(session / SESSION_LOCK)
+        for lock in session.parent.glob(f"session_*/{SESSION_LOCK}"):
+            with suppress(OSError), lock.open("rb") as other:
+                fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(lock.parent, ignore_errors=True)
+        yield
 
 
 def _children_of(parents: list[int]) -> list[int]:
@@ -178,23 +205,27 @@ def _children_of(parents: list[int]) -> list[int]:
     return found
 
 
+def has_died() -> bool:
+    """Whether Ray's control process or raylet was started here and has ended."""
+    node: Any = _private.worker._global_node
+    return any(kind in NEEDED for kind, _ in node.dead_processes())
+
+
 @contextmanager
 def _watched() -> Iterator[None]:
-    """Raises RayFailed soon after Ray's control process or raylet has ended here.
+    """Raises RayFailed soon after `has_died`.
 
     Ray itself goes on for a minute, and then ends this process. A KeyboardInterrupt is the only
     error that Ray lets out of its waiting; Python raises it in the main thread only.
     """
-    node: Any = _private.worker._global_node
-    if threading.current_thread() is not threading.main_thread() or not node.all_processes:
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    main, over, ended = threading.get_ident(), threading.Event(), threading.Event()
+    main, over = threading.get_ident(), threading.Event()
 
     def watch() -> None:
         while not over.wait(WATCH_SECONDS):
-            if any(kind in NEEDED for kind, _ in node.dead_processes()):
-                ended.set()
+            if has_died():
                 signal.pthread_kill(main, signal.SIGUSR1)
                 return
 
@@ -204,7 +235,7 @@ def _watched() -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if ended.is_set():
+        if has_died():
             raise RayFailed(f"a process of Ray has ended; {OTHERWISE}") from None
         raise
     finally:
@@ -307,6 +338,21 @@ def _speaks_grpc(connection: socket.socket) -> bool:
     except TimeoutError:
         return False
     return answer[3:4] == HTTP2_SETTINGS
+
+
+def refuse_small_limit(address: str | None) -> None:
+    """Raises RayDidNotStart if Ray has to be started, and the limit of address space is too small.
+
+    Ray would wait for a minute, or abort this process if it cannot start a thread.
+    """
+    if address or os.environ.get("RAY_ADDRESS") or ray.is_initialized():
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if resource.RLIM_INFINITY != limit < ADDRESS_BYTES:
+        raise RayDidNotStart(
+            f"Ray did not start: its processes need {ADDRESS_BYTES / 1e9:g} GB of address space, "
+            f"the limit is {limit / 1e9:g} GB (ulimit -v); raise it, or run with --in-process"
+        )
 
 
 def _start(cpus: int) -> None:

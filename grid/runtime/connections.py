@@ -28,7 +28,7 @@ from grid.kernel.event import Envelope, Post
 from grid.kernel.network import RADIX, steps
 from grid.model.errors import RunFailed
 from grid.model.job import Job, Option, Requirement, setters
-from grid.runtime.safe_times import PlainPost, ProcessReport, RoundReports, together
+from grid.runtime.safe_times import PlainPost, ProcessReport, RoundReports
 
 Parcel = tuple[int, bytes]
 """(receiving process, pickled messages)."""
@@ -206,7 +206,7 @@ class Ring:
                 self._parcels += [parcel for parcel in parcels if parcel[0] != self._number]
         by_distance, number, count = self._reports, self._number, self._count
         by_process = [by_distance[(number - process) % count] for process in range(count)]
-        return together([ProcessReport._make(report) for report in by_process]), mine
+        return [ProcessReport._make(report) for report in by_process], mine
 
     def _send(self, step: list[tuple[int, Link]]) -> None:
         """Send to each the reports that it does not have, and the messages on their way."""

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from grid.config.build import Grid, RuntimeHooks
 from grid.config.wrapped import fault_tolerant, outages_of_entities, place_of
@@ -22,11 +23,9 @@ from grid.kernel.event import MAX_EVENT_KEY, TIMER, Outbox
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Data
 from grid.model.errors import PluginFailed
-from grid.model.plugins.registry import plugged_in
 from grid.model.time import NEVER, Time
 from grid.results.look import ProcessLook
 from grid.runtime.clock import EARLY_SECONDS, Pauses, live_rules
-from grid.runtime.codec import OWN, encode
 from grid.runtime.interventions import (
     Done,
     is_about_stops,
@@ -35,7 +34,7 @@ from grid.runtime.interventions import (
     pauses,
     with_cuts,
 )
-from grid.runtime.journal import Entry, Journal, Superseded, entry_of, journal_path
+from grid.runtime.journal import Entry, Journal, Superseded, journal_path
 from grid.runtime.observers import Status, look_at
 from grid.runtime.outcome import RecordStore
 
@@ -63,25 +62,26 @@ class JournalStorage:
 
     def __init__(self, journal: Journal, crashes: bool) -> None:
         self.journal = journal
-        self._kept: list[str] | None = journal.bodies() if crashes else None
+        self._kept = journal.entries() if crashes else None
         self._unwritten: list[Entry] = []
         self._records: list[Any] = []
 
     def keep(self, effects: Effects) -> None:
         for saved, is_checkpoint in effects.saved:
-            entry = entry_of(saved, is_checkpoint)
-            self._unwritten.append(entry)
+            # Later changes of the object must not reach the entry.
+            body = pickle.dumps(saved, pickle.HIGHEST_PROTOCOL)
+            self._unwritten.append((body, is_checkpoint))
             if self._kept is not None:
                 if is_checkpoint:
                     self._kept.clear()
-                self._kept.append(entry[0])
+                self._kept.append(body)
         self._records += effects.records
         effects.saved.clear()
         effects.records.clear()
 
     def entries(self) -> list[Any]:
-        bodies = self.journal.bodies() if self._kept is None else self._kept
-        return [self.journal.decode(body) for body in bodies]
+        bodies = self.journal.entries() if self._kept is None else self._kept
+        return [pickle.loads(body) for body in bodies]
 
     def take_unwritten(self) -> tuple[list[Entry], list[Any]]:
         """Entries and records since the last call."""
@@ -90,26 +90,36 @@ class JournalStorage:
         return unwritten
 
 
+class HostSettings(NamedTuple):
+    """Settings of all hosts of a live run, whose journals are in `folder`.
+
+    If `watched`, hosts report their states and accept interventions; with `events`, entities
+    record theirs.
+    """
+
+    folder: Path
+    speedup: float
+    watched: bool = False
+    events: bool = False
+
+
 class Host:
-    """Runs `members` of `grid`, whose journals are in `folder`.
+    """Runs `members` of `grid`.
 
     `host_of` names the host of every entity; `deliver(host, outbox)` sends to another host, without
-    a guarantee. `give_up` is called when another process has taken over. With `watched`, it reports
-    its state and accepts interventions; with `events`, entities record theirs.
+    a guarantee. `give_up` is called when another process has taken over.
     """
 
     def __init__(
         self,
         grid: Grid,
         members: Sequence[str],
-        folder: Path,
-        speedup: float,
+        settings: HostSettings,
         host_of: Mapping[str, str],
         deliver: Callable[[str, Outbox], None],
         give_up: Callable[[], None],
-        watched: bool = False,
-        events: bool = False,
     ) -> None:
+        folder, speedup, watched, events = settings
         self._grid = grid
         self._host_of = [host_of[name] for name in grid.names]
         self._deliver = deliver
@@ -119,7 +129,7 @@ class Host:
         self._storages = _storages(grid, members, folder, all_crash=watched)
         self._store = RecordStore()
         if watched:
-            self._store.keep_news()
+            self._store.keep_ended()
         for storage in self._storages.values():
             self._count(list(storage.journal.records()))
         self.status = Status(os.getpid(), jobs=self._store.jobs)
@@ -276,9 +286,8 @@ class Host:
         for storage in self._storages.values():
             entries, recorded = storage.take_unwritten()
             if entries or recorded:
-                texts = [encode(record) for record in recorded]
                 records += recorded
-                writing.append(loop.run_in_executor(None, storage.journal.add, entries, texts))
+                writing.append(loop.run_in_executor(None, storage.journal.add, entries, recorded))
         for error in await asyncio.gather(*writing, return_exceptions=True):
             if isinstance(error, Superseded):
                 self._give_up()
@@ -318,17 +327,10 @@ def first_sequence(storages: Iterable[JournalStorage]) -> int:
 def _storages(
     grid: Grid, members: Sequence[str], folder: Path, all_crash: bool
 ) -> dict[str, JournalStorage]:
-    packages, outages = packages_of_policies(grid), outages_of_entities(grid)
+    outages = outages_of_entities(grid)
     return {
         name: JournalStorage(
-            Journal(journal_path(folder, grid.names.index(name)), packages),
-            all_crash or name in outages,
+            Journal(journal_path(folder, grid.names.index(name))), all_crash or name in outages
         )
         for name in members
     }
-
-
-def packages_of_policies(grid: Grid) -> tuple[str, ...]:
-    """The packages of which a journal may hold objects: ours, and those of plugins."""
-    plugged = [point.module.partition(".")[0] for point in plugged_in()]
-    return tuple(dict.fromkeys([*OWN, *plugged, *grid.plugins.modules]))

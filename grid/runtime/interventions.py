@@ -32,10 +32,10 @@ from grid.model.job_results import JobResults
 from grid.model.messages import Repair, TakeDown
 from grid.model.platform import MachineOutage, Outage
 from grid.model.time import NEVER, Time
-from grid.results.look import Look, ProcessLook
+from grid.results.look import Look, Observer, ProcessLook
 from grid.results.machines import Directory
 from grid.runtime.clock import Clock, Lateness, Pauses
-from grid.runtime.observers import Status, Watcher
+from grid.runtime.observers import Status
 
 Done = tuple[Intervention, ...]
 """All of a run so far, in order."""
@@ -137,8 +137,8 @@ MOST_REFUSALS = 1000
 class LiveWatch:
     """Calls the observer of a live run; `kill` ends the actor of an entity, if there is one."""
 
-    def __init__(self, watcher: Watcher, kill: Callable[[str], bool]) -> None:
-        self._watcher = watcher
+    def __init__(self, observer: Observer, kill: Callable[[str], bool]) -> None:
+        self._observer = observer
         self._kill = kill
         self.done: Done = ()
         self.refused: tuple[Refusal, ...] = ()
@@ -165,9 +165,9 @@ class LiveWatch:
         is_over: bool = False,
     ) -> None:
         """Carry out the observer's requests, and call it if it is due."""
-        for asked in () if is_over else self._watcher.requests():
+        for asked in () if is_over else self._observer.requests():
             self._do(asked, clock)
-        if not (is_over or self._watcher.is_due()):
+        if not (is_over or self._observer.is_due()):
             return
         looks = list(self._looks.values())
         # Totals go with the first process.
@@ -177,7 +177,7 @@ class LiveWatch:
         real_s = clock.real_s()
         more = _figures([*status.values(), *past], len(past), clock)
         look = Look(clock.now(), max(0.0, real_s), 0, tuple(looks), is_over=is_over)
-        self._watcher.look(look._replace(more=more, done=self.done, undone=self._undone))
+        self._observer.look(look._replace(more=more, done=self.done, undone=self._undone))
 
     def _unknown(self, chunk: JobResults) -> JobResults:
         """The rows of jobs that were not reported yet."""

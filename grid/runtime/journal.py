@@ -1,4 +1,4 @@
-"""The stable storage of an entity: one SQLite file, as plain text.
+"""The stable storage of an entity: one SQLite file of pickled objects, in a private folder.
 
 An entry is durable when `add` returns. A checkpoint replaces all entries before it. The process
 that opened a journal last owns it: for any other process that still runs, `add` raises
@@ -9,29 +9,29 @@ from __future__ import annotations
 
 import fcntl
 import os
+import pickle
 import shutil
 import sqlite3
 import stat
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from grid.model.errors import InputError, input_error
-from grid.runtime.codec import OWN, decode, encode
 
 _TABLES = """
 create table if not exists owner (number integer not null);
-create table if not exists entry (number integer primary key, body text not null);
-create table if not exists record (number integer primary key, body text not null);
+create table if not exists entry (number integer primary key, body blob not null);
+create table if not exists record (number integer primary key, body blob not null);
 insert into owner select 0 where not exists (select * from owner);
 """
 BUSY_SECONDS = 60.0
 LOCK = "lock"
 SUFFIX = ".sqlite"
 
-Entry = tuple[str, bool]
-"""A saved object, as text, and whether it is a checkpoint."""
+Entry = tuple[bytes, bool]
+"""A saved object, pickled, and whether it is a checkpoint."""
 
 
 class Superseded(Exception):
@@ -41,12 +41,10 @@ class Superseded(Exception):
 class Journal:
     """The journal at `path`, made if it is not there.
 
-    It may hold objects of `packages` (see `grid.runtime.codec`). `opened` counts how often it was
-    opened, and is the number of its owner.
+    `opened` counts how often it was opened, and is the number of its owner.
     """
 
-    def __init__(self, path: Path, packages: Collection[str] = OWN) -> None:
-        self._packages = packages
+    def __init__(self, path: Path) -> None:
         self._db = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )
@@ -58,24 +56,16 @@ class Journal:
         )
         (self.opened,) = self._db.execute("select number from owner").fetchone()
 
-    def entries(self) -> list[Any]:
-        """The last checkpoint and the entries after it, in order."""
-        return [self.decode(body) for body in self.bodies()]
-
-    def bodies(self) -> list[str]:
-        """The same, as text."""
+    def entries(self) -> list[bytes]:
+        """The last checkpoint and the entries after it, in order, pickled."""
         return [body for (body,) in self._db.execute("select body from entry order by number")]
-
-    def decode(self, body: str) -> Any:
-        """The object of a text of this journal. Raises ValueError."""
-        return decode(body, self._packages)
 
     def records(self) -> Iterator[Any]:
         """All records, in order."""
         for (body,) in self._db.execute("select body from record order by number"):
-            yield self.decode(body)
+            yield pickle.loads(body)
 
-    def add(self, entries: Sequence[Entry], records: Sequence[str]) -> None:
+    def add(self, entries: Sequence[Entry], records: Sequence[Any]) -> None:
         """Save all in one transaction. Raises Superseded."""
         db = self._db
         db.execute("begin immediate")
@@ -86,7 +76,8 @@ class Journal:
                 if is_checkpoint:
                     db.execute("delete from entry")
                 db.execute("insert into entry (body) values (?)", (body,))
-            db.executemany("insert into record (body) values (?)", ((body,) for body in records))
+            bodies = ((pickle.dumps(one, pickle.HIGHEST_PROTOCOL),) for one in records)
+            db.executemany("insert into record (body) values (?)", bodies)
             db.execute("commit")
         except BaseException:
             db.execute("rollback")
@@ -121,6 +112,13 @@ def journals_in(folder: Path) -> Iterator[None]:
         if made:
             with suppress(OSError):
                 folder.parent.rmdir()
+
+
+def remove_journals(folder: Path) -> None:
+    """Remove the journals of a run that was killed."""
+    if folder.is_dir():
+        with suppress(InputError), journals_in(folder):
+            pass
 
 
 def _lock(folder: Path) -> IO[bytes]:
@@ -163,8 +161,3 @@ def _empty(folder: Path) -> None:
 
 def _mistake(folder: Path, found: str, expected: str) -> InputError:
     return input_error("", found, expected, str(folder))
-
-
-def entry_of(saved: Any, is_checkpoint: bool) -> Entry:
-    """What an entity saved, as text that later changes of the object do not touch."""
-    return encode(saved), is_checkpoint

@@ -31,13 +31,14 @@ from grid.model.interventions import NO_INTERVENTIONS, InterventionLog, lasting
 from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
 from grid.results.events import EventSpool
+from grid.results.look import NO_OBSERVER, Observer
 from grid.runtime.clock import Clock, Epoch, Lateness, Pace, epoch_in, late_share
-from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
-from grid.runtime.host import Host, packages_of_policies
+from grid.runtime.cluster import has_died, places, ray_cluster, refuse_unsendable
+from grid.runtime.host import Host, HostSettings
 from grid.runtime.interventions import Done, LiveWatch
 from grid.runtime.journal import SUFFIX, Journal, journals_in
-from grid.runtime.observers import Status, Watcher
-from grid.runtime.outcome import Progress, RecordStore, RunOutcome, Stage, tell_nobody
+from grid.runtime.observers import Status
+from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.placement import deal
 from grid.runtime.transport import last_line, why_not_made
 
@@ -46,19 +47,8 @@ from grid.runtime.transport import last_line, why_not_made
 class LiveActor:
     """Some entities of a live run, in a process of their own."""
 
-    def __init__(
-        self,
-        members: Sequence[str],
-        folder: str,
-        speedup: float,
-        watched: bool = False,
-        events: bool = False,
-    ) -> None:
-        self._members = members
-        self._folder = Path(folder)
-        self._speedup = speedup
-        self._watched = watched
-        self._events = events
+    def __init__(self, members: Sequence[str], settings: HostSettings) -> None:
+        self._members, self._settings = members, settings
         self._peers: dict[str, Any] = {}
         self._host: Host | None = None
 
@@ -71,25 +61,14 @@ class LiveActor:
         if self._host is None:
             grid, host_of = await shared[0]
             compile_kernels()
-            warm_up(grid, self._members, may_break=self._watched)
-            members, folder, speedup = self._members, self._folder, self._speedup
-            host = Host(
-                grid,
-                members,
-                folder,
-                speedup,
-                host_of,
-                self._deliver,
-                _give_up,
-                self._watched,
-                self._events,
-            )
-            host.status.node = ray.get_runtime_context().get_node_id()
-            self._host = host
+            warm_up(grid, self._members, may_break=self._settings.watched)
+            members, settings = self._members, self._settings
+            self._host = Host(grid, members, settings, host_of, self._deliver, _give_up)
+            self._host.status.node = ray.get_runtime_context().get_node_id()
         self._host.intervene(done)
         if epoch is not None:
-            self._host.begin(Clock(epoch, self._speedup))
-        if self._watched:
+            self._host.begin(Clock(epoch, self._settings.speedup))
+        if self._settings.watched:
             self._host.status.look = self._host.look()
         return self._host.status
 
@@ -143,7 +122,7 @@ def _submissions(grid: Grid) -> Ints:
 class Actors:
     """The actors of a live run of `grid`, and their states.
 
-    `host_of` names the actor of each entity. A `watcher` observes the run and may intervene. With
+    `host_of` names the actor of each entity. An `observer` may intervene. With
     `events`, entities record theirs.
     """
 
@@ -154,23 +133,25 @@ class Actors:
         pace: Pace,
         host_of: dict[str, str],
         options: list[dict[str, Any]],
-        watcher: Watcher | None = None,
+        observer: Observer = NO_OBSERVER,
         events: bool = False,
     ) -> None:
         self._grid = grid
         self._pace = pace
         self._host_of = host_of
-        self._watch = LiveWatch(watcher, self.kill_that_of) if watcher is not None else None
+        self._observer = observer
+        self._watch = LiveWatch(observer, self.kill_that_of) if observer.wants_looks else None
         refuse_unsendable(grid.plugins)
         self._shared = ray.put((grid, host_of))
         members: dict[str, list[str]] = {}
         for name, host in host_of.items():
             members.setdefault(host, []).append(name)
         site_of = dict(zip(grid.names, grid.sites, strict=True))
+        settings = HostSettings(folder, pace.speedup, observer.wants_looks, events)
         self._actors = {
             host: LiveActor.options(  # type: ignore[attr-defined]
                 name=host, **options[site_of[names[0]]]
-            ).remote(names, str(folder), pace.speedup, watcher is not None, events)
+            ).remote(names, settings)
             for host, names in members.items()
         }
         self.status: dict[str, Status] = {}
@@ -208,7 +189,7 @@ class Actors:
         ]
         ray.wait(calls, num_returns=len(calls), timeout=STARTING_SECONDS)
 
-    def watch(self, progress: Progress | None) -> bool:
+    def watch(self) -> bool:
         """Begin the run, and monitor it until all jobs have ended or its time limit.
 
         Returns whether it was interrupted.
@@ -227,17 +208,18 @@ class Actors:
             ended = sum(status.jobs for status in self.status.values())
             if self._watch is not None:
                 self._watch.step(clock, self.status, self.past)
-            if progress is not None:
-                now = max(clock.now(), *(status.now for status in self.status.values()))
-                there = int(np.searchsorted(submitted_us, now, side="right"))
-                more = f"{max(0, there - ended):,} wait or run, {self.kills} actors killed"
-                progress(now, ended, jobs, more)
+            now = max(clock.now(), *(status.now for status in self.status.values()))
+            there = int(np.searchsorted(submitted_us, now, side="right"))
+            more = f"{max(0, there - ended):,} wait or run, {self.kills} actors killed"
+            self._observer.progress(now, ended, jobs, more)
             return ended >= jobs
 
         interrupted = False
         try:
             self._ask(epoch, step, self._pace.limit_s)
         except KeyboardInterrupt:
+            if has_died():
+                raise
             interrupted = True
         self._finish()
         if self._watch is not None:
@@ -375,43 +357,41 @@ def run_live(
     *,
     actors: int | None = None,
     address: str | None = None,
-    progress: Progress | None = None,
-    stage: Stage = tell_nobody,
     compile_first: bool = True,
-    watcher: Watcher | None = None,
+    observer: Observer = NO_OBSERVER,
     spool: EventSpool | None = None,
 ) -> LiveOutcome:
     """Run `grid` live until all jobs have ended, with temporary journals in `folder`.
 
     `placement` is `entity`, `cluster` or `vo`, an actor each; or `actors` is the number of actors
     for all VOs. Over several nodes, `folder` has to be shared. A run that is interrupted or reaches
-    its time limit has partial results. A `watcher` observes it and may intervene; events go to
+    its time limit has partial results. An `observer` may intervene; events go to
     `spool`, if it is given. Raises LiveFailed, and InputError if another run has `folder`.
     """
     started = time.perf_counter()
     with journals_in(folder):
         # Once, rather than in each actor.
-        stage("setting up")
+        observer.stage("setting up")
         if compile_first:
             compile_kernels()
-        warm_up(grid, may_break=watcher is not None)
-        stage("starting Ray" if address is None else "connecting to Ray")
+        warm_up(grid, may_break=observer.wants_looks)
+        observer.stage("starting Ray" if address is None else "connecting to Ray")
         host_of = _hosts(grid, placement, actors)
         hosts = len(set(host_of.values()))
-        with ray_cluster(address), places(len(grid.vos), hosts) as options:
-            stage(f"starting {hosts} Ray actors")
+        with ray_cluster(address, watch=True), places(len(grid.vos), hosts) as options:
+            observer.stage(f"starting {hosts} Ray actors")
             events = spool is not None
-            running = Actors(grid, folder.resolve(), pace, host_of, options, watcher, events)
+            running = Actors(grid, folder.resolve(), pace, host_of, options, observer, events)
             try:
                 running.wait_until_started()
-                stage("connecting Ray actors")
+                observer.stage("connecting Ray actors")
                 running.connect()
-                stage("running")
+                observer.stage("running")
                 wall = time.perf_counter()
-                interrupted = running.watch(progress)
+                interrupted = running.watch()
             finally:
                 running.stop()
-        stage("reading the journals")
+        observer.stage("reading the journals")
         outcome = _outcome(grid, folder, running, spool)
         outcome.interrupted = interrupted
     outcome.run.wall_seconds = time.perf_counter() - wall
@@ -438,7 +418,7 @@ def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None)
     store = RecordStore()
     chunks = []
     for number, path in enumerate(sorted(folder.glob(f"*{SUFFIX}"))):
-        journal = Journal(path, packages_of_policies(grid))
+        journal = Journal(path)
         store.add(list(journal.records()))
         journal.close()
         chunks += store.take()

@@ -48,24 +48,29 @@ class _Compiling(event.Listener):
 
     def __init__(self) -> None:
         self.spent_s = 0.0
-        self._depth = 0
+        self.depth = 0
         self._began_s = 0.0
 
     def on_start(self, event: event.Event) -> None:
         del event
-        if self._depth == 0:
+        if self.depth == 0:
             self._began_s = time.thread_time()
-        self._depth += 1
+        self.depth += 1
 
     def on_end(self, event: event.Event) -> None:
         del event
-        self._depth -= 1
-        if self._depth == 0:
+        self.depth -= 1
+        if self.depth == 0:
             self.spent_s += time.thread_time() - self._began_s
 
 
 _compiling = _Compiling()
 event.register("numba:compile", _compiling)
+
+
+def is_compiling() -> bool:
+    """Whether code is being compiled, in any thread."""
+    return _compiling.depth > 0
 
 
 def plan_time() -> float:

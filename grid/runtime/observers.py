@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,11 +13,14 @@ from grid.config.wrapped import breakable_machines, clusters_of
 from grid.kernel.process import LogicalProcess
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import PluginFailed
-from grid.model.interventions import LiveFacts, Request
+from grid.model.interventions import LiveFacts
 from grid.model.time import Time
-from grid.results.look import Beginning, Look, ProcessLook
+from grid.results.look import Beginning, Look, Observer, ProcessLook
 from grid.runtime.clock import Lateness, Pace
 from grid.runtime.outcome import RecordStore
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 
 @dataclass(slots=True)
@@ -37,47 +39,6 @@ class Status:
     error: str = ""
     part_failed: PluginFailed | None = None
     look: ProcessLook | None = None
-
-
-class Watcher(Protocol):
-    """An observer: the page of a run, the table on a terminal."""
-
-    def begin(self, beginning: Beginning) -> None:
-        """A run is about to begin."""
-        ...
-
-    def is_due(self) -> bool:
-        """Whether to call `look` now. Called very often."""
-        ...
-
-    def look(self, look: Look) -> None:
-        """The state of the run, which continues when this returns."""
-        ...
-
-    def requests(self) -> Sequence[Request]:
-        """New interventions in a live run; none in virtual time."""
-        ...
-
-
-class Watchers:
-    """Several observers of one run."""
-
-    def __init__(self, watchers: Sequence[Watcher]) -> None:
-        self._watchers = watchers
-
-    def begin(self, beginning: Beginning) -> None:
-        for one in self._watchers:
-            one.begin(beginning)
-
-    def is_due(self) -> bool:
-        return any(one.is_due() for one in self._watchers)
-
-    def look(self, look: Look) -> None:
-        for one in self._watchers:
-            one.look(look)
-
-    def requests(self) -> Sequence[Request]:
-        return [asked for one in self._watchers for asked in one.requests()]
 
 
 def beginning_of(grid: Grid, runtime: str, pace: Pace | None = None) -> Beginning:
@@ -100,7 +61,7 @@ def look_at(process: LogicalProcess, store: RecordStore, cpu_s: float) -> Proces
     ]
     clusters: Ints = np.array(rows, np.int64).reshape(-1, 4)
     messages = {kind.__name__: count for kind, count in (process.kinds or {}).items()}
-    return ProcessLook(clusters, store.take_news(), messages, cpu_s)
+    return ProcessLook(clusters, store.take_ended(), messages, cpu_s)
 
 
 ROWS = 8
@@ -109,8 +70,10 @@ LOOK_SECONDS = 1.0
 HEADERS = ("VO", "jobs ended", "of", "load", "queue", "forwarded")
 
 
-class VoTable:
+class VoTable(Observer):
     """A table of VOs for the terminal; `rows` is empty at first."""
+
+    wants_looks = True
 
     def __init__(self) -> None:
         self.rows: list[tuple[str, ...]] = []
@@ -147,8 +110,20 @@ class VoTable:
         if len(self._vos) > ROWS:
             self.rows.append((f"and {len(self._vos) - ROWS:,} more", *[""] * 5))
 
-    def requests(self) -> Sequence[Request]:
-        return ()
+    def rendered(self) -> RenderableType:
+        """The table for a terminal, once there are rows."""
+        from rich.box import SIMPLE_HEAD
+        from rich.markup import escape
+        from rich.table import Table
+
+        if not self.rows:
+            return ""
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for place, header in enumerate(HEADERS):
+            table.add_column(header, justify="right" if place else "left", no_wrap=True)
+        for row in self.rows:
+            table.add_row(*map(escape, row))
+        return table
 
     def _row(self, vo: int, load: Floats, queued: Floats) -> tuple[str, ...]:
         ended, forwarded = self._counts[:, vo].tolist()

@@ -1,10 +1,9 @@
-"""What a runtime brings back from a run, and how it reports progress."""
+"""What a runtime brings back from a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from grid.model.job_results import JobResults, JobRow, columns_of, in_order
 from grid.model.records import (
@@ -16,27 +15,10 @@ from grid.model.records import (
     Violation,
     VoFigure,
 )
-from grid.model.time import Time, to_seconds
+from grid.model.time import to_seconds
 from grid.results.ceiling import Timings
 from grid.results.spool import ResultSpool
 from grid.runtime.schedulers import SchedulerTime
-
-
-class Progress(Protocol):
-    """Called now and then: virtual time reached, jobs that have ended, jobs that there are.
-
-    `more` is what else there is to say.
-    """
-
-    def __call__(self, now: Time, jobs: int, total: int, more: str = "", /) -> None: ...
-
-
-Stage = Callable[[str], None]
-"""Called with what a run does from now on, such as "starting Ray"."""
-
-
-def tell_nobody(stage: str) -> None:
-    """Discards the stage."""
 
 
 @dataclass(slots=True)
@@ -189,12 +171,12 @@ class RecordStore:
         if len(self._events) >= self.EVENTS_AT_A_TIME:
             self._pack_events()
 
-    def keep_news(self) -> None:
-        """Keep what comes for `take_news`, too."""
+    def keep_ended(self) -> None:
+        """Keep what comes for `take_ended`, too."""
         self._news = []
 
-    def take_news(self) -> list[JobResults]:
-        """The jobs that came since the last call, or since `keep_news`."""
+    def take_ended(self) -> list[JobResults]:
+        """The jobs that came since the last call, or since `keep_ended`."""
         self._pack()
         news, self._news = self._news or [], []
         return news

@@ -11,9 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from grid.model.time import Time, to_seconds
+from grid.results.look import Observer
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -24,33 +25,29 @@ FIRST_SECONDS = 1.5
 """Before that nothing is shown."""
 OFTEN_SECONDS = 2.0
 SELDOM_SECONDS = 10.0
-"""Between two plain lines: in the first seconds and while the compiler works, and later."""
+"""Between two plain lines: in the first seconds and while code is compiled, and later."""
 TICK_SECONDS = 0.2
-COMPILING = "numba:compile"
-TELLING = 0.01
+MIN_SHARE = 0.01
 """The share of the work that is required for an estimate of the time left."""
 
 
 class Display:
-    """A stage, some words, and the share of the work that is done."""
+    """A stage, a description, and the share of the work that is done."""
 
     def __init__(self) -> None:
         self.begun = time.monotonic()
-        self._stage = "setting up"
-        self._words = ""
-        self._compiling = 0
-        self._listener: Any = None
+        self._stage, self._words = "setting up", ""
         self._first: tuple[float, int] | None = None
         self.done = 0
         self.total: int | None = None
         self.has_terminal = False
         self.table: VoTable | None = None
-        """What to show under the bar of a terminal."""
+        """Shown under the bar of a terminal."""
 
-    def stage(self, what: str) -> None:
-        """From now on, `what` is done."""
-        if what != self._stage:
-            self._stage, self._words = what, ""
+    def stage(self, name: str) -> None:
+        """Begin a stage of the command."""
+        if name != self._stage:
+            self._stage, self._words = name, ""
             self.done, self.total, self._first = 0, None, None
 
     def show(self, words: str, done: int, total: int, before: int = 0) -> None:
@@ -61,80 +58,35 @@ class Display:
 
     @property
     def stage_now(self) -> str:
-        """The stage; while the compiler works, that."""
-        if self._compiling:
+        """The stage, and whether code is compiled."""
+        measurement = sys.modules.get("grid.runtime.measurement")
+        if measurement is not None and measurement.is_compiling():
             return f"{self._stage}: compiling code (cached for later runs)"
         return self._stage
 
-    @property
-    def compiles(self) -> bool:
-        """Whether the compiler works, here or in other processes."""
-        return "compiling" in self.stage_now
-
     def line(self) -> str:
         """All of it in a line."""
-        words = [self.stage_now, self._words, self._left(), _told(_since(self.begun))]
-        return ", ".join(filter(None, words))
+        since = _duration(time.monotonic() - self.begun)
+        return ", ".join(filter(None, (self.stage_now, self._words, self._left(), since)))
 
     def _left(self) -> str:
-        """The time left at the rate since the first was done."""
-        if not self.total or self.compiles or self._first is None:
+        """The time left at the rate since the first was done, which may have compiled code."""
+        if not self.total or self._first is None or "compiling" in self.stage_now:
             return ""
-        # The first one may have waited for the compiler.
         since, first = self._first
         done, missing = self.done - first, self.total - self.done
-        if done <= TELLING * (done + missing):
+        if done <= MIN_SHARE * (done + missing):
             return ""
-        seconds = _since(since) * missing / done
-        return f"{_told(seconds)} left"
-
-    def listen(self) -> None:
-        """Listen to the compiler once it is loaded, which takes a second."""
-        if self._listener is not None or "numba.core.dispatcher" not in sys.modules:
-            return
-        from numba.core import event
-
-        self._listener = _listener(self)
-        event.register(COMPILING, self._listener)
-
-    def forget(self) -> None:
-        """Stop listening to the compiler."""
-        if self._listener is not None:
-            from numba.core import event
-
-            event.unregister(COMPILING, self._listener)
-            self._listener = None
-
-    def compiling(self, more: int) -> None:
-        """One function more is being compiled, or one less."""
-        # It may have begun before.
-        self._compiling = max(0, self._compiling + more)
+        return f"{_duration((time.monotonic() - since) * missing / done)} left"
 
 
-def _since(moment: float) -> float:
-    return time.monotonic() - moment
-
-
-def _told(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """Real time, by its two largest units."""
     minutes, seconds = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours} h {minutes} min"
     return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
-
-
-def _listener(display: Display) -> Any:
-    from numba.core import event
-
-    class Listener(event.Listener):
-        def on_start(self, event: Any) -> None:
-            display.compiling(1)
-
-        def on_end(self, event: Any) -> None:
-            display.compiling(-1)
-
-    return Listener()
 
 
 @contextmanager
@@ -153,70 +105,49 @@ def display_on(stream: TextIO, *, quiet: bool = False) -> Iterator[Display]:
     finally:
         over.set()
         thread.join()
-        display.forget()
 
 
 def _plain(display: Display, stream: TextIO, over: threading.Event) -> None:
-    due, stage = display.begun + FIRST_SECONDS, ""
+    due, shown = display.begun + FIRST_SECONDS, ""
     while not over.wait(TICK_SECONDS):
-        display.listen()
-        moment = time.monotonic()
-        is_new = stage not in ("", display.stage_now)
-        if moment >= due or is_new:
-            stage = display.stage_now
+        moment, stage = time.monotonic(), display.stage_now
+        if moment >= due or shown not in ("", stage):
+            shown = stage
             print(display.line(), file=stream, flush=True)
-            often = moment - display.begun < SELDOM_SECONDS or display.compiles
+            often = moment - display.begun < SELDOM_SECONDS or "compiling" in stage
             due = moment + (OFTEN_SECONDS if often else SELDOM_SECONDS)
-
-
-def _table(display: Display) -> RenderableType:
-    """The table under the bar, as long as there is one."""
-    from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
-    from rich.table import Table
-
-    from grid.runtime.observers import HEADERS
-
-    rows = display.table.rows if display.table is not None else []
-    if not rows:
-        return ""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for place, header in enumerate(HEADERS):
-        table.add_column(header, justify="right" if place else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*map(escape, row))
-    return table
 
 
 def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:
     from rich.console import Console, Group
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
+    class BarAndTable(Progress):
+        def get_renderable(self) -> RenderableType:
+            table = "" if display.table is None else display.table.rendered()
+            return Group(super().get_renderable(), table)
+
     columns = SpinnerColumn(), BarColumn(20), TextColumn("{task.description}")
     # Output of the block goes above the bar, unless it goes to a file.
     redirect, console = sys.stdout.isatty(), Console(file=stream)
-
-    class BarAndTable(Progress):
-        def get_renderable(self) -> RenderableType:
-            return Group(super().get_renderable(), _table(display))
-
     with BarAndTable(*columns, console=console, transient=True, redirect_stdout=redirect) as bar:
         task = bar.add_task("", total=None)
         while not over.wait(TICK_SECONDS):
-            display.listen()
-            bar.update(
-                task, description=display.line(), total=display.total, completed=display.done
-            )
+            line = display.line()
+            bar.update(task, description=line, total=display.total, completed=display.done)
 
 
-class RunProgress:
-    """The progress of a run on a display."""
+class RunProgress(Observer):
+    """Shows the progress of a run on a display."""
 
     def __init__(self, display: Display) -> None:
         self._display = display
         self._started: float | None = None
 
-    def __call__(self, now: Time, jobs: int, total: int, more: str = "") -> None:
+    def stage(self, name: str) -> None:
+        self._display.stage(name)
+
+    def progress(self, now: Time, jobs: int, total: int, more: str = "") -> None:
         moment = time.monotonic()
         self._started = moment if self._started is None else self._started
         rate = jobs / max(moment - self._started, 1.0)

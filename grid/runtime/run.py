@@ -29,14 +29,15 @@ from grid.model.platform import PreemptionOverheads
 from grid.model.records import ClusterHistory, JobsLeft, facts_of
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check, digest
+from grid.results.look import NO_OBSERVER, Observer
 from grid.results.machines import Directory, machine_cpus
 from grid.results.metric_plugins import MoreColumns, add_vo_metrics, more_columns
 from grid.results.metrics import Metrics, metrics
 from grid.runtime.clock import Pace
 from grid.runtime.interventions import with_outages
 from grid.runtime.measurement import collecting_rarely
-from grid.runtime.observers import Watcher, beginning_of
-from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
+from grid.runtime.observers import beginning_of
+from grid.runtime.outcome import RunOutcome
 from grid.runtime.schedulers import check_schedulers
 from grid.runtime.sequential import run_sequential
 from grid.sources import sources
@@ -146,9 +147,7 @@ class RunOptions:
     compile_first: bool = False
     events: bool = False
     profile: bool = False
-    progress: Progress | None = None
-    stage: Stage = tell_nobody
-    watcher: Watcher | None = None
+    observer: Observer = NO_OBSERVER
 
     def __post_init__(self) -> None:
         placed = self.placed
@@ -192,8 +191,13 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     `file` is what mistakes in the scenario are reported against; `settings` are those of `How`.
     """
     how = RunOptions(**settings)
+    if not how.in_process:
+        # Before the workload is read, which may take minutes.
+        from grid.runtime.cluster import refuse_small_limit
+
+        refuse_small_limit(how.address)
     cpu = time.process_time()
-    how.stage("reading the workload")
+    how.observer.stage("reading the workload")
     with collecting_rarely():
         grid, left_out = realize(scenario, file)
     # Logs may be gone when the run is over.
@@ -247,42 +251,37 @@ class _Played(NamedTuple):
 def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
     """Run it in the runtime that `how` selects."""
     if how.waits_for_code:
-        how.stage("compiling")
+        how.observer.stage("compiling")
         compile_kernels()
         warm_up(grid)
+    check_schedulers(grid, live=how.live is not None)
+    spool = spool_of(grid) if how.events else None
     number = int(how.placed) if how.placed.isdecimal() else None
     on_actors: dict[str, Any] = {
         "placement": "vo" if number else how.placed,
         "actors": number,
         "address": how.address,
-        "progress": how.progress,
-        "stage": how.stage,
+        "observer": how.observer,
+        "spool": spool,
         "compile_first": how.waits_for_code,
     }
     lived: LiveOutcome | None = None
-    check_schedulers(grid, live=how.live is not None)
-    spool: EventSpool | None = None
-    if how.events:
-        spool = spool_of(grid)
-    if how.watcher is not None:
+    if how.observer.wants_looks:
         pace = None if how.live is None else how.live.pace
-        how.watcher.begin(beginning_of(grid, how.runtime, pace))
+        how.observer.begin(beginning_of(grid, how.runtime, pace))
     if how.in_process:
-        how.stage("running")
-        outcome = run_sequential(grid, how.progress, spool=spool, watcher=how.watcher)
+        how.observer.stage("running")
+        outcome = run_sequential(grid, spool=spool, observer=how.observer)
     elif how.live is not None:
         from grid.runtime.live import run_live
 
-        pace = how.live.pace
-        seen: dict[str, Any] = {"spool": spool, "watcher": how.watcher}
-        lived = run_live(grid, how.live.journals, pace, **seen, **on_actors)
+        lived = run_live(grid, how.live.journals, how.live.pace, **on_actors)
         outcome = lived.run
     else:
         from grid.runtime.windowed import run_windowed
 
         transport = how.transport or "sockets"
-        both: dict[str, Any] = {"spool": spool, "watcher": how.watcher, "profile": how.profile}
-        outcome = run_windowed(grid, transport=transport, **both, **on_actors)
+        outcome = run_windowed(grid, transport=transport, profile=how.profile, **on_actors)
     return _Played(
         grid.name,
         source,
@@ -303,7 +302,7 @@ def _checked(played: _Played, how: RunOptions) -> Run:
     interventions = lived.interventions if lived is not None else NO_INTERVENTIONS
     if interventions.done:
         directory = with_outages(directory, interventions.done)
-    how.stage("checking the results")
+    how.observer.stage("checking the results")
     results = outcome.results()
     if outcome.stalled is None:
         _refuse_broken(played, results, directory)

@@ -44,71 +44,37 @@ class ProcessReport(NamedTuple):
     next_receiver: int = 0
 
 
-IDLE, WANTS_PAUSE = 1, 2
-"""Bits of `flags`."""
+RoundReports = Sequence[ProcessReport]
+"""The reports of all processes after a round, by process."""
 
 
-class RoundReports(NamedTuple):
-    """The reports of all processes as columns, by process.
-
-    `posts` are those of each process that has any, with its number; `arrivals` are those of all.
-    """
-
-    next_time: Sequence[Time]
-    flags: Sequence[int]
-    now: Sequence[Time]
-    jobs: Sequence[int]
-    events_held: Sequence[int]
-    busy_us: Sequence[int]
-    foreground_time: Sequence[Time]
-    foreground_receiver: Sequence[int]
-    next_receiver: Sequence[int]
-    posts: Sequence[tuple[int, tuple[PlainPost, ...]]]
-    arrivals: Sequence[tuple[int, Time]]
-
-
-def together(all_news: Sequence[ProcessReport]) -> RoundReports:
-    numbers = [numbers_of(news) for news in all_news]
-    posts = [(number, news.posts) for number, news in enumerate(all_news) if news.posts]
-    arrivals = [arrival for news in all_news for arrival in news.arrivals]
-    return RoundReports._make((*zip(*numbers, strict=True), posts, arrivals))
-
-
-def numbers_of(news: ProcessReport) -> tuple[int, ...]:
-    """The first columns of `RoundReports` for one process."""
-    next_time, idle, now, jobs, events_held, wants_pause, _, _, busy_us, foreground, to = news
-    flags = IDLE * idle | WANTS_PAUSE * wants_pause
-    return next_time, flags, now, jobs, events_held, busy_us, *foreground, to
-
-
-def is_over(combined: RoundReports) -> bool:
+def is_over(reports: RoundReports) -> bool:
     """Whether only late background timers are left, and no message is in transit."""
-    if combined.arrivals or not all(flags & IDLE for flags in combined.flags):
+    if any(one.arrivals or not one.idle for one in reports):
         return False
-    next_place = min(zip(combined.next_time, combined.next_receiver, strict=True))
-    return next_place >= foreground_of(combined)
+    next_key = min((one.next_time, one.next_receiver) for one in reports)
+    return next_key >= foreground_of(reports)
 
 
-def foreground_of(combined: RoundReports) -> EventKey:
+def foreground_of(reports: RoundReports) -> EventKey:
     """The key of the latest known event that is no background timer."""
-    under_way = max((arrival for _, arrival in combined.arrivals), default=-1)
-    known = max(zip(combined.foreground_time, combined.foreground_receiver, strict=True))
-    # Its receiver is not reported: the first entity at the earliest.
-    return max(known, (under_way, -1))
+    in_transit = max((arrival for one in reports for _, arrival in one.arrivals), default=-1)
+    # Receivers of messages in transit are not reported: the first entity at the earliest.
+    return max((in_transit, -1), *(one.foreground for one in reports))
 
 
 EVENTS_A_PAUSE = 1_000_000
 """Events that all processes together hold for the file of events: some 30 MB."""
 
 
-def is_full(combined: RoundReports) -> bool:
+def is_full(reports: RoundReports) -> bool:
     """Whether the events that processes hold have to be saved."""
-    return sum(combined.events_held) >= EVENTS_A_PAUSE
+    return sum(one.events_held for one in reports) >= EVENTS_A_PAUSE
 
 
-def is_pause(combined: RoundReports) -> bool:
+def is_pause(reports: RoundReports) -> bool:
     """Whether all processes pause, for observers or a checkpoint."""
-    return max(combined.flags) >= WANTS_PAUSE or is_full(combined)
+    return any(one.wants_pause for one in reports) or is_full(reports)
 
 
 WINDOW_US = 1000
@@ -127,18 +93,20 @@ class Overlap:
         self._window_us = 0
         """Smoothed work of the busiest process in a window."""
 
-    def pays(self, combined: RoundReports) -> bool:
+    def pays(self, reports: RoundReports) -> bool:
         """To be called once a round."""
-        self._window_us += ((max(combined.busy_us) << self._is_on) - self._window_us) // 8
+        busy_us = max(one.busy_us for one in reports)
+        self._window_us += ((busy_us << self._is_on) - self._window_us) // 8
         self._is_on = self._window_us >= WINDOW_US
         return self._is_on
 
 
-def earliest_events(combined: RoundReports) -> list[Time]:
+def earliest_events(reports: RoundReports) -> list[Time]:
     """The time of the next event of each process, with messages in transit to it."""
-    earliest = list(combined.next_time)
-    for target, arrival in combined.arrivals:
-        earliest[target] = min(earliest[target], arrival)
+    earliest = [one.next_time for one in reports]
+    for one in reports:
+        for target, arrival in one.arrivals:
+            earliest[target] = min(earliest[target], arrival)
     return earliest
 
 
@@ -194,15 +162,15 @@ class SafeTimes:
         reach = self._reach(earliest)
         return NEVER if reach[number] >= UNREACHABLE else min(map(max, earliest, reach))
 
-    def first(self, number: int, combined: RoundReports) -> tuple[Time, Time]:
+    def first(self, number: int, reports: RoundReports) -> tuple[Time, Time]:
         """The safe times of the next two rounds, if no report is in transit."""
-        earliest = earliest_events(combined)
+        earliest = earliest_events(reports)
         grant = self.of(number, earliest)
         return _half(min(earliest), grant), grant
 
-    def next(self, number: int, combined: RoundReports, before: Time) -> Time:
+    def next(self, number: int, reports: RoundReports, before: Time) -> Time:
         """The safe time after `before`, which the process has reached."""
-        earliest = earliest_events(combined)
+        earliest = earliest_events(reports)
         grant = self.of(number, earliest)
         return grant if min(earliest) < before else _half(min(earliest), grant)
 

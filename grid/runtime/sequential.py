@@ -14,10 +14,10 @@ from grid.kernel.progress import StallDetector, progress_of
 from grid.model.compiled import interpreted_seconds
 from grid.model.errors import OutOfMemory, RunFailed
 from grid.model.time import NEVER, Time, to_seconds
-from grid.results.look import Look
+from grid.results.look import NO_OBSERVER, Look, Observer
 from grid.runtime.measurement import collecting_rarely, plan_time
-from grid.runtime.observers import Watcher, look_at
-from grid.runtime.outcome import Progress, RecordStore, RunOutcome
+from grid.runtime.observers import look_at
+from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.schedulers import Schedulers
 
 if TYPE_CHECKING:
@@ -37,11 +37,10 @@ class NeverEnds(RunFailed):
 
 def run_sequential(
     grid: Grid,
-    progress: Progress | None = None,
     limit: int = NEVER,
     limit_from_us: Time = 0,
     spool: EventSpool | None = None,
-    watcher: Watcher | None = None,
+    observer: Observer = NO_OBSERVER,
 ) -> RunOutcome:
     """Run `grid` until nothing is left to do; its events go to `spool`, if they are wanted.
 
@@ -56,12 +55,12 @@ def run_sequential(
     entities = entities_of(grid, grid.names, hooks, events=spool is not None)
     process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
     store = RecordStore(spools=True)
-    if watcher is not None:
+    if observer.wants_looks:
         process.count_kinds()
-        store.keep_news()
+        store.keep_ended()
 
     jobs = sum(grid.jobs_by_vo())
-    events, at_a_time = 0, min(EVENTS_AT_A_TIME if watcher is None else WATCHED_EVENTS, limit)
+    events, at_a_time = 0, min(WATCHED_EVENTS if observer.wants_looks else EVENTS_AT_A_TIME, limit)
     if any(table is not None for table in grid.direct):
         at_a_time = min(at_a_time, EVENTS_OF_DIRECT_JOBS)
     counts = limit_from_us == 0
@@ -83,10 +82,9 @@ def run_sequential(
                 store.add(process.records)
                 if spool is not None and store.events_held:
                     spool.add(0, store.take_events())
-                if progress is not None:
-                    progress(process.now, store.jobs, jobs)
-                if watcher is not None and watcher.is_due():
-                    watcher.look(_look(process, store, cpu, wall))
+                observer.progress(process.now, store.jobs, jobs)
+                if observer.is_due():
+                    observer.look(_look(process, store, cpu, wall))
             process.finish()
     except MemoryError:
         del reserve
@@ -95,8 +93,8 @@ def run_sequential(
     store.add(process.records)
     if spool is not None:
         spool.add(0, store.take_events())
-    if watcher is not None:
-        watcher.look(_look(process, store, cpu, wall)._replace(is_over=True))
+    if observer.wants_looks:
+        observer.look(_look(process, store, cpu, wall)._replace(is_over=True))
     return replace(
         store.outcome(),
         schedulers=schedulers.times(),

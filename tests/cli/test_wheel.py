@@ -65,6 +65,7 @@ def grid(installed: Path, tmp_path: Path) -> object:
     return call
 
 
+@pytest.mark.thorough
 def test_a_new_user_gets_far(grid: object, tmp_path: Path) -> None:
     assert callable(grid)
     code, told = grid("--version")

@@ -12,6 +12,7 @@ from grid.config.load import load_scenario
 from grid.config.traces import hash_of_log
 from grid.model.errors import InputError
 from grid.model.job import JobState
+from grid.results.look import Observer
 from grid.runtime.run import Run, execute
 from grid.workload.logs import read_log, write_log
 
@@ -167,12 +168,13 @@ def test_a_job_that_ran_longer_than_requested_is_cut_or_meets_its_estimate(
 def test_a_log_may_be_deleted_during_a_run(tmp_path: Path) -> None:
     expected, log = replay(tmp_path).manifest, tmp_path / "log.swf"
 
-    def goes(stage: str) -> None:
-        if stage == "running":
-            log.unlink()
+    class Removes(Observer):
+        def stage(self, name: str) -> None:
+            if name == "running":
+                log.unlink()
 
     scenario = load_scenario(tmp_path / "replay.yaml", [])
-    run = execute(scenario, "replay.yaml", in_process=True, stage=goes)
+    run = execute(scenario, "replay.yaml", in_process=True, observer=Removes())
     assert not log.exists()
     assert run.manifest["digest"] == expected["digest"]
     assert run.manifest["logs"] == expected["logs"]

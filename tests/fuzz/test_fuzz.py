@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 import typer
-from hypothesis import given, settings
 
-from grid.runtime.codec import decode, encode
 from tests.fuzz import judge
 from tests.fuzz.fuzzing import fuzz
 from tests.fuzz.judge import judged
-from tests.fuzz.mutations import mutated
-from tests.fuzz.subjects import SUBJECTS, journal_texts
+from tests.fuzz.subjects import SUBJECTS
 
 QUICK = ("scenario", "gwf", "parquet")
 """Readers of which an input takes milliseconds; the others are left to `scripts/fuzz`."""
@@ -23,21 +19,6 @@ QUICK = ("scenario", "gwf", "parquet")
 @pytest.mark.parametrize("name", QUICK)
 def test_no_input_violates_the_rules(name: str) -> None:
     fuzz(SUBJECTS[name](), 25, 3)
-
-
-def test_a_decoded_journal_can_be_encoded() -> None:
-    texts = journal_texts()
-
-    @settings(max_examples=50, database=None)
-    @given(mutated(texts))
-    def attempt(data: bytes) -> None:
-        try:
-            found = decode(data.decode("utf-8", "surrogateescape"))
-        except ValueError:
-            return
-        json.loads(encode(found))
-
-    attempt()
 
 
 def _misbehaving(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ def test_tasks_write_the_files_of_a_sweep_in_process(tmp_path: Path) -> None:
     assert files(tmp_path / "tasks") == sweep_in_process(path, tmp_path / "here")
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("ray_session")
 def test_tasks_are_limited_by_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ray.cluster_resources()["CPU"] >= 2
@@ -80,6 +81,7 @@ cluster.shutdown()
 """
 
 
+@pytest.mark.thorough
 def test_two_nodes_write_the_same_files(tmp_path: Path) -> None:
     path = write(tmp_path)
     command = [sys.executable, "-c", TWO_NODES, str(path), str(tmp_path / "nodes")]
@@ -127,6 +129,7 @@ def children_named(process: subprocess.Popen[bytes], name: str) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_workers_killed_at_random_are_replaced(tmp_path: Path) -> None:
     path, folder = write(tmp_path, LONG), tmp_path / "killed"

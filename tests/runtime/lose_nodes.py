@@ -16,6 +16,7 @@ from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.model.time import SECOND_US
 from grid.results.checkers import check, digest
+from grid.results.look import Observer
 from grid.runtime import windowed
 from grid.runtime.clock import Pace
 from grid.runtime.cluster import ray_cluster
@@ -25,14 +26,14 @@ from grid.runtime.sequential import run_sequential
 REPOSITORY = Path(__file__).parents[2]
 
 
-class KillsNode:
-    """A progress function that kills a node as soon as jobs have ended there or elsewhere."""
+class KillsNode(Observer):
+    """Kills a node after some seconds of virtual time."""
 
     def __init__(self, node: int) -> None:
         self._node = node
         self.done = False
 
-    def __call__(self, now: int, jobs: int, total: int, more: str = "") -> None:
+    def progress(self, now: int, jobs: int, total: int, more: str = "") -> None:
         if now > 5 * SECOND_US and not self.done:
             command = [REPOSITORY / "scripts" / "cluster", "kill", str(self._node)]
             subprocess.run(command, check=True)
@@ -46,7 +47,7 @@ def grid_of(path: Path, settings: list[str]) -> Grid:
 def live(folder: Path) -> dict[str, object]:
     grid = grid_of(REPOSITORY / "tests/runtime/fault_scenarios/partial-utility.yaml", [])
     kills = KillsNode(1)
-    outcome = run_live(grid, folder, Pace(speedup=2), "vo", progress=kills)
+    outcome = run_live(grid, folder, Pace(speedup=2), "vo", observer=kills)
     mistakes = check(in_order(outcome.run.chunks), grid.directory, sum(grid.jobs_by_vo()))
     return {
         "killed": kills.done,
@@ -60,7 +61,7 @@ def in_windows() -> dict[str, object]:
     windowed.ROUNDS_A_PAUSE = 7
     kills = KillsNode(2)
     expected = run_sequential(grid)
-    outcome = windowed.run_windowed(grid, actors=2, rounds_a_checkpoint=50, progress=kills)
+    outcome = windowed.run_windowed(grid, actors=2, rounds_a_checkpoint=50, observer=kills)
     return {
         "killed": kills.done,
         "rounds": outcome.rounds,

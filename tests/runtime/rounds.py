@@ -9,7 +9,7 @@ from itertools import cycle
 from grid.kernel.network import Network
 from grid.model.time import Time
 from grid.runtime.connections import Parcel
-from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes, is_over, together
+from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes, is_over
 from grid.runtime.window import Player, WindowSchedule
 
 
@@ -90,7 +90,7 @@ def _accepted(
     windows: Sequence[Player], reports: Sequence[tuple[ProcessReport, list[Parcel]]]
 ) -> RoundReports:
     """All windows take in what all told and sent."""
-    told = together([news for news, _ in reports])
+    told = [report for report, _ in reports]
     for number, window in enumerate(windows):
         parcels = [parcel for _, sent in reports for parcel in sent]
         window.accept(told, [batch for target, batch in parcels if target == number])

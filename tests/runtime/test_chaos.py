@@ -22,19 +22,27 @@ from tests.runtime.planted_bugs import (
     subject,
 )
 
-SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "90"))
-"""Over all scenarios, which share them alike. The thorough tests have a thousand."""
+SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "40"))
+"""Of all scenarios together. The thorough tests have a thousand."""
 
 NAMES = sorted(path.stem for path in SCENARIOS.glob("*.yaml"))
 
 
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
 @pytest.mark.parametrize("decisions", [False, True], ids=["as written", "decisions drawn"])
 @pytest.mark.parametrize("name", NAMES)
 def test_no_faults_break_a_rule(name: str, decisions: bool) -> None:
-    failing = run_chaos(subject(name, decisions), range(SEEDS // len(NAMES) // 2))
-    assert failing == []
+    seeds = range(SEEDS // len(NAMES) // 2)
+    assert run_chaos(subject(name, decisions), seeds, in_process=True) == []
+
+
+@pytest.mark.ray
+@pytest.mark.thorough
+@pytest.mark.usefixtures("ray_session")
+def test_seeds_are_tried_in_ray_tasks() -> None:
+    tried: list[tuple[int, int]] = []
+    progress = lambda *counts: tried.append(counts)  # noqa: E731
+    assert run_chaos(subject("two"), range(60), progress=progress) == []
+    assert sorted(tried)[-1] == (60, 0)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +72,7 @@ def test_a_run_that_has_much_to_send_again_until_it_heals_has_not_failed() -> No
     assert attempt(subject("mixed"), 5582).broken == []
 
 
-def test_a_failing_seed_tells_how_to_see_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_seed_is_printed_with_its_replay(monkeypatch: pytest.MonkeyPatch) -> None:
     BUGS["ttl_not_lowered"](monkeypatch)
     path = str(SCENARIOS / "mixed.yaml")
     command = ["chaos", path, "--set", "protocol.ttl=2", "--in-process", "--seeds", "20"]
@@ -99,21 +107,19 @@ vos:
 """
 
 
-@pytest.mark.parametrize("asked", [False, True])
-def test_a_part_that_fails_under_faults_is_one_line_and_its_own_frames_if_asked_for(
-    asked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_plugin_that_fails_under_faults_is_one_line_and_its_frames(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its job comes within a second, unless something goes wrong."""
+    """Its job arrives within a second, unless a fault delays it."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "faulty.py").write_text(FAULTY)
     (tmp_path / "small.yaml").write_text(SMALL)
-    command = ["chaos", "small.yaml", "--in-process", "--seeds", "20"]
-    done = CliRunner().invoke(app, [*command, "--traceback"] if asked else command)
+    command = ["chaos", "small.yaml", "--in-process", "--seeds", "20", "--traceback"]
+    done = CliRunner().invoke(app, command)
     assert done.exit_code == 1
     lines = done.stdout.splitlines()
     found = [line for line in lines if line.startswith("seed ")]
-    told = "faulty.py:9: policy faulty.py:Faulty: plan raised KeyError: 'too late'"
-    assert found and all(line.endswith(told) for line in found)
-    frames = [line for line in lines if line.startswith("  File ")]
+    error = "faulty.py:9: policy faulty.py:Faulty: plan raised KeyError: 'too late'"
+    assert found and all(line.endswith(error) for line in found)
     frame = f'  File "{tmp_path / "faulty.py"}", line 9, in plan'
-    assert frames == ([frame] * len(found) if asked else [])
+    assert [line for line in lines if line.startswith("  File ")] == [frame] * len(found)

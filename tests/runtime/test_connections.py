@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from grid.config.load import load_scenario
 from grid.config.workload import realize
@@ -43,7 +41,6 @@ from grid.runtime.connections import (
     unpacked,
 )
 from grid.runtime.safe_times import ProcessReport, RoundReports
-from grid.runtime.safe_times import together as all_reports
 from grid.runtime.sequential import run_sequential
 
 T = TypeVar("T")
@@ -114,8 +111,7 @@ def concurrently(ring_of: list[Ring], each: Callable[[Ring, int], T]) -> list[T]
             ring.close()
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8, 13, 17])
-@pytest.mark.parametrize("size", [1, 100_000])
+@pytest.mark.parametrize(("count", "size"), [(1, 1), (2, 100_000), (3, 1), (5, 100_000), (17, 1)])
 def test_all_receive_all_reports_and_messages_reach_their_receivers(count: int, size: int) -> None:
     posts = [bytes([number]) * size for number in range(count)]
 
@@ -128,10 +124,10 @@ def test_all_receive_all_reports_and_messages_reach_their_receivers(count: int, 
             received.append(ring.receive())
         return received
 
-    expected = all_reports([report(number, posts[number]) for number in range(count)])
+    expected = [report(number, posts[number]) for number in range(count)]
     for number, received in enumerate(concurrently(rings(count), each)):
         for turn, (reports, batches) in enumerate(received):
-            assert [list(column) for column in reports] == [list(column) for column in expected]
+            assert reports == expected
             senders = [n for n in range(count) if n != number and (number + n + turn) % 3]
             assert sorted(batches) == [bytes([n, number, turn]) for n in senders]
 
@@ -242,24 +238,13 @@ def test_a_run_listens_on_this_machine_alone_and_refuses_strays(strays: list[Add
     assert is_local == [True, True]
 
 
-REQUIREMENTS = st.lists(
-    st.builds(
-        Requirement,
-        st.sampled_from(RequirementKind),
-        st.lists(st.builds(Option, st.floats(0, 9), st.floats(0, 1)), max_size=3).map(tuple),
-        st.floats(0.1, 2),
-    ),
-    max_size=3,
-).map(tuple)
-
-
-@settings(max_examples=20)
-@given(REQUIREMENTS, st.floats(0, 9))
-def test_a_received_job_equals_the_one_sent(
-    requirements: tuple[Requirement, ...], input_mb: float
-) -> None:
+def test_a_received_job_equals_the_one_sent() -> None:
+    requirements = tuple(
+        Requirement(kind, (Option(1000.0, 0.3), Option(1e308, 1.0))[:number], 0.5)
+        for number, kind in enumerate(RequirementKind)
+    )
     fields: dict[str, Any] = {"user": 3, "submit_us": 7, "processors": 2, "estimate_us": 10**12}
-    sent = Job(**fields, input_mb=input_mb, number=5, vo="a", run_us=9, requirements=requirements)
+    sent = Job(**fields, input_mb=0.5, number=5, vo="a", run_us=9, requirements=requirements)
     envelopes: list[Any] = [
         (12, 1, 2, 3, ForwardJob(sent, 0, 4, 1, 0, 0.5, wait=True)),
         (13, 1, 2, 4, PredecessorEnded(("a", 5))),

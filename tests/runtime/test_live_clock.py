@@ -1,50 +1,76 @@
-"""The clock of a live run, whatever is done to the clock of the machine meanwhile."""
+"""The clock of a live run: setting the machine's clock has no effect; pauses; lateness."""
 
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
+from typing import Any
 
 import pytest
 
+from grid.model.job_results import in_order
 from grid.model.time import SECOND_US
 from grid.runtime import clock as live_clock
-from grid.runtime.clock import Clock, epoch_in
+from grid.runtime.clock import Clock, epoch_in, late_share, live_lines
 
 
-class Clocks(NamedTuple):
-    """What the machine's two clocks show."""
-
-    monotonic: float
-    wall: float
-
-    def show(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(time, "monotonic", lambda: self.monotonic)
-        monkeypatch.setattr(time, "time", lambda: self.wall)
+def set_clocks(monkeypatch: pytest.MonkeyPatch, monotonic: float, wall: float = 0.0) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: monotonic)
+    monkeypatch.setattr(time, "time", lambda: wall)
 
 
-@pytest.mark.parametrize("jump", [-3600.0, 0.0, 3600.0])
-def test_an_actor_that_starts_again_after_the_clock_was_set_has_the_time_of_the_others(
+@pytest.mark.parametrize("jump", [-3600.0, 3600.0])
+def test_a_restarted_actor_has_the_time_of_the_others(
     jump: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Clocks(1000.0, 50_000.0).show(monkeypatch)
+    """Also if the clock of the machine was set."""
+    set_clocks(monkeypatch, 1000.0, 50_000.0)
     epoch = epoch_in(1.0)
     first = Clock(epoch, speedup=2.0)
     assert first.now() == 0
     assert first.seconds_until(4 * SECOND_US) == 3.0
-    Clocks(1011.0, 50_011.0 + jump).show(monkeypatch)
+    set_clocks(monkeypatch, 1011.0, 50_011.0 + jump)
     again = Clock(epoch, speedup=2.0)
     assert first.now() == again.now() == 20 * SECOND_US
     assert again.seconds_until(21 * SECOND_US) == first.seconds_until(21 * SECOND_US) == 0.5
 
 
-def test_another_machine_goes_by_the_time_of_day(monkeypatch: pytest.MonkeyPatch) -> None:
-    Clocks(1000.0, 50_000.0).show(monkeypatch)
+def test_another_machine_uses_the_time_of_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_clocks(monkeypatch, 1000.0, 50_000.0)
     epoch = epoch_in(1.0)
     for boot in ("another", ""):
         monkeypatch.setattr(live_clock, "_boot", lambda boot=boot: boot)
-        Clocks(7.0, 50_011.0).show(monkeypatch)
+        set_clocks(monkeypatch, 7.0, 50_011.0)
         clock = Clock(epoch, speedup=1.0)
         assert clock.now() == 10 * SECOND_US
-        Clocks(9.0, 0.0).show(monkeypatch)
+        set_clocks(monkeypatch, 9.0)
         assert clock.now() == 12 * SECOND_US
+
+
+def test_the_clock_does_not_advance_in_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_clocks(monkeypatch, 1000.0)
+    clock = Clock(epoch_in(0.0), speedup=2.0)
+    clock.pauses = ((2, 5), (9, float("inf")))
+    expected = {0.0: 0, 2.0: 4, 4.0: 4, 5.0: 4, 6.0: 6, 9.0: 12, 50.0: 12}
+    for real_s, virtual_s in expected.items():
+        set_clocks(monkeypatch, 1000.0 + real_s)
+        assert clock.now() == virtual_s * SECOND_US, real_s
+    set_clocks(monkeypatch, 1001.0)
+    assert clock.seconds_until(6 * SECOND_US) == pytest.approx(5.0)
+    assert clock.seconds_until(4 * SECOND_US) == pytest.approx(1.0)
+    set_clocks(monkeypatch, 1009.5)
+    assert clock.seconds_until(13 * SECOND_US) == 3600
+    assert clock.seconds_until(11 * SECOND_US) == 0
+
+
+def test_too_much_lateness_is_a_warning() -> None:
+    assert late_share(in_order([]), 5) == 0.0
+    late: dict[str, Any] = {"count": 9, "p50_s": 0.001, "p99_s": 0.02, "max_s": 0.5}
+    live: dict[str, Any] = {
+        "speedup": 100.0, "actors": 3, "kills": 0, "restarts": 0, "unfinished": 0,
+        "late": {"messages": late, "timers": late, "share": 0.2},
+    }  # fmt: skip
+    assert "--speedup 25" in live_lines(live)[-1]
+    live["late"]["share"] = 0.05
+    assert not [line for line in live_lines(live) if "warning" in line]
+    live["unfinished"] = 2
+    assert "2 jobs" in live_lines(live)[-1]

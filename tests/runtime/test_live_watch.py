@@ -9,7 +9,7 @@ import pytest
 
 from grid.model.interventions import Action, Request
 from grid.model.job_results import JobResults, in_order
-from grid.results.look import Beginning, Look, ProcessLook
+from grid.results.look import Look, Observer, ProcessLook
 from grid.runtime import interventions as live_watch
 from grid.runtime.clock import Clock, epoch_in
 from grid.runtime.interventions import LiveWatch
@@ -20,15 +20,12 @@ from tests.runtime.test_host import grid_of
 PAUSE, GO_ON, HEAL = Action("pause"), Action("go_on"), Action("heal")
 
 
-class Requesting:
-    """A watcher that requests what it is given, and keeps what it is shown."""
+class Requesting(Observer):
+    """Requests the interventions in `wanted`, and keeps the looks."""
 
     def __init__(self) -> None:
         self.wanted: list[Action | Request] = []
         self.looks: list[Look] = []
-
-    def begin(self, beginning: Beginning) -> None:
-        raise AssertionError("a run begins elsewhere")
 
     def is_due(self) -> bool:
         return True
@@ -54,7 +51,7 @@ def look(cpu_s: float, ended: list[JobResults], messages: int = 0) -> ProcessLoo
 
 
 @pytest.mark.usefixtures("real")
-def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
+def test_interventions_without_effect_are_refused() -> None:
     watcher, killed = Requesting(), list[str]()
 
     def kill(entity: str) -> bool:
@@ -93,7 +90,7 @@ def test_what_there_is_nothing_to_do_for_is_not_done() -> None:
     assert watcher.looks[-1].is_over
 
 
-def test_what_was_refused_on_the_page_is_not_done_but_written_down(
+def test_refused_interventions_are_recorded(
     monkeypatch: pytest.MonkeyPatch, real: list[float]
 ) -> None:
     monkeypatch.setattr(live_watch, "MOST_REFUSALS", 2)
@@ -114,7 +111,7 @@ def test_what_was_refused_on_the_page_is_not_done_but_written_down(
 
 
 @pytest.mark.usefixtures("real")
-def test_a_job_is_told_once_and_messages_of_the_dead_count() -> None:
+def test_a_job_is_reported_once_and_messages_of_killed_actors_count() -> None:
     results = in_order(run_sequential(grid_of("two", {})).chunks)
     first, rest = results.take(np.arange(2)), results.take(np.arange(2, len(results)))
     watcher = Requesting()

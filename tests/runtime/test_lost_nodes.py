@@ -16,6 +16,7 @@ REPOSITORY = Path(__file__).parents[2]
 CLUSTER = str(REPOSITORY / "scripts" / "cluster")
 pytestmark = [
     pytest.mark.ray,
+    pytest.mark.thorough,
     pytest.mark.skipif(
         Path(sys.prefix) != REPOSITORY / ".venv", reason="scripts/cluster has its own environment"
     ),

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime import ordeals
-from tests.runtime.ordeals import Trial, ordeal
+from scripts import ordeals
+from scripts.ordeals import Trial, ordeal
 
 
 @pytest.mark.ray
 @pytest.mark.parametrize(
     ("kind", "name", "expected"),
     [
-        pytest.param("live", "term-group", "exit 130", marks=pytest.mark.thorough),
-        ("live", "interrupts", "exit 130"),
-        ("windowed", "term", "exit 130"),
-        # Actors tell each other directly, and may be done before anybody misses it.
+        ("windowed", "interrupts", "exit 130"),
+        # Actors send to each other directly, and may end before its absence is noticed.
         ("windowed", "control", ("exit 1, one line", "the same digest")),
+        pytest.param("live", "control", "exit 1, one line", marks=pytest.mark.thorough),
+        pytest.param("live", "term-group", "exit 130", marks=pytest.mark.thorough),
         pytest.param("windowed", "stopped-actor", "the same digest", marks=pytest.mark.thorough),
     ],
 )

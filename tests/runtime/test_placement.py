@@ -1,4 +1,4 @@
-"""VOs are dealt over processes by the work that they are expected to make."""
+"""VOs are placed on processes by their expected work."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.config.grids import grid_of, vo
 MANY: list[dict[str, Any]] = [{"submit_s": s, "run_s": 1} for s in range(6)]
 
 
-def test_vos_are_dealt_by_their_jobs_and_stay_together() -> None:
+def test_vos_are_placed_by_their_jobs_and_stay_together() -> None:
     jobs = MANY[:5]
     grid = grid_of(vos=[vo("a", 1, jobs), vo("b", 1, jobs[:2]), vo("c", 1, jobs[:2]), vo("d", 1)])
     process_of = deal(grid, "vo", 2)
@@ -19,7 +19,7 @@ def test_vos_are_dealt_by_their_jobs_and_stay_together() -> None:
     assert set(deal(grid, "vo", 9)) == {0, 1, 2, 3}
 
 
-def test_a_policy_that_plans_long_weighs_more() -> None:
+def test_slow_policies_weigh_more() -> None:
     """Three jobs under CS 2.0 are as much work as six that are taken as they come, and more."""
     slow = [{"machines": [{}], "policy": "cs2"}]
     grid = grid_of(

@@ -1,18 +1,20 @@
-"""What is shown while one waits: the stage, the compiler, the time left; nothing with --quiet."""
+"""The progress display: stage, compilation, time left; nothing with --quiet."""
 
 from __future__ import annotations
 
 import io
 
+import numba
 import pytest
 
 from grid.lab.sweep import Tally, sweep_progress
 from grid.runtime import progress
+from grid.runtime.measurement import is_compiling
 from grid.runtime.progress import Display, RunProgress, display_on
 
 
 class Clock:
-    """A clock that stands still until it is set."""
+    """A clock that is set by hand."""
 
     now = 100.0
 
@@ -27,101 +29,74 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return made
 
 
-def test_a_line_tells_stage_jobs_and_time_left(clock: Clock) -> None:
+def test_a_line_has_stage_jobs_and_time_left(clock: Clock) -> None:
     display = Display()
     display.stage("running")
     run = RunProgress(display)
-    run(0, 0, 200)
+    run.progress(0, 0, 200)
     clock.now += 2
-    run(60_000_000, 10, 200)
+    run.progress(60_000_000, 10, 200)
     assert "left" not in display.line()
     clock.now += 8
-    run(3600_000_000, 50, 200, "2 killed")
+    run.progress(3600_000_000, 50, 200, "2 killed")
     assert display.line() == (
         "running, virtual time 1:00:00, 50 of 200 jobs ended, 5 a second, 2 killed, 30 s left, 10 s"
     )
+    for seconds, words in ((59.6, "1 min 0 s"), (3599, "59 min 59 s"), (7260, "2 h 1 min")):
+        clock.now = 100 + seconds
+        assert display.line().endswith(f", {words}")
 
 
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [(0.4, "0 s"), (59.6, "1 min 0 s"), (3599, "59 min 59 s"), (7260, "2 h 1 min")],
-)
-def test_real_time_is_told_by_its_two_largest_units(
-    clock: Clock, seconds: float, words: str
-) -> None:
+def test_time_left_of_a_sweep_counts_from_its_first_new_run(clock: Clock) -> None:
     display = Display()
-    display.stage("running")
-    clock.now += seconds
-    assert display.line() == f"running, {words}"
-
-
-def test_the_compiler_is_heard() -> None:
-    import numba
-
-    display, heard = Display(), []
-    display.listen()
-
-    def hear(more: int) -> None:
-        heard.append(more)
-
-    display.compiling = hear  # type: ignore[method-assign]
-    function = numba.njit(lambda number: number + 1)
-    assert function(1) == 2
-    display.forget()
-    assert numba.njit(lambda number: number + 2)(1) == 3
-    assert heard and sum(heard) == 0 and heard.count(1) == 1
-
-
-def test_time_left_of_a_sweep_counts_from_its_first_new_run_on(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    display = Display()
-    told = sweep_progress(display)
-    told(Tally(runs=110, kept=50))
+    show = sweep_progress(display)
+    show(Tally(runs=110, kept=50))
     assert display.line() == (
         "starting Ray, 50 of 110 runs done (50 before), 0 running, 0 failed, 0 s"
     )
-    told(Tally(110, 50, running=2))
+    show(Tally(110, 50, running=2))
     clock.now += 60
-    # So long, for it had to wait for the compiler.
-    told(Tally(110, 50, done=1, running=2))
+    # The first run waits for compilation.
+    show(Tally(110, 50, done=1, running=2))
     assert "left" not in display.line()
     clock.now += 19
-    told(Tally(110, 50, done=19, failed=1, running=2))
+    show(Tally(110, 50, done=19, failed=1, running=2))
     assert display.line() == (
         "running, 69 of 110 runs done (50 before), 2 running, 1 failed, 40 s left, 1 min 19 s"
     )
 
 
-def test_plain_lines_come_while_nothing_is_told_and_stop_with_the_block(
-    monkeypatch: pytest.MonkeyPatch,
+def test_compilation_is_shown() -> None:
+    seen: list[tuple[bool, bool]] = []
+
+    class Listener(numba.core.event.Listener):  # type: ignore[misc]
+        def on_start(self, event: object) -> None:
+            seen.append((is_compiling(), "compiling code" in Display().line()))
+
+        def on_end(self, event: object) -> None: ...
+
+    with numba.core.event.install_listener("numba:compile", Listener()):
+        assert numba.njit(lambda number: number + 1)(1) == 2
+    assert set(seen) == {(True, True)}
+    assert not is_compiling()
+
+
+@pytest.mark.parametrize("has_terminal", [False, True])
+def test_progress_is_shown_until_the_end(
+    has_terminal: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "FIRST_SECONDS", 0.0)
     monkeypatch.setattr(progress, "TICK_SECONDS", 0.001)
-    stream = io.StringIO()
-    with display_on(stream) as display:
-        while not stream.getvalue():
-            pass
-        display.stage("starting Ray")
-        while "starting Ray" not in stream.getvalue():
-            pass
-    said = stream.getvalue()
-    assert said.splitlines()[0].startswith("setting up, ")
-    assert "\x1b" not in said
-    assert stream.getvalue() == said
 
-
-def test_a_terminal_gets_a_bar_that_is_gone_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(progress, "TICK_SECONDS", 0.001)
-
-    class Terminal(io.StringIO):
+    class Stream(io.StringIO):
         def isatty(self) -> bool:
-            return True
+            return has_terminal
 
-    stream = Terminal()
+    stream = Stream()
     with display_on(stream) as display:
+        display.stage("starting Ray")
         display.show("7 of 9", 7, 9)
-        while "7 of 9" not in stream.getvalue():
+        while "starting Ray, 7 of 9" not in stream.getvalue():
             pass
-    assert "\x1b[2K" in stream.getvalue()[-40:]
+    # The bar of a terminal is erased.
+    assert ("\x1b[2K" in stream.getvalue()[-40:]) == has_terminal

@@ -29,15 +29,17 @@ pytest.importorskip("zmq", reason="needs the extra `batsim`")
 if importlib.util.find_spec("batsim") is None:
     pytest.skip("needs pybatsim, which is no dependency", allow_module_level=True)
 
-from tests.runtime.asked_pybatsim import of_pybatsim
-from tests.runtime.explained_starts import (
+from scripts.schedules import (
     FORGOTTEN,
     LATER,
     RESERVED,
     SCATTERED,
+    UNEXPLAINED,
+    Heard,
     backfilling,
     in_turn,
     longest_run,
+    of_pybatsim,
     reasons,
     told,
 )
@@ -112,7 +114,8 @@ def in_minutes(jobs: JobTable) -> JobTable:
     return jobs
 
 
-def test_also_where_events_fall_together_each_decision_has_a_reason() -> None:
+@pytest.mark.thorough
+def test_simultaneous_events_have_a_reason_too() -> None:
     jobs = in_minutes(drawn_jobs(250, 1))
     said = of_pybatsim("easyBackfill", jobs).said
     assert sum(len(heard.events) > 1 for heard in said) > 50
@@ -128,3 +131,28 @@ def test_easy_of_pybatsim_is_our_easy_where_nothing_is_scattered_or_falls_togeth
         starts = of_pybatsim("easyBackfill", jobs).starts
         assert starts == of_own(easy(), jobs)
         assert starts != of_own(fcfs(), jobs)
+
+
+def test_a_decision_without_a_reason_is_found() -> None:
+    """Two jobs hold the first and the last two of eight processors, the one between has ended."""
+
+    def found(estimates: tuple[tuple[int, int], ...], *said: Heard) -> list[tuple[int, int, str]]:
+        processors, estimate = (np.array(column) for column in zip(*estimates, strict=True))
+        zeros, numbers = 0 * estimate, np.arange(1, len(estimate) + 1)
+        jobs = JobTable.of(
+            number=numbers, submit_us=zeros, processors=processors, estimate_us=estimate,
+            run_us=estimate,
+        )  # fmt: skip
+        return list(reasons(jobs, 8, list(said), backfilling))
+
+    def came(*rows: int) -> list[tuple[str, int]]:
+        return [("submit", row) for row in rows]
+
+    apart = Heard(0, came(0, 1, 2), [(0, 0b11), (1, 0b0011_1100), (2, 0b1100_0000)])
+    four = ((2, 9), (4, 5), (2, 9), (4, 3))
+    assert not found(four, apart, Heard(5, [("end", 1), *came(3)], [(3, 0b0011_1100)]))
+    idle = apart, Heard(5, [("end", 1)], []), Heard(6, came(3), [])
+    assert found(four, *idle) == [(6, 3, UNEXPLAINED)]
+    first = Heard(0, came(0, 1), [(0, 0b1111), (1, 0b1111_0000)])
+    late = Heard(5, [("end", 1), *came(2, 3)], [(3, 0b1111_0000)])
+    assert found(((4, 9), (4, 5), (8, 3), (4, 50)), first, late) == [(5, 3, UNEXPLAINED)]

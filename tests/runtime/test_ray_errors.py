@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -17,30 +18,16 @@ from grid.runtime.cluster import (
     ACTOR_BYTES,
     TO_DO,
     NoRoom,
+    RayDidNotStart,
     RayFailed,
     check_address,
-    lean_ray,
+    connected,
     places,
     ray_cluster,
 )
 from tests.runtime.ray_processes import commands
 
 GRID = (sys.executable, "-P", "-c", "from grid.cli.app import main; main()")
-
-
-def run(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, list[str]]:
-    """Exit code and lines on stderr, progress aside, of `grid run two-vos` on Ray into `out`."""
-    root = str(Path(__file__).parents[2])
-    done = subprocess.run(
-        [*GRID, "run", "two-vos", "--quiet", "--out", str(tmp_path / "out"), *arguments],
-        env=os.environ | {"PYTHONPATH": root} | environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    return done.returncode, done.stderr.splitlines()
 
 
 def test_errors_of_ray_with_advice_exist() -> None:
@@ -68,27 +55,14 @@ def test_more_actors_than_memory_are_refused_before_they_start() -> None:
         places(2, 1_000_000).__enter__()
 
 
-@pytest.mark.ray
-def test_ray_that_cannot_start(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("no folder")
-    code, lines = run(tmp_path, RAY_TMPDIR=str(tmp_path / "file"))
-    assert code == 1
-    assert len(lines) == 1, lines
-    assert lines[0].startswith("Ray did not start on this machine (")
-    assert str(tmp_path / "file") in lines[0] and "--in-process" in lines[0]
-    assert not (tmp_path / "out").exists()
-
-
-def test_a_port_without_a_listener(tmp_path: Path) -> None:
+def test_a_port_without_a_listener_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-    code, lines = run(tmp_path, "--address", f"127.0.0.1:{port}")
-    assert (code, len(lines)) == (2, 1)
-    assert f"no reply from 127.0.0.1:{port}" in lines[0]
-    assert not (tmp_path / "out").exists()
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+    with pytest.raises(InputError, match=f"no reply from {address}"):
+        check_address(address)
 
 
-def test_a_port_of_another_program() -> None:
+def test_a_port_of_another_program_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
 
@@ -112,14 +86,6 @@ def test_an_invalid_address_is_refused(address: str) -> None:
 
 
 @pytest.mark.ray
-def test_files_in_the_current_folder_do_not_stand_for_modules(tmp_path: Path) -> None:
-    for name in ("grid.py", "queue.py", "statistics.py"):
-        (tmp_path / name).write_text(f"raise RuntimeError('{name} of the user was imported')\n")
-    assert run(tmp_path, "--placement", "2") == (0, [])
-    assert (tmp_path / "out" / "manifest.json").exists()
-
-
-@pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_ray_is_its_control_process_the_raylet_and_agents() -> None:
     started = {Path(word).name for line in commands() for word in line.split()[:4]}
@@ -127,9 +93,41 @@ def test_ray_is_its_control_process_the_raylet_and_agents() -> None:
     assert not started & {"monitor.py", "log_monitor.py", "dashboard.py"}
 
 
-def test_ray_is_as_before_whatever_happens() -> None:
-    before = ray._private.services.get_node
-    with pytest.raises(KeyboardInterrupt), lean_ray():
-        assert ray._private.services.get_node is not before
-        raise KeyboardInterrupt
-    assert ray._private.services.get_node is before
+def test_a_limit_of_address_space_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2_000_000_000, -1))
+    with pytest.raises(RayDidNotStart, match=r"the limit is 2 GB \(ulimit -v\)"), connected(None):
+        pass
+
+
+@pytest.mark.ray
+@pytest.mark.thorough
+def test_ray_that_cannot_start_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    code, lines = run(tmp_path, RAY_TMPDIR=str(tmp_path / "file"))
+    assert (code, len(lines)) == (1, 1)
+    assert lines[0].startswith("Ray did not start on this machine (")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.ray
+@pytest.mark.thorough
+def test_files_in_the_current_folder_do_not_hide_modules(tmp_path: Path) -> None:
+    for name in ("grid.py", "queue.py", "statistics.py"):
+        (tmp_path / name).write_text(f"raise RuntimeError('{name} of the user was imported')\n")
+    assert run(tmp_path, "--placement", "2") == (0, [])
+    assert (tmp_path / "out" / "manifest.json").exists()
+
+
+def run(tmp_path: Path, *arguments: str, **environment: str) -> tuple[int, list[str]]:
+    """Exit code and lines on stderr of `grid run two-vos` on Ray into `out`."""
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        [*GRID, "run", "two-vos", "--quiet", "--out", str(tmp_path / "out"), *arguments],
+        env=os.environ | {"PYTHONPATH": root} | environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return done.returncode, done.stderr.splitlines()

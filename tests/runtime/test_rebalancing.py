@@ -1,4 +1,4 @@
-"""VOs that are dealt anew over the processes of a windowed run, which nobody can see."""
+"""VOs are rebalanced over the processes of a windowed run without effect on the results."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from random import Random
 import pytest
 
 from grid.config.build import Grid
-from grid.config.load import load_scenario
-from grid.config.workload import realize
 from grid.model.job_results import in_order
-from grid.results.checkers import digest
-from grid.runtime.outcome import RunOutcome
 from grid.runtime.placement import better_dealing, better_process_of, deal
 from grid.runtime.run import spool_of
 from grid.runtime.safe_times import is_over
@@ -21,18 +17,11 @@ from grid.runtime.window import Window, rebalanced
 from grid.runtime.windowed import run_windowed
 from tests.results.random_runs import played, random_grid
 from tests.runtime.rounds import grants_of, mixed_rounds
-from tests.runtime.test_windowed_deaths import Killer
-
-SCENARIOS = Path(__file__).parents[2] / "scenarios"
-
-
-def grid_of(name: str, *overrides: str) -> Grid:
-    path = SCENARIOS / f"{name}.yaml"
-    return realize(load_scenario(path, list(overrides)), str(path))[0]
+from tests.runtime.test_windowed import Killer, grid_of, result
 
 
 class Redealt:
-    """Plays a grid over so many windows, whose entities are dealt anew after every few rounds."""
+    """Runs a grid in several windows whose entities are rebalanced after every few rounds."""
 
     def __init__(self, grid: Grid, processes: int, draw: Random) -> None:
         self.grid, self.processes, self.draw = grid, processes, draw
@@ -104,9 +93,8 @@ class Redealt:
 
 
 @pytest.mark.thorough
-def test_dealing_anew_changes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All events are the same, all messages and snapshots are counted once, and who watches is
-    shown each job once."""
+def test_rebalancing_changes_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events are the same; messages, snapshots and ended jobs are counted once."""
     monkeypatch.setattr(Window, "EVENTS_AT_A_TIME", 7)
     draw, dealings = Random(1), 0
     for _ in range(6):
@@ -126,7 +114,7 @@ def test_dealing_anew_changes_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert dealings > 50
 
 
-def test_vos_are_rebalanced_where_that_is_clearly_better() -> None:
+def test_vos_are_rebalanced_if_that_pays() -> None:
     assert better_dealing([0, 0, 1, 1], [4.0, 3.0, 0.5, 0.5]) == [0, 1, 1, 1]
     assert better_dealing([0, 1, 0, 1], [4.0, 3.0, 0.2, 0.2]) is None
     # By too little, of too little, or where there is nothing to deal.
@@ -135,7 +123,7 @@ def test_vos_are_rebalanced_where_that_is_clearly_better() -> None:
     assert better_dealing([0, 0], [4.0, 3.0]) is None
 
 
-def test_only_whole_vos_are_rebalanced() -> None:
+def test_only_whole_vos_are_moved() -> None:
     grid = grid_of("partial-utility", "vos.0.count=4")
     seconds = [4.0, 4.0, 0.1, 0.1]
     by_vo = [int(vo > 1) for vo in grid.sites]
@@ -147,13 +135,11 @@ def test_only_whole_vos_are_rebalanced() -> None:
     assert better_process_of(grid, deal(grid, "cluster", 0), seconds) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
-@pytest.mark.parametrize("kills", (0, 3))
-def test_a_run_that_was_badly_dealt_is_rebalanced(
-    kills: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """To just the same result, with actors that are killed, too."""
+def test_a_run_with_a_bad_placement_is_rebalanced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the same result, also if actors are killed."""
     grid = grid_of("partial-utility", "vos.0.count=6", "workload.settings.users=60")
 
     def badly(grid: Grid, _placement: str, _actors: int) -> list[int]:
@@ -163,14 +149,10 @@ def test_a_run_that_was_badly_dealt_is_rebalanced(
     monkeypatch.setattr("grid.runtime.windowed.ROUNDS_A_PAUSE", 2)
     monkeypatch.setattr("grid.runtime.placement.ENOUGH_SECONDS", 0.0)
     monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 100)
-    killer = Killer(kills, seed=kills)
-    outcome = run_windowed(grid, actors=2, rounds_a_checkpoint=20, progress=killer, profile=True)
+    killer = Killer(3, seed=3)
+    outcome = run_windowed(grid, actors=2, rounds_a_checkpoint=20, observer=killer, profile=True)
     assert killer.left == 0
     expected = run_sequential(grid)
     assert result(outcome) == result(expected)
     assert outcome.messages == expected.messages
     assert outcome.rebalanced >= 1
-
-
-def result(outcome: RunOutcome) -> str:
-    return digest(in_order(outcome.chunks))

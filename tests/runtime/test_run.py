@@ -129,7 +129,7 @@ def test_jobs_are_a_data_frame_with_the_rows_of_the_table() -> None:
         ({"set": {"sed": 4}}, "--set sed=4: sed: found no such parameter or key, expected seed"),
     ],
 )
-def test_what_would_have_no_effect_is_a_mistake(settings: dict[str, Any], says: str) -> None:
+def test_settings_without_effect_are_errors(settings: dict[str, Any], says: str) -> None:
     with pytest.raises(InputError) as caught:
         grid.run(DESCRIBED, **settings)
     assert str(caught.value).startswith(says)
@@ -149,7 +149,7 @@ def test_a_transport_is_for_windows_on_ray_actors(how: dict[str, Any]) -> None:
         RunOptions(transport="calls", **how)
 
 
-def test_the_manifest_says_which_log_and_which_versions_a_run_hangs_on(tmp_path: Path) -> None:
+def test_the_manifest_has_the_logs_and_versions_of_a_run(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     digests = []
     for more in ("", "; a comment\n"):

@@ -1,11 +1,12 @@
-"""The table under the bar of a terminal; it changes nothing in the results of a run."""
+"""The table of VOs on a terminal; it does not change the results of a run."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from grid.config.load import load_scenario
-from grid.runtime.observers import HEADERS, ROWS, VoTable, Watchers
+from grid.results.look import NO_OBSERVER, Observers
+from grid.runtime.observers import HEADERS, ROWS, VoTable
 from grid.runtime.run import execute
 from tests.integrations.watch.pages import Watching, looks_at_one_that_goes_down
 from tests.lab.report.small_reports import SCENARIO
@@ -19,8 +20,8 @@ class Eager(VoTable):
 def run_with(folder: Path, vos: int, *tables: VoTable) -> object:
     file = folder / "scenario.yaml"
     file.write_text(SCENARIO.replace("count: 3\n    selection", f"count: {vos}\n    selection"))
-    watcher = Watchers(tables) if tables else None
-    return execute(load_scenario(file), str(file), in_process=True, watcher=watcher)
+    observer = Observers(tables) if tables else NO_OBSERVER
+    return execute(load_scenario(file), str(file), in_process=True, observer=observer)
 
 
 def test_the_table_has_the_figures_of_the_run(tmp_path: Path) -> None:
@@ -45,7 +46,7 @@ def test_a_cluster_that_is_down_counts_as_it_was(tmp_path: Path) -> None:
     """Its jobs go on, and nobody can ask it how many they are."""
     file, watching, table = tmp_path / "scenario.yaml", Watching(), VoTable()
     file.write_text(SCENARIO.replace("jobs_per_user: 6", "jobs_per_user: 60"))
-    execute(load_scenario(file), str(file), in_process=True, watcher=watching)
+    execute(load_scenario(file), str(file), in_process=True, observer=watching)
     before, during = looks_at_one_that_goes_down(watching.looks)
     table.begin(watching.beginning)
     table.look(before)

@@ -14,6 +14,7 @@ from grid.results.checkers import check, digest
 from grid.runtime.sequential import run_sequential
 from grid.runtime.window import Window
 from tests.config.grids import grid_of, vo
+from tests.examples import examples
 from tests.runtime.rounds import grants_of, mixed_rounds, overlapping_rounds, rounds
 
 
@@ -104,7 +105,7 @@ NETWORK = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     vos=VOS,
     protocol=PROTOCOL,

@@ -1,11 +1,15 @@
-"""Windows on real Ray actors give just what one process gives."""
+"""Windows on Ray actors give the results of one process, also if actors are killed."""
 
 from __future__ import annotations
 
+import os
+import random
+import signal
+import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from grid.config.build import Grid
@@ -13,78 +17,62 @@ from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.job_results import in_order
 from grid.results.checkers import digest
+from grid.results.look import Observer
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.run import spool_of
 from grid.runtime.sequential import run_sequential
-from grid.runtime.windowed import run_windowed
-from tests.config.grids import grid_of, vo
+from grid.runtime.transport import Sockets
+from grid.runtime.windowed import ActorDied, run_windowed
+from tests.runtime.ray_processes import actor_pids
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("ray_session")]
 
 
-def partial_utility(*settings: str) -> Grid:
-    path = SCENARIOS / "partial-utility.yaml"
+def grid_of(name: str, *settings: str) -> Grid:
+    path = SCENARIOS / f"{name}.yaml"
     return realize(load_scenario(path, settings), str(path))[0]
+
+
+def partial_utility(vos: int = 3) -> Grid:
+    return grid_of("partial-utility", f"vos.0.count={vos}")
 
 
 def result(outcome: RunOutcome) -> str:
     return digest(in_order(outcome.chunks))
 
 
-@pytest.mark.parametrize(
-    ("actors", "transport"),
-    [
-        (1, "sockets"), (2, "calls"), (4, "sockets"),
-        *(pytest.param(*one, marks=pytest.mark.thorough)
-          for one in ((1, "calls"), (2, "sockets"), (4, "calls"))),
-    ],
-)  # fmt: skip
-def test_the_number_of_actors_and_the_transport_cannot_be_seen(
-    actors: int, transport: str, tmp_path: Path
-) -> None:
-    """Neither in the results nor in the file of events."""
-    grid = partial_utility("vos.0.count=4")
-    spools = [spool_of(grid), spool_of(grid)]
-    expected = run_sequential(grid, spool=spools[0])
-    outcome = run_windowed(grid, actors=actors, transport=transport, spool=spools[1])
-    tables = [in_order(one.chunks) for one in (expected, outcome)]
-    assert digest(tables[1]) == digest(tables[0])
-    for spool, table, name in zip(spools, tables, ("one", "some"), strict=True):
-        spool.write(tmp_path / name, table, grid.directory)
-    assert (tmp_path / "some").read_bytes() == (tmp_path / "one").read_bytes()
-    assert outcome.messages == expected.messages
-    assert outcome.actors == actors
+def test_results_and_events_do_not_depend_on_actors_and_transport(tmp_path: Path) -> None:
+    grid = partial_utility(4)
+    spool = spool_of(grid)
+    expected = run_sequential(grid, spool=spool)
+    table = in_order(expected.chunks)
+    spool.write(tmp_path / "one", table, grid.directory)
+    for actors, transport in ((1, "sockets"), (2, "calls"), (4, "sockets")):
+        spool = spool_of(grid)
+        outcome = run_windowed(grid, actors=actors, transport=transport, spool=spool)
+        assert result(outcome) == digest(table)
+        assert (outcome.messages, outcome.actors) == (expected.messages, actors)
+        spool.write(tmp_path / "some", in_order(outcome.chunks), grid.directory)
+        assert (tmp_path / "some").read_bytes() == (tmp_path / "one").read_bytes()
 
 
-def test_every_entity_in_an_actor_of_its_own_gives_the_same() -> None:
-    jobs: list[dict[str, Any]] = [{"submit_s": s, "run_s": 3, "user": s % 2} for s in range(8)]
-    grid = grid_of(
-        protocol={"snapshot_period_s": 2, "snapshot_detail": "summary"},
-        network={"latency_s": 0.5, "local_latency_s": 0.05},
-        vos=[vo("a", 1, jobs), vo("b", 2, jobs[:3])],
-    )
-    outcome = run_windowed(grid, "entity")
-    assert outcome.actors == len(grid.names) == 10
-    assert result(outcome) == result(run_sequential(grid))
-
-
-def test_gangs_move_between_clusters_that_are_actors_each() -> None:
-    path = SCENARIOS / "gang-migration.yaml"
-    settings = ("vos.0.workload.settings.jobs=40", "vos.0.workload.settings.tasks=640")
-    grid = realize(load_scenario(path, settings), str(path))[0]
-    outcome, expected = run_windowed(grid, "cluster"), run_sequential(grid)
-    assert outcome.actors == 3
+@pytest.mark.thorough
+@pytest.mark.parametrize("placement", ["cluster", "entity"])
+def test_results_do_not_depend_on_the_placement(placement: str) -> None:
+    sizes = ("vos.0.workload.settings.jobs=40", "vos.0.workload.settings.tasks=640")
+    grid = grid_of("gang-migration", *sizes)
+    outcome, expected = run_windowed(grid, placement), run_sequential(grid)
+    assert outcome.actors == {"cluster": 3, "entity": len(grid.names)}[placement]
     assert result(outcome) == result(expected)
     assert sorted(outcome.figures) == sorted(expected.figures)
     assert any(one.figure == "migrations_external" and one.value for one in outcome.figures)
-    for histories in zip(sorted(outcome.histories), sorted(expected.histories), strict=True):
-        np.testing.assert_equal(*map(tuple, histories))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("transport", ["sockets", "calls"])
-def test_a_profile_tells_what_the_actors_did_and_changes_nothing(transport: str) -> None:
-    grid = partial_utility("vos.0.count=4")
+def test_a_profile_reports_the_time_of_actors(transport: str) -> None:
+    grid = partial_utility(4)
     outcome = run_windowed(
         grid, actors=2, transport=transport, rounds_a_checkpoint=100, profile=True
     )
@@ -93,8 +81,85 @@ def test_a_profile_tells_what_the_actors_did_and_changes_nothing(transport: str)
     assert list(profile["predicted"]) == ["1", "2", "4", "8", "16", "64"]
     spent = [sum(one.values()) for one in profile["actors"].values()]
     assert all(0 < seconds <= outcome.wall_seconds for seconds in spent)
-    busy = sum(one["busy"] for one in profile["actors"].values())
-    # What VOs take of a processor is within the real time that actors are busy, however much of
-    # that goes to other programs.
-    assert 0 < profile["predicted"]["1"] <= busy
+    # The CPU time of VOs is at most the real time for which actors are busy.
+    assert 0 < profile["predicted"]["1"] <= sum(o["busy"] for o in profile["actors"].values())
     assert "speed-up" in profile["why"]
+
+
+class Killer(Observer):
+    """Kills a random actor `times` times."""
+
+    def __init__(self, times: int, seed: int) -> None:
+        self.left = times
+        self._random = random.Random(seed)
+        self._soon = threading.Thread()
+
+    def progress(self, now: int, jobs: int, total: int, more: str = "") -> None:
+        if self.left and not self._soon.is_alive() and self._random.random() < 0.3:
+            pid = self._random.choice(actor_pids("WindowActor"))
+            self._soon = threading.Timer(self._random.uniform(0, 0.01), kill, [pid])
+            self._soon.start()
+            self.left -= 1
+
+
+def kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("transport", "kills"),
+    [("sockets", 3), *(pytest.param(*one, marks=pytest.mark.thorough)
+                       for one in (("calls", 2), ("sockets", 10)))],
+)  # fmt: skip
+def test_killed_actors_do_not_change_the_result(
+    transport: str, kills: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 100)
+    grid = partial_utility()
+    expected = run_sequential(grid)
+    killer = Killer(kills, seed=kills)
+    outcome = run_windowed(
+        grid, actors=2, transport=transport, rounds_a_checkpoint=10, observer=killer
+    )
+    assert killer.left == 0
+    assert result(outcome) == result(expected)
+    assert outcome.messages == expected.messages
+
+
+@pytest.mark.thorough
+def test_a_death_while_actors_connect_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 1)
+    killed: list[int] = []
+
+    def connect(actors: list[Any], nodes: list[str]) -> Sockets:
+        if not killed:
+            killed.append(actor_pids("WindowActor")[0])
+            kill(killed[0])
+        return Sockets(actors, nodes)
+
+    monkeypatch.setattr("grid.runtime.windowed.Sockets", connect)
+    grid = partial_utility()
+    outcome = run_windowed(grid, actors=2)
+    assert killed
+    assert result(outcome) == result(run_sequential(grid))
+
+
+@pytest.mark.thorough
+def test_repeated_deaths_of_actors_end_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 1)
+    monkeypatch.setattr("grid.runtime.windowed.SECONDS_A_PAUSE", 0.01)
+    with pytest.raises(ActorDied, match="died 2 times in a row"):
+        run_windowed(partial_utility(), actors=2, observer=Killer(9, seed=1))
+
+
+@pytest.mark.thorough
+def test_an_error_of_an_entity_is_raised_unchanged() -> None:
+    grid = partial_utility()
+    table = grid.submitted[0]
+    assert table is not None
+    requirements: list[Any] = list(table.requirements)
+    requirements[20] = ("nonsense",)
+    object.__setattr__(table, "requirements", requirements)
+    with pytest.raises(AttributeError, match="in vo1/scheduler"):
+        run_windowed(grid, actors=2)

@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 
 from grid.model.errors import RunFailed
 from grid.model.interventions import Request
-from grid.results.look import Beginning, Look, SweepBeginning, SweepProgress
+from grid.results.look import Beginning, Look, Observer, SweepBeginning, SweepProgress
 
 LOOK_SECONDS = 0.25
 """Least real time between two looks."""
@@ -30,8 +30,10 @@ END_SECONDS = 1.5
 """For which pages are still served after the end, so that they show it."""
 
 
-class LivePage:
-    """A watcher that shows a run or a sweep on a page; `show_address` gets its address."""
+class LivePage(Observer):
+    """Shows a run or a sweep on a page; `show_address` gets its address."""
+
+    wants_looks = True
 
     def __init__(self, connection: Connection, show_address: Callable[[str], None]) -> None:
         self._connection = connection

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 from dataclasses import replace
 
@@ -20,7 +21,6 @@ from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy
 from grid.results.series import loss_of_capacity, lost_processors
-from grid.runtime.codec import decode, encode
 from tests.cluster.gang.slow_gangs import SlowGangs
 from tests.cluster.gang.test_gangs import (
     CLOCKS,
@@ -61,7 +61,7 @@ def play(
     while (now := min(cluster.next_instant(), left[0].submit_us if left else NEVER)) < NEVER:
         journal -= 1
         if journal == 0:
-            cluster = decode(encode(cluster))
+            cluster = pickle.loads(pickle.dumps(cluster))
         while left and left[0].submit_us == now:
             cluster.submit(left.pop(0), -1, now)
         cluster.advance(now + 1)
@@ -250,7 +250,7 @@ def test_a_gang_takes_what_it_has_behind_it_to_another_cluster(
         assert waiting is not None
         left = cluster.send_away(waiting, (down_s + 1) * S)
         assert left is not None
-        (moved, progress), here_s = decode(encode(left)), down_s + 1
+        (moved, progress), here_s = pickle.loads(pickle.dumps(left)), down_s + 1
     cluster = singles(2, **rules)
     _come(cluster, moved, progress, here_s, is_late)
     # It has run for 4 and 2 s, and goes on at 10 s.

@@ -109,6 +109,7 @@ def test_episodes_of_a_grid_of_a_seed_are_equal() -> None:
     assert len({digest for digest, _ in first}) == 5
 
 
+@pytest.mark.thorough
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_episodes_on_ray_equal_those_of_one_process() -> None:

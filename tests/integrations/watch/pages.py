@@ -16,13 +16,15 @@ from grid.config.load import load_scenario
 from grid.integrations.watch.server import Page
 from grid.integrations.watch.sweep_view import SweepView
 from grid.integrations.watch.views import Running, RunView
-from grid.results.look import Beginning, Look
+from grid.results.look import Beginning, Look, Observer
 from grid.runtime.run import Run, execute
 from tests.lab.report.small_reports import SCENARIO
 
 
-class Watching:
-    """A watcher that looks as often as possible, and keeps the looks."""
+class Watching(Observer):
+    """Looks as often as possible, and keeps the looks."""
+
+    wants_looks = True
 
     def __init__(self) -> None:
         self.looks: list[Look] = []
@@ -53,7 +55,7 @@ def write_run(folder: Path, vos: int = 3) -> Path:
 
 def watched(file: Path, **settings: Any) -> tuple[Watching, Run]:
     watching = Watching()
-    return watching, execute(load_scenario(file), str(file), watcher=watching, **settings)
+    return watching, execute(load_scenario(file), str(file), observer=watching, **settings)
 
 
 def looks_at_one_that_goes_down(looks: Sequence[Look]) -> tuple[Look, Look]:

@@ -78,7 +78,7 @@ def run_with(folder: Path, presses: Callable[[Script], None]) -> Run:
             str(SCENARIO),
             live=Live(Pace(SPEEDUP), folder / "journals"),
             placement="vo",
-            watcher=page,
+            observer=page,
             events=True,
         )
         script.thread.join(MOST_SECONDS)

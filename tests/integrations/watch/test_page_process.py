@@ -26,7 +26,7 @@ def test_the_page_shows_the_run_until_it_ends(tmp_path: Path) -> None:
     file, addresses = write_scenario(tmp_path), list[str]()
     alone = grid.run(file, out=tmp_path / "run")
     with live_page(addresses.append) as page:
-        run = execute(load_scenario(file), str(file), in_process=True, watcher=page)
+        run = execute(load_scenario(file), str(file), in_process=True, observer=page)
         (address,) = addresses
         end = time.monotonic() + 20
         while not (frame := json.loads(get(address, "frame?time=1e9")[1]))["over"]:
@@ -50,7 +50,7 @@ def test_a_dead_or_stuck_server_does_not_affect_the_run(tmp_path: Path, number: 
         os.kill(server.pid, number)
 
     with live_page(stop_server) as page:
-        run = execute(load_scenario(file), str(file), in_process=True, watcher=page)
+        run = execute(load_scenario(file), str(file), in_process=True, observer=page)
     assert addresses and run.manifest["digest"] == alone.manifest["digest"]
     assert not multiprocessing.active_children()
 
@@ -60,7 +60,7 @@ def test_a_port_in_use_ends_the_run_before_it_begins(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         with live_page(lambda _: None, port) as page, pytest.raises(RunFailed, match="in use"):
-            execute(load_scenario(file), str(file), in_process=True, watcher=page)
+            execute(load_scenario(file), str(file), in_process=True, observer=page)
 
 
 def test_the_page_process_loads_no_heavy_library() -> None:

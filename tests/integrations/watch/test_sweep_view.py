@@ -100,6 +100,7 @@ def test_failed_runs_are_reported(tmp_path: Path) -> None:
     assert "seed 1" in answer["failures"][0] and answer["over"]
 
 
+@pytest.mark.thorough
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_a_sweep_on_ray_reports_the_same(tmp_path: Path, sweep: tuple[Sweep, Reports]) -> None:

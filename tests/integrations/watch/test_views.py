@@ -187,6 +187,7 @@ def test_a_watched_run_ends_as_its_folder_shows_it(tmp_path: Path, text: str) ->
     assert drawn == expected
 
 
+@pytest.mark.thorough
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_a_run_on_ray_is_watched(tmp_path: Path, folder: Path) -> None:

@@ -121,6 +121,7 @@ class FirstOnly:
         return Plan(start=[(slot, machine)] if machine >= 0 else [])
 
 
+@pytest.mark.thorough
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_a_sweep_identifies_objects_by_their_code(tmp_path: Path) -> None:
@@ -144,6 +145,7 @@ def test_the_identity_of_an_object_covers_its_code_and_state() -> None:
     assert identity_of(partial(FirstOnly, lambda: 1)) is None
 
 
+@pytest.mark.thorough
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_an_object_that_cannot_be_sent_is_one_line() -> None:

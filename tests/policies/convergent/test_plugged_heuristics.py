@@ -9,11 +9,9 @@ from pathlib import Path
 import pytest
 
 from grid.config.load import load_scenario
-from grid.config.workload import realize
 from grid.model.errors import PluginFailed
 from grid.model.plugins import registry
 from grid.policies.registry import make_policy
-from grid.runtime.host import packages_of_policies
 from tests.policies.convergent.clusters import view_of, waiting
 
 POLICIES: tuple[tuple[str, dict[str, str]], ...] = (
@@ -113,13 +111,6 @@ def test_a_wrong_one_is_named(name: str, reason: str) -> None:
     view = view_of(0, [waiting(processors=2), waiting(processors=2)], [100.0, 100.0], cpus=[2, 1])
     with pytest.raises(PluginFailed, match=rf"of_a_user.py:\d+: heuristic {name}: {reason}"):
         make_policy("cs2", {"weights": {name: 1}}).plan(view, view.now)
-
-
-def test_a_journal_may_hold_it(tmp_path: Path) -> None:
-    file = tmp_path / "mine.yaml"
-    file.write_text(SCENARIO.format(name="narrow"))
-    grid, _ = realize(load_scenario(file), str(file))
-    assert "heuristics_of_a_user" in packages_of_policies(grid)
 
 
 @pytest.mark.parametrize(

@@ -262,6 +262,7 @@ def test_wrong_settings_name_the_field(protocol: dict[str, Any], message: str) -
         grid.load_scenario(scenario(**{"information": "all", **protocol}))
 
 
+@pytest.mark.thorough
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_the_same_on_one_two_and_four_actors() -> None:

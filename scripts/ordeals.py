@@ -25,7 +25,7 @@ from pathlib import Path
 import grid
 from grid.model.errors import shorten
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 GRID = (sys.executable, "-c", "from grid.cli.app import main; main()")
 PARTIAL_UTILITY = str(ROOT / "scenarios" / "partial-utility.yaml")
 MANY_VOS = ("vos.0.count=64", "workload.settings.users=1120")
