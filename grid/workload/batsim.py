@@ -9,7 +9,6 @@ that can be read communicates.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import xml.etree.ElementTree as ET
@@ -18,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import BaseModel, Field, ValidationError
 
 from grid.model.errors import shorten
 from grid.model.fields import REFERENCE_MIPS
 from grid.model.platform import Machine
+from grid.model.plugins.settings import expected
 from grid.model.time import SECOND_US
 from grid.workload.generators import GeneratorSettings
 from grid.workload.lines import PROCESSOR_LIMIT, TIME_LIMIT_S, UNKNOWN, line_blocks, log_error
@@ -30,6 +30,9 @@ from grid.workload.logs import Log, SwfField
 
 FLOPS = 1e9
 """Of a second on a CPU of `REFERENCE_MIPS`."""
+MOST_DEPTH = 100
+"""Of sequences in sequences."""
+_DELAYS = ("delay", "DelayProfile")
 _PARALLEL = ("parallel", "parallel_homogeneous", "ParallelProfile", "ParallelHomogeneousProfile")
 _SEQUENCES = ("composed", "sequence", "SequentialCompositionProfile")
 _UNITS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
@@ -40,75 +43,63 @@ _IGNORED = {
 """Elements that are read, or that concern networks alone."""
 
 
+class _Job(BaseModel):
+    id: int | str
+    subtime: float = Field(ge=0, lt=TIME_LIMIT_S)
+    res: int = Field(ge=1, lt=PROCESSOR_LIMIT)
+    profile: str
+    walltime: float = Field(default=-1.0, lt=TIME_LIMIT_S)
+
+
+class _Workload(BaseModel):
+    jobs: list[_Job] = Field(min_length=1)
+    profiles: dict[str, dict[str, Any]]
+    nb_res: int | None = None
+
+
 def read_batsim(path: Path) -> Log:
     """The jobs of a workload in JSON. Raises InputError, with the place in the file as field."""
     try:
-        read = json.loads(b"".join(line_blocks(path)))
-    except (ValueError, RecursionError) as error:
-        raise log_error(path, f"invalid JSON ({error})", "a workload of Batsim") from None
-    profiles, jobs = (_get(path, read, key) for key in ("profiles", "jobs"))
-    if not isinstance(jobs, list) or not jobs:
-        raise log_error(path, shorten(jobs), "a list of jobs", field="jobs")
-    rows = np.full((len(jobs), len(SwfField)), UNKNOWN)
-    for place, job in enumerate(jobs):
-        at = f"jobs.{place}"
-        name = str(_get(path, job, "profile", at))
-        rows[place, SwfField.SUBMIT_TIME] = _time_us(path, job, "subtime", at)
-        rows[place, SwfField.RUN_TIME] = round(_delay_s(path, profiles, name) * SECOND_US)
-        rows[place, SwfField.REQUESTED_PROCESSORS] = _cpus(path, job, at)
-        if isinstance(job.get("walltime"), int | float) and job["walltime"] >= 0:
-            rows[place, SwfField.REQUESTED_TIME] = _time_us(path, job, "walltime", at)
-    names = [
-        str(_get(path, job, "id", f"jobs.{n}")).rpartition("!")[2] for n, job in enumerate(jobs)
-    ]
+        read = _Workload.model_validate_json(b"".join(line_blocks(path)))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field, found = ".".join(map(str, first["loc"])), shorten(first["input"])
+        raise log_error(path, found, expected(dict(first)), field=field) from None
+    rows = np.full((len(read.jobs), len(SwfField)), UNKNOWN)
+    for row, job in zip(rows, read.jobs, strict=True):
+        row[SwfField.SUBMIT_TIME] = round(job.subtime * SECOND_US)
+        row[SwfField.RUN_TIME] = round(_delay_s(path, read.profiles, job.profile) * SECOND_US)
+        row[SwfField.REQUESTED_PROCESSORS] = job.res
+        if job.walltime >= 0:
+            row[SwfField.REQUESTED_TIME] = round(job.walltime * SECOND_US)
+    names = [str(job.id).rpartition("!")[2] for job in read.jobs]
     are_numbers = all(name.isdecimal() and len(name) < 16 for name in names)
     rows[:, SwfField.JOB_NUMBER] = names if are_numbers else range(1, len(names) + 1)
-    resources = read.get("nb_res")
-    header = {"MaxProcs": str(resources)} if isinstance(resources, int) else {}
+    header = {} if read.nb_res is None else {"MaxProcs": str(read.nb_res)}
     return Log(path, rows, np.arange(1, len(rows) + 1), header)
 
 
-def _get(path: Path, parent: Any, key: str, at: str = "") -> Any:
-    if not isinstance(parent, Mapping) or key not in parent:
-        raise log_error(path, shorten(parent), f"a {key}", field=at or key)
-    return parent[key]
-
-
-def _time_us(path: Path, job: Any, key: str, at: str) -> int:
-    value = _get(path, job, key, at)
-    if not isinstance(value, int | float) or not 0 <= value < TIME_LIMIT_S:
-        raise log_error(path, shorten(value), "a time in seconds", field=f"{at}.{key}")
-    return round(value * SECOND_US)
-
-
-def _cpus(path: Path, job: Any, at: str) -> int:
-    cpus = _get(path, job, "res", at)
-    if not isinstance(cpus, int) or not 0 < cpus < PROCESSOR_LIMIT:
-        raise log_error(path, shorten(cpus), "a number of CPUs", field=f"{at}.res")
-    return cpus
-
-
-def _delay_s(path: Path, profiles: Any, name: str, depth: int = 0) -> float:
+def _delay_s(
+    path: Path, profiles: Mapping[str, Mapping[str, Any]], name: str, depth: int = 0
+) -> float:
     """The run time of a profile on CPUs of `REFERENCE_MIPS`."""
-    at = f"profiles.{name}"
-    profile = _get(path, profiles, name, at)
-    kind = _get(path, profile, "type", at)
-    if kind in ("delay", "DelayProfile"):
-        return _time_us(path, profile, "delay", at) / SECOND_US
-    if kind in _SEQUENCES and depth < 100:
-        parts = [_delay_s(path, profiles, str(one), depth + 1) for one in profile.get("seq", ())]
-        return float(profile.get("repeat", profile.get("nb", 1))) * sum(parts)
-    if kind not in _PARALLEL:
-        expected = "delay, parallel or parallel_homogeneous, or a sequence of these"
-        raise log_error(path, f"a profile of type {kind}", expected, field=at)
-    cpu, com = (np.ravel(np.array(profile.get(key, 0.0), float)) for key in ("cpu", "com"))
-    if com.any():
-        raise log_error(
-            path, "communication, which is not modelled", "only zeros", field=f"{at}.com"
-        )
-    if not (np.isfinite(cpu).all() and len(cpu) and (cpu >= 0).all()):
-        raise log_error(path, shorten(profile.get("cpu")), "flops of each CPU", field=f"{at}.cpu")
-    return float(cpu.max()) / FLOPS
+    at, profile = f"profiles.{name}", profiles.get(name, {})
+    kind = profile.get("type")
+    try:
+        if kind in _DELAYS:
+            return min(float(profile["delay"]), TIME_LIMIT_S - 1.0)
+        if kind in _SEQUENCES and depth < MOST_DEPTH:
+            parts = [_delay_s(path, profiles, str(one), depth + 1) for one in profile["seq"]]
+            return float(profile.get("repeat", profile.get("nb", 1))) * sum(parts)
+        if kind in _PARALLEL:
+            cpu, com = (np.ravel(np.array(profile.get(key, 0.0), float)) for key in ("cpu", "com"))
+            if com.any():
+                raise log_error(path, "communication", "none, for it is not modelled", field=at)
+            return min(float(cpu.max()) / FLOPS, TIME_LIMIT_S - 1.0)
+    except (KeyError, TypeError, ValueError):
+        raise log_error(path, shorten(dict(profile)), f"the keys of a {kind}", field=at) from None
+    expects = "delay, parallel or parallel_homogeneous, or a sequence of these"
+    raise log_error(path, f"a profile of type {kind}", expects, field=at)
 
 
 class BatsimMachines(GeneratorSettings):

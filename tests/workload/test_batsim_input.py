@@ -46,7 +46,7 @@ def test_profiles_have_the_run_time_of_their_delay(
 @pytest.mark.parametrize(
     ("profile", "changes", "field"),
     [
-        ("mpi", {}, "profiles.mpi"), ("talk", {}, "profiles.talk.com"),
+        ("mpi", {}, "profiles.mpi"), ("talk", {}, "profiles.talk"),
         ("none", {}, "profiles.none"), ("short", {"res": 0}, "jobs.0.res"),
         ("short", {"subtime": "x"}, "jobs.0.subtime"),
     ],
