@@ -127,7 +127,7 @@ class Conversation:
         try:
             return json.loads(answer)
         except (ValueError, RecursionError):
-            raise self._failed(f"answered {shorten(answer)}, expected JSON") from None
+            raise self._failed(f"replied {shorten(answer)}, expected JSON") from None
 
     def say_farewell(self) -> None:
         """The run is over."""

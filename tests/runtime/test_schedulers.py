@@ -154,8 +154,8 @@ def test_a_served_policy_starts_the_same_jobs() -> None:
     [
         ("if rounds == 3: sys.exit('no more')", "ended with code 1 before the run did: 'no more'"),
         ("if rounds == 2: time.sleep(60)", "did not reply within 0.5 s"),
-        ("answer = 'yes'", "answered 'yes', expected an object with now and events"),
-        ("if rounds == 2: socket.send(b'{'); continue", "answered b'{', expected JSON"),
+        ("answer = 'yes'", "replied 'yes', expected an object with now and events"),
+        ("if rounds == 2: socket.send(b'{'); continue", "replied b'{', expected JSON"),
         ("pass", "policy batsim never started 5 jobs"),
         (START + "start('grid!0', '99')", "starts job grid!0 on resources '99', expected numbers"),
         (START + "start(f'grid!{rounds}', '0')", "starts job grid!2, which is not waiting here"),
