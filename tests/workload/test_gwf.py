@@ -4,8 +4,6 @@ import gzip
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from grid.model.errors import InputError
 from grid.workload.jobs import jobs_from_log
@@ -47,39 +45,21 @@ def texts(log: Log, field: int) -> list[str]:
     return [log.names[field].get(number, "-1") for number in log[field].tolist()]
 
 
-name = st.text("abcUG0123456789/.:,_-", min_size=1, max_size=8)
-
-
-@settings(deadline=None)
-@given(
-    st.lists(
-        st.tuples(
-            *[
-                name if field in TEXT_FIELDS else st.integers(-1, 10**7).map(str)
-                for field in ALL_FIELDS
-            ]
-        ),
-        min_size=1,
-        max_size=6,
-    ),
-    st.booleans(),
-)
-def test_reads_all_fields(
-    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, ...]], compressed: bool
-) -> None:
-    path = tmp_path_factory.mktemp("gwf") / "log"
-    text = "# JobID SubmitTime\n" + "\n\n".join("\t".join(row) for row in rows)
+@pytest.mark.parametrize("compressed", [False, True])
+def test_reads_all_fields(tmp_path: Path, compressed: bool) -> None:
+    """Each field has a value of its own: a name if it may have one, else its position."""
+    names = {field: f"n{int(field)}.é" for field in TEXT_FIELDS}
+    row = "\t".join(names.get(field, str(int(field))) for field in ALL_FIELDS)
+    path, text = tmp_path / "log.gwf", f"# JobID SubmitTime\n{row}\n\n{record()}\n"
     path.write_bytes(gzip.compress(text.encode()) if compressed else text.encode())
     log = read_gwf(path)
-    assert log.blank_lines == len(rows) - 1
+    assert (len(log), log.blank_lines) == (2, 1)
     for field in ALL_FIELDS:
-        written = [row[field] for row in rows]
         if field in TEXT_FIELDS:
-            assert texts(log, field) == written
+            assert texts(log, field) == [names[field], "-1"]
         else:
             scale = 1_000_000 if field in TIME_FIELDS and field < COMMON_FIELDS else 1
-            values = [int(text) * (scale if text != "-1" else 1) for text in written]
-            assert log[field].tolist() == values
+            assert log[field][0] == int(field) * scale
 
 
 def test_integers_are_kept_and_names_are_numbered(tmp_path: Path) -> None:
