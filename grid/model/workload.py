@@ -84,7 +84,11 @@ _COLUMNS = {column.name: column for column in dataclasses.fields(JobRequest)}
 def of_column(name: str, **changes: Any) -> Any:
     """The key of a job that is the column of that name, with its limits, default and text."""
     column = _COLUMNS[name]
-    facts = {"default": column.default, "description": column.metadata["key"], "strict": True}
+    facts: dict[str, Any] = {
+        "default": column.default,
+        "description": column.metadata["key"],
+        "strict": True,
+    }
     if not isinstance(column.default, bool):
         facts["ge"], facts["le"] = column.metadata["limits"]
     return Field(**(facts | changes))
