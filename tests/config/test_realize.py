@@ -206,7 +206,9 @@ def test_errors_in_generated_jobs_name_their_section(
     (tmp_path / "heavy.py").write_text(HEAVY)
     path = tmp_path / "many.yaml"
     path.write_text(OF_MANY % workload)
-    with pytest.raises(InputError, match=f"many.yaml:{field}: found 50, expected none, for no mac"):
+    with pytest.raises(
+        InputError, match=f"many.yaml:{field}: found 50, expected none, since no mac"
+    ):
         realize(load_scenario(path), str(path))
 
 

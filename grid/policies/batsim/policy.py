@@ -214,9 +214,9 @@ class Batsim:
         acts = any(decision.kind in (EXECUTE, REJECT) for decision in answer.decisions)
         self._idle_calls = self._idle_calls + 1 if stuck and not acts else 0
         if self._idle_calls >= MOST_IDLE_CALLS:
-            jobs = f"{len(self._waiting)} jobs that wait, while nothing runs"
-            calls = f"{MOST_IDLE_CALLS:,} times"
-            raise ValueError(f"requests calls {calls}, but starts none of {jobs}")
+            jobs = f"{len(self._waiting)} waiting jobs, while none runs"
+            calls = f"{MOST_IDLE_CALLS:,} calls in a row"
+            raise ValueError(f"requests {calls}, but starts none of {jobs}")
 
     def _carry_out(self, decision: Decision, view: ClusterView, now: Time, plan: Plan) -> None:
         match decision.kind:

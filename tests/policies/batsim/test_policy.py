@@ -216,7 +216,7 @@ def test_a_scheduler_that_only_wants_to_be_called_ends_the_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("grid.policies.batsim.policy.MOST_IDLE_CALLS", 50)
-    with pytest.raises(PluginFailed, match="called 50 times, but starts none of 1 jobs that wait"):
+    with pytest.raises(PluginFailed, match="50 calls in a row, but starts none of 1 waiting jobs"):
         schedule(asked(calls_for_ever), few((0, 80, 4)))
 
 
