@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from grid.cluster import ClusterState, make_cluster
 from grid.model.job import Job, JobState
-from grid.model.platform import Cluster, Machine, MachineOutage, SwitchOff
+from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.time import NEVER, Time
 from grid.policies.features import JobFeatures
 from grid.policies.interface import ClusterView, Plan
@@ -98,15 +98,6 @@ def test_jobs_are_killed_by_the_estimate_of_the_user_not_by_the_prediction() -> 
 def history_and(third: Job) -> list[Job]:
     """User 1's jobs take 10, so that the third, which comes at 100, is predicted to."""
     return [of_user(1, 0, 0, 100, 10), of_user(1, 1, 0, 100, 10), third]
-
-
-def test_a_job_whose_machine_boots_is_not_expected_to_run_beyond_its_limit() -> None:
-    """It begins at 120 and could be killed at 150: expected at 130, then 150, and not later."""
-    off = Machine("pool", 8, switch_off=SwitchOff(0.000005, 0.00002))
-    platform, policy = Cluster("cluster", (off,), estimates="average"), Told()
-    jobs = history_and(of_user(1, 2, 100, 30, 30))
-    assert play(general_cluster(platform, policy), jobs)[2][2:] == (100, 150)
-    assert policy.expected[2] == {150}
 
 
 def test_what_a_stopped_job_has_done_counts_towards_its_limit() -> None:

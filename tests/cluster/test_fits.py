@@ -74,18 +74,6 @@ def test_what_a_machine_must_have(one: Job, fits: list[bool]) -> None:
     asked(planned, one)
 
 
-def test_a_bound_job_fits_on_its_machine_and_none_on_one_that_is_down() -> None:
-    def planned(view: ClusterView) -> Plan:
-        (slot,) = view.queue.tolist()
-        seen.append([view.fits(slot, machine) for machine in range(3)])
-        return Plan()
-
-    seen: list[list[bool]] = []
-    asked(planned, job(0), bound=1)
-    asked(planned, job(0), outages=(MachineOutage(0, 0, S),))
-    assert seen == [[False, True, False], [False, True, True]]
-
-
 def test_what_the_plan_takes_is_gone_and_what_it_gives_back_is_there() -> None:
     def planned(view: ClusterView) -> Plan:
         if view.now == 0 and len(view.running) == 0:

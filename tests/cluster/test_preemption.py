@@ -97,12 +97,6 @@ def test_overheads_of_suspending_and_resuming() -> None:
     assert rows == [(0, 11_500, 1, 0, 500, 10_500)]
 
 
-def test_overheads_of_suspending_and_moving() -> None:
-    plans = {0: start(0), 4_000: stop(), 5_000: start(1)}
-    _, rows = played([job(checkpointable=True)], plans, PreemptionOverheads(0.0002, 0.0003, 0.001))
-    assert rows == [(0, 9_200, 1, 0, 1_200, 8_200)]
-
-
 def test_preempted_before_it_gets_on() -> None:
     """Stopped 100 into an overhead of 500, it has done nothing; the overhead begins again."""
     plans = {0: start(0), 4_000: stop(), 5_000: start(0), 5_100: stop(), 6_000: start(0)}
@@ -127,16 +121,6 @@ def test_load_and_occupancy_of_one_job_per_machine_are_of_cpus() -> None:
     cluster.advance(1)
     assert cluster.load() == 5 / 4
     assert cluster.occupancy() == (3, 2, 1)
-
-
-def test_one_job_per_machine_still_needs_its_cpus() -> None:
-    """The wide job waits for the wide machine, though the other one is free and faster."""
-    platform = Cluster("c", (Machine("a", 1, 200.0), SLOW), one_job_per_machine=True)
-    cluster = general(platform, "easy")
-    wide = job(0, processors=2), job(1, processors=2)
-    assert [row[0] for row in play(cluster, list(wide))] == [1, 1]
-    too_wide = general(platform, "easy")
-    assert play(too_wide, [job(0, processors=3)])[0][1] == JobState.REJECTED
 
 
 def test_equations_15_to_18_usage() -> None:

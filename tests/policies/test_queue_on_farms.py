@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from grid.cluster import ClusterState
 from grid.model.job import Job, JobState
-from grid.model.platform import Cluster, License, Machine, PreemptionOverheads
+from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
 from tests.cluster.clusters import general_cluster, job, play
 from tests.cluster.slow_farm import (
@@ -24,7 +23,6 @@ from tests.cluster.slow_farm import (
     SlowPreemptiveEdf,
     SlowSjf,
 )
-from tests.examples import examples
 
 NAMES = ("a", "b", "c")
 SLOW: dict[str, Any] = {
@@ -201,48 +199,6 @@ def test_any_priority_runs_all_jobs(priority: str, farm: Cluster, jobs: list[Job
         }
 
 
-@given(farm=farms(), jobs=job_lists())
-@settings(max_examples=examples(60), deadline=None)
-def test_preemptive_edf_runs_no_later_job_in_the_place_of_an_earlier_one(
-    farm: Cluster, jobs: list[Job]
-) -> None:
-    """After a plan, no waiting job fits on a machine without the running jobs of later deadlines.
-
-    Nor is any job stopped and started again where it is.
-
-    Only jobs without licenses: the copies that a job lacks may be held on other machines.
-    """
-    policy = make_policy("edf", {"preemptive": True})
-
-    class Watched:
-        def plan(self, view: ClusterView, now: int) -> Plan:
-            plan = policy.plan(view, now)
-            jobs, machines = view.jobs, view.machines
-            stays = [slot for slot in view.running.tolist() if slot not in plan.preempt]
-
-            def where_it_is(one: tuple[int, int]) -> bool:
-                return bool(jobs.machine[one[0]] == one[1])
-
-            runs = [(slot, int(jobs.machine[slot])) for slot in stays] + plan.start
-            started = {slot for slot, _ in plan.start}
-            assert not [one for one in plan.start if one[0] in plan.preempt and where_it_is(one)]
-            for slot in [*view.queue.tolist(), *plan.preempt]:
-                if slot in started or jobs.licenses[slot]:
-                    continue
-                for machine in range(len(machines.cpus)):
-                    if jobs.bound_machine[slot] not in (-1, machine):
-                        continue
-                    earlier = sum(
-                        jobs.processors[other]
-                        for other, where in runs
-                        if where == machine and jobs.deadline_us[other] <= jobs.deadline_us[slot]
-                    )
-                    assert earlier + jobs.processors[slot] > machines.cpus[machine]
-            return plan
-
-    play(general_cluster(farm, Watched()), jobs)
-
-
 def test_preemptive_edf_by_hand() -> None:
     """C07, section 6: the new job with the earlier deadline runs first, the other goes on after.
 
@@ -257,21 +213,6 @@ def test_preemptive_edf_by_hand() -> None:
         policy = make_policy("edf", {"preemptive": preemptive})
         cluster = general_cluster(Cluster("c", (Machine("m", 1),)), policy)
         assert [end // s for _, _, _, end in play(cluster, jobs)] == ends
-
-
-def test_preemptive_edf_preempts_only_for_a_start() -> None:
-    """Four CPUs. C (two, deadline 20) takes the place of A (three, deadline 500). B (one, deadline
-    600) would have to go before A, which is not enough, and has room beside C: it goes on.
-    """
-    s = SECOND_US
-    jobs = [
-        job(0, 0, 3, 20 * s, 20 * s, deadline_us=500 * s),
-        job(1, 1 * s, 1, 20 * s, 20 * s, deadline_us=600 * s),
-        job(2, 10 * s, 2, 5 * s, 5 * s, deadline_us=20 * s),
-    ]
-    farm = Cluster("c", (Machine("m", 4),), preemption=PreemptionOverheads(3, 5))
-    cluster = general_cluster(farm, make_policy("edf", {"preemptive": True}))
-    assert [end // s for _, _, _, end in play(cluster, jobs)] == [33, 21, 15]
 
 
 def test_edf_that_preempts_on_arrival_alone_by_hand() -> None:

@@ -12,13 +12,10 @@ that of FCFS: they start in turn, and reservations are made when another job wai
 
 from __future__ import annotations
 
-import numpy as np
-
 from grid.cluster import store as at
 from grid.cluster.pool.policies import start, start_in_turn
 from grid.cluster.runs import keep_waiting
 from grid.cluster.store import Store
-from grid.model.arrays import Ints
 from grid.model.compiled import inlined, inner
 from grid.model.time import NEVER
 from grid.policies.profile import change_steps, earliest_steps, shift, step_at, step_from
@@ -214,7 +211,7 @@ def _give(start: int, end: int, not_before_step: int, amount: int, store: Store)
     """Free `amount` processors in that time; returns the most that are free at any of it."""
     counters, time, level = store.counters, store.lists[at.STEP_TIME], store.lists[at.STEP_LEVEL]
     begin, stop = counters[at.FIRST_STEP], counters[at.LAST_STEP]
-    first = step_among_many(time, not_before_step, stop, start)
+    first = step_from(time, not_before_step, stop, start)
     last, most = first, level[first]
     while last + 1 < stop and time[last + 1] < end:
         last += 1
@@ -223,25 +220,6 @@ def _give(start: int, end: int, not_before_step: int, amount: int, store: Store)
     counters[at.FIRST_STEP], counters[at.LAST_STEP] = begin, stop
     _gain(start, end, store)
     return int(most + amount)
-
-
-@inner(allocates=False)
-def step_among_many(time: Ints, first: int, stop: int, at_us: int) -> int:
-    """`step_from`, faster if there are hundreds of steps.
-
-    Seven independent loads take little longer than one, and leave an eighth of the steps.
-    """
-    low, size, eight = np.uint64(first), np.uint64(stop - first), np.uint64(8)
-    while size > eight:
-        part = size // eight
-        place, passed = low, np.uint64(0)
-        for _ in range(7):
-            place += part
-            passed += np.uint64(time[place] <= at_us)
-        low += part * passed
-        # An eighth, and the remainder of the division.
-        size -= part * np.uint64(7)
-    return step_from(time, int(low), int(low + size), at_us)
 
 
 @inlined

@@ -105,18 +105,6 @@ def test_a_gang_that_is_wider_than_what_is_up_waits_and_others_pass_it() -> None
     assert fates == {0: (0, 14, 1, 1, 4, 14), 1: (20, 25, 0, 0, 0, 5), 2: (14, 17, 0, 0, 0, 3)}
 
 
-def test_gangs_join_queues_again_in_order_of_arrival() -> None:
-    """All is down from 4 s to 10 s; one that comes meanwhile is behind those that were there."""
-    jobs = [gang(0, 2, 6.0), gang(1, 2, 1.0, 1.0), gang(2, 2, 1.0, 5.0)]
-    down = [MachineOutage(0, 4 * S, 10 * S)]
-    fates = fates_s(cluster_of([(2, 1000.0)], afcfs({}), down), jobs)
-    assert {number: fate[:2] for number, fate in fates.items()} == {
-        0: (0, 16),
-        1: (16, 17),
-        2: (17, 18),
-    }
-
-
 def test_the_queue_of_a_processor_that_goes_down_is_given_to_others() -> None:
     """The gang waits for processors 2 and 0; with 0 down, it is behind the job that ran there."""
     jobs = [gang(0, 1, 10.0), gang(1, 1, 5.0), gang(2, 2, 4.0, 2.0)]
@@ -145,11 +133,6 @@ def test_the_tasks_of_a_checkpointed_gang_go_on_from_where_the_slowest_was() -> 
     assert fates_s(cluster, [job]) == {0: (0, 16, 1, 0, 1, 11.5)}
 
 
-def test_a_task_that_has_ended_needs_its_processor_no_more() -> None:
-    cluster = cluster_of([(1, 2000.0), (1, 1000.0)], afcfs({}), [MachineOutage(0, 5 * S, 9 * S)])
-    assert fates_s(cluster, [gang(0, 2, 8.0)]) == {0: (0, 8, 0, 0, 0, 6)}
-
-
 def test_a_priority_job_restarts_before_later_ones() -> None:
     jobs = [gang(0, 1, 6.0), gang(1, 1, 1.0, 5.0), gang(2, 1, 1.0, 9.0)]
     fates = fates_s(singles(1, (0, 4, 8)), jobs)
@@ -160,30 +143,8 @@ def test_a_priority_job_restarts_before_later_ones() -> None:
     }
 
 
-def test_what_is_kept_for_an_interrupted_gang_is_let_go() -> None:
-    """A priority job stops the gang at 4 s, on processor 0; at 5 s processor 1 goes down."""
-    jobs = [gang(0, 2, 10.0), gang(1, 1, 3.0, 4.0)]
-    cluster = singles(3, (1, 5, 100), (2, 0, 100))
-    fates = fates_s(cluster, jobs)
-    # Neither is up until 100 s. The priority job goes on.
-    assert fates == {0: (0, 110, 1, 1, 4, 14), 1: (4, 7, 0, 0, 0, 3)}
-    assert cluster.figures()["interruptions"] == 1
-
-
 def test_what_ends_when_its_machine_goes_down_has_ended() -> None:
     assert fates_s(singles(2, (0, 6, 9)), [gang(0, 2, 6.0)]) == {0: (0, 6, 0, 0, 0, 6)}
-
-
-def test_a_gang_that_migrates_to_a_processor_that_goes_down_joins_queues_again() -> None:
-    """As without outage it would go from the processor of the first to that of the second."""
-    jobs = [gang(0, 1, 10.0), gang(1, 1, 1.0, 1.0), gang(2, 2, 4.0, 3.0)]
-    rules = {"migration": "local", "local_migration_s": 1, "priority_jobs": False}
-    assert fates_s(singles(3, **rules), jobs)[2][:2] == (4, 8)
-    # Kept are 1 and 2 from 3 s on; at 3.5 s one goes down, so that it waits for 0 and the other.
-    cluster = singles(3, (1, 3.5, 100), **rules)
-    fates = fates_s(cluster, jobs)
-    assert fates[2] == (10, 14, 0, 0, 0, 4)
-    assert cluster.figures()["migrations_local"] == 1
 
 
 def test_a_reservation_ends_with_an_outage() -> None:
@@ -291,13 +252,6 @@ def test_a_processor_that_is_down_does_not_idle() -> None:
         **{0: 0, 2: 0, 3: 0},
         **{6: 2, 10: 0, 15: 0},
     }
-
-
-def test_what_a_gang_waits_for_ends_when_a_machine_goes_down_and_it_goes_on_from_then() -> None:
-    """A priority job stops the gang at 1 s and ends at 4 s, when a machine without tasks fails."""
-    jobs = [gang(0, 2, 10.0), gang(1, 1, 3.0, 1.0)]
-    fates = fates_s(singles(3, (2, 0, 2), (2, 4, 6)), jobs)
-    assert fates == {0: (0, 13, 1, 0, 0, 10), 1: (1, 4, 0, 0, 0, 3)}
 
 
 def compare(seed: int) -> None:

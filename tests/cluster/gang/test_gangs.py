@@ -210,17 +210,6 @@ def test_priority_jobs_never_interrupt_each_other() -> None:
     assert fates == {0: (0, 16, 1), 1: (4, 7, 0), 2: (5, 8, 0), 3: (7, 10, 0)}
 
 
-def test_siblings_that_have_ended_stay_so_when_a_gang_is_stopped() -> None:
-    """The task at 3000 MHz ends at 4 s; at 5 s it is the other one that stops."""
-    cluster = cluster_of([1500.0, 750.0], afcfs({}))
-    jobs = [gang(0, 2, 6.0), gang(1, 2, 100.0, 4.5), gang(2, 1, 3.0, 5.0), gang(3, 1, 6.0, 5.0)]
-    fates = fates_s(cluster, jobs)
-    # The first priority job takes the idle processor for 2 s, the second one stops the gang.
-    assert fates[2] == (5, 7, 0)
-    assert fates[3] == (5, 13, 0)
-    assert fates[0] == (0, 16, 1)
-
-
 def test_64_priority_jobs_start_in_a_time_unit_at_most() -> None:
     fates = fates_s(same(200, afcfs({})), [gang(number, 1, 5.0, 0.25) for number in range(130)])
     starts = [fates[number][0] for number in range(130)]
@@ -254,16 +243,6 @@ def test_a_gang_migrates_to_idle_processors_which_are_kept_while_it_moves() -> N
     # A gang that comes meanwhile must not take what is kept.
     late = gang(3, 2, 1.0, 3.5)
     assert fates_s(same(3, afcfs(rules)), [*MIGRATES, late])[2] == (4, 8, 0)
-
-
-def test_nothing_but_a_priority_job_keeps_a_migrated_gang_from_starting() -> None:
-    jobs = [gang(0, 2, 10.0), gang(1, 1, 1.0, 1.0), gang(2, 3, 4.0, 3.0), gang(3, 1, 2.0, 3.5)]
-    rules = {"migration": "local", "local_migration_s": 1}
-    cluster = same(5, afcfs(rules))
-    fates = fates_s(cluster, jobs)
-    assert cluster.figures()["migrations_local"] == 1
-    assert fates[3] == (3.5, 5.5, 0)
-    assert fates[2] == (5.5, 9.5, 0)
 
 
 @pytest.mark.parametrize(("aging", "start"), [(64, 3.5), (0, 20)])

@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-from grid.policies.convergent.heuristics import CS2_WEIGHTS
 from grid.policies.interface import Plan
 from grid.policies.registry import make_policy
 from tests.policies.convergent.clusters import random_view, view_of, waiting
@@ -55,11 +54,6 @@ def starts(name: str, settings: dict[str, object]) -> list[tuple[int, int]]:
 def test_weights_change_plans(name: str) -> None:
     assert starts(name, {"weights": {"anti_aging": 100, "wait": 0}}) == [(0, 0)]
     assert starts(name, {"weights": {"anti_aging": 0, "wait": 100}}) == [(1, 0)]
-
-
-def test_a_weight_of_zero_leaves_a_heuristic_out() -> None:
-    nothing = dict.fromkeys(CS2_WEIGHTS, 0)
-    assert starts("cs2", {"weights": nothing}) == [(0, 0)], "equal priorities: by arrival"
 
 
 @pytest.mark.parametrize("name", CS2)
