@@ -30,7 +30,14 @@ from grid.policies.columns import (
     memory_shape,
     wider,
 )
-from grid.policies.interface import ClusterView, JobColumns, MachineColumns, Plan, Policy
+from grid.policies.interface import (
+    JOB_TABLES,
+    ClusterView,
+    JobColumns,
+    MachineColumns,
+    Plan,
+    Policy,
+)
 from grid.policies.queue import form_of
 
 PADDING = 2**20
@@ -38,21 +45,8 @@ PADDING = 2**20
 FIRST_SLOTS, FIRST_ENDS, FIRST_LOGS = 64, 2048, 256
 OFFSET = 24
 """Columns of the store beyond a power of two, so that the rows do not share sets of the cache."""
-_JOB_ROWS = {
-    "serial": at.SERIAL,
-    "submit_us": at.SUBMIT,
-    "processors": at.PROCESSORS,
-    "estimate_us": at.ESTIMATE,
-    "done_us": at.DONE,
-    "deadline_us": at.DEADLINE,
-    "licenses": at.LICENSES,
-    "bound_machine": at.BOUND,
-    "machine": at.MACHINE,
-    "start_us": at.START,
-    "expected_end_us": at.EXPECTED_END,
-    "arrival_us": at.ARRIVAL,
-    "user": at.USER,
-}
+_JOB_ROWS = dict(zip(JOB_TABLES[0], range(len(JOB_TABLES[0])), strict=True))
+_JOB_ROWS |= {"arrival_us": at.ARRIVAL, "user": at.USER}
 _JOB_NUMBERS = {
     "reference_mips": at.REFERENCE_MIPS,
     "ram_mb": at.RAM_MB,

@@ -53,9 +53,8 @@ from grid.policies.columns import (
     START,
     WAKE,
     CompiledView,
-    Jobs,
-    Machines,
 )
+from grid.policies.interface import Jobs, Machines
 from grid.policies.queue import kernel_named
 
 (

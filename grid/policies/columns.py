@@ -12,39 +12,10 @@ import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import Time
-from grid.policies.interface import ClusterView, Plan, Tables
+from grid.policies.interface import ClusterView, Jobs, Machines, Plan, Tables
 
 KILL, PREEMPT, REJECT, START, RESERVE, WAKE = range(6)
 """Kinds of rows of a plan: kind, slot, machine, time. Rows of a kind precede those of the next."""
-
-
-class Jobs(NamedTuple):
-    """Columns of `JobColumns`, by slot, in the order of its tables."""
-
-    serial: Ints
-    submit_us: Ints
-    processors: Ints
-    estimate_us: Ints
-    done_us: Ints
-    deadline_us: Ints
-    licenses: Ints
-    bound_machine: Ints
-    machine: Ints
-    start_us: Ints
-    expected_end_us: Ints
-    reference_mips: Floats
-    ram_mb: Floats
-    checkpointable: Bools | Ints
-
-
-class Machines(NamedTuple):
-    """Columns of `MachineColumns`, in the order of its tables."""
-
-    cpus: Ints
-    licenses: Ints
-    speed_order: Ints
-    mips: Floats
-    ram_mb: Floats
 
 
 class CompiledView(NamedTuple):

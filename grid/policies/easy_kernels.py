@@ -22,7 +22,7 @@ import numpy as np
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inlined, inner, kernel
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.columns import RESERVE, START, CompiledView, Jobs, Machines, PackedView
+from grid.policies.columns import RESERVE, START, CompiledView, PackedView
 from grid.policies.fitting import (
     Free,
     any_fits,
@@ -40,6 +40,7 @@ from grid.policies.fitting import (
     unpacked,
     work_left,
 )
+from grid.policies.interface import Jobs, Machines
 
 
 class Reservations(NamedTuple):

@@ -13,7 +13,8 @@ import numpy as np
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
-from grid.policies.columns import CompiledView, Jobs, Machines, PackedView
+from grid.policies.columns import CompiledView, PackedView
+from grid.policies.interface import Jobs, Machines
 
 
 @inner(forceinline=True)

@@ -9,7 +9,7 @@ import numpy as np
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.compiled import inner
 from grid.model.time import NEVER
-from grid.policies.columns import PREEMPT, START, CompiledView, Jobs, Machines
+from grid.policies.columns import PREEMPT, START, CompiledView
 from grid.policies.fitting import (
     Free,
     any_fits,
@@ -25,6 +25,7 @@ from grid.policies.fitting import (
     unbook,
     work_left,
 )
+from grid.policies.interface import Jobs, Machines
 
 
 @inner()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,26 +19,42 @@ from grid.model.job import JobRequest
 from grid.model.time import NEVER, Time
 
 Tables = tuple[npt.NDArray[Any], ...]
-JOB_TABLES = (
-    (
-        "serial",
-        "submit_us",
-        "processors",
-        "estimate_us",
-        "done_us",
-        "deadline_us",
-        "licenses",
-        "bound_machine",
-        "machine",
-        "start_us",
-        "expected_end_us",
-    ),
-    ("reference_mips", "ram_mb"),
-)
-MACHINE_TABLES = (("cpus", "licenses", "speed_order"), ("mips", "ram_mb"))
-"""What compiled code is given of jobs and machines, one array for each kind of numbers."""
 Slots = Ints
 """Indexes into the columns of `JobColumns`. A slot is reused after its job has ended."""
+
+
+class Jobs(NamedTuple):
+    """Columns of `JobColumns`, by slot, in the order of its tables."""
+
+    serial: Ints
+    submit_us: Ints
+    processors: Ints
+    estimate_us: Ints
+    done_us: Ints
+    deadline_us: Ints
+    licenses: Ints
+    bound_machine: Ints
+    machine: Ints
+    start_us: Ints
+    expected_end_us: Ints
+    reference_mips: Floats
+    ram_mb: Floats
+    checkpointable: Bools | Ints
+
+
+class Machines(NamedTuple):
+    """Columns of `MachineColumns`, in the order of its tables."""
+
+    cpus: Ints
+    licenses: Ints
+    speed_order: Ints
+    mips: Floats
+    ram_mb: Floats
+
+
+JOB_TABLES = Jobs._fields[:11], Jobs._fields[11:13]
+MACHINE_TABLES = Machines._fields[:3], Machines._fields[3:]
+"""What compiled code is given of jobs and machines, one array for each kind of numbers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -25,8 +25,9 @@ import numpy as np
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner
 from grid.model.time import NEVER
-from grid.policies.columns import RESERVE, START, WAKE, CompiledView, Jobs, Machines
+from grid.policies.columns import RESERVE, START, WAKE, CompiledView
 from grid.policies.fitting import free_now, least_work_us, may_run, most_of, time_left, unbook
+from grid.policies.interface import Jobs, Machines
 from grid.policies.profile import (
     AvailabilityProfile,
     earliest,

@@ -11,8 +11,9 @@ import numpy as np
 from grid.model.arrays import Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
-from grid.policies.columns import CompiledView, Jobs, PackedView
+from grid.policies.columns import CompiledView, PackedView
 from grid.policies.fitting import unpacked
+from grid.policies.interface import Jobs
 from grid.policies.schedule.search import improve, place
 from grid.policies.schedule.timetable import (
     JOBS,

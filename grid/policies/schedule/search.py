@@ -9,7 +9,8 @@ import numpy as np
 from grid.model.arrays import Bools, Ints
 from grid.model.compiled import inner
 from grid.model.time import NEVER
-from grid.policies.columns import CompiledView, Jobs
+from grid.policies.columns import CompiledView
+from grid.policies.interface import Jobs
 from grid.policies.schedule.timetable import (
     FIRST_ENTRY,
     JOBS,
@@ -19,16 +20,14 @@ from grid.policies.schedule.timetable import (
     NEXT,
     ORIGIN_US,
     UNPLANNED,
-    WIDE_GAPS,
-    MachineRow,
     Schedule,
     deadline_position,
-    earliest_gap,
-    gap_limit,
+    gap_on,
     insert_by_deadline,
     insert_in_gap,
     lengths_us,
     position_of,
+    row_of,
     start_behind,
     take_out,
     tried,
@@ -101,32 +100,17 @@ def _best_gap(
     depends only on whether the job is in time.
     """
     processors, deadline = jobs.processors[slot], jobs.deadline_us[slot]
-    up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
-    edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
-    completion_us, wide = schedule.completion_us, schedule.totals[WIDE_GAPS]
     best = _Place(0.0, NEVER, NEVER, UNPLANNED)
     for machine in schedule.fastest:
         length_us = lengths[machine]
-        if length_us == 0 or not up[machine]:
+        if length_us == 0 or not schedule.up[machine]:
             continue
-        latest_end = gap_limit(
-            start_us[machine], completion_us[machine], running[machine], planned[machine], wide
-        )
-        if now + length_us > latest_end:
-            continue
+        latest_end = NEVER
         if best.machine != UNPLANNED:
             # It cannot be better if it starts later, unless it alone is in time.
             no_worse = best.start + length_us
-            latest_end = min(latest_end, no_worse if best.gain else max(no_worse, deadline))
-        start = earliest_gap(
-            edge_us[machine],
-            edge_free[machine],
-            edges[machine],
-            processors,
-            length_us,
-            now,
-            latest_end,
-        )
+            latest_end = no_worse if best.gain else max(no_worse, deadline)
+        start = gap_on(schedule, machine, processors, length_us, now, latest_end)
         if start == NEVER:
             continue
         end = start + length_us
@@ -201,11 +185,7 @@ def _with_the_job(
             start_us, position, edge_us, edge_free, schedule.edges[machine], processors, now
         )
         return 0, start + length_us, start + length_us
-    row = MachineRow(
-        schedule.processors[machine], start_us, schedule.end_us[machine],
-        schedule.deadline_us[machine], schedule.active_end_us, schedule.active_processors,
-        schedule.cpus[machine], planned,
-    )  # fmt: skip
+    row = row_of(schedule, machine)
     return tried(row, position, False, processors, length_us, now, late_limit)
 
 
@@ -318,28 +298,11 @@ def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, i
     if latest_end == 0:
         return UNPLANNED, 0, 0
     lengths = lengths_us(slot, jobs, view.machines)
-    up, edges, running, planned = schedule.up, schedule.edges, schedule.running, schedule.planned
-    edge_us, edge_free, start_us = schedule.edge_us, schedule.edge_free, schedule.start_us
-    completion_us, wide = schedule.completion_us, schedule.totals[WIDE_GAPS]
     for step in range(1, len(lengths)):
         other = (machine + step) % len(lengths)
-        if lengths[other] == 0 or not up[other]:
+        if lengths[other] == 0 or not schedule.up[other]:
             continue
-        limit = gap_limit(
-            start_us[other], completion_us[other], running[other], planned[other], wide
-        )
-        limit = min(latest_end, limit)
-        if now + lengths[other] > limit:
-            continue
-        start = earliest_gap(
-            edge_us[other],
-            edge_free[other],
-            edges[other],
-            processors,
-            lengths[other],
-            now,
-            limit,
-        )
+        start = gap_on(schedule, other, processors, lengths[other], now, latest_end)
         if start != NEVER:
             return other, start, lengths[other]
     return UNPLANNED, 0, 0
@@ -352,13 +315,8 @@ def _latest_end(schedule: Schedule, machine: int, position: int, now: int) -> in
     NEVER: whenever it ends there; 0: there is no such time.
     """
     end, deadline = schedule.end_us[machine, position], schedule.deadline_us[machine, position]
-    planned = schedule.planned[machine]
-    row = MachineRow(
-        schedule.processors[machine], schedule.start_us[machine], schedule.end_us[machine],
-        schedule.deadline_us[machine], schedule.active_end_us, schedule.active_processors,
-        schedule.cpus[machine], planned,
-    )  # fmt: skip
-    late, completion, _ = tried(row, position, True, 0, 0, now, planned)
+    row = row_of(schedule, machine)
+    late, completion, _ = tried(row, position, True, 0, 0, now, row.planned)
     makespan_us, in_time = figures(schedule, now)
     latest = max(completion, _latest_without(schedule, machine), now)
     makespan_then = latest - schedule.totals[ORIGIN_US]

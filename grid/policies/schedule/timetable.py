@@ -18,9 +18,8 @@ import numpy as np
 from grid.model.arrays import Ints
 from grid.model.compiled import inner
 from grid.model.time import NEVER
-from grid.policies.columns import Jobs, Machines
 from grid.policies.fitting import duration
-from grid.policies.interface import MachineColumns
+from grid.policies.interface import Jobs, MachineColumns, Machines
 
 UNPLANNED = -1
 """Machine of a job that is in no machine's schedule."""
@@ -178,6 +177,15 @@ class MachineRow(NamedTuple):
     planned: int
 
 
+@inner(forceinline=True)
+def row_of(schedule: Schedule, machine: int) -> MachineRow:
+    return MachineRow(
+        schedule.processors[machine], schedule.start_us[machine], schedule.end_us[machine],
+        schedule.deadline_us[machine], schedule.active_end_us, schedule.active_processors,
+        schedule.cpus[machine], schedule.planned[machine],
+    )  # fmt: skip
+
+
 @inner()
 def earliest_gap(
     edge_us: Ints,
@@ -210,12 +218,23 @@ def earliest_gap(
     return NEVER
 
 
-@inner(allocates=False)
-def gap_limit(start_us: Ints, completion_us: int, running: int, planned: int, wide: int) -> int:
-    """By when a gap of a machine must end, 0 if it has none; see `Schedule`."""
-    if wide:
-        return completion_us
-    return 0 if running == planned else int(start_us[planned - 1])
+@inner(forceinline=True)
+def gap_on(
+    schedule: Schedule, machine: int, processors: int, length_us: int, now: int, latest_end_us: int
+) -> int:
+    """Start of the machine's earliest gap, see `Schedule`, that ends by `latest_end_us`; NEVER."""
+    running, planned = schedule.running[machine], schedule.planned[machine]
+    limit = 0
+    if schedule.totals[WIDE_GAPS]:
+        limit = schedule.completion_us[machine]
+    elif running < planned:
+        limit = schedule.start_us[machine, planned - 1]
+    limit = min(limit, latest_end_us)
+    if now + length_us > limit:
+        return NEVER
+    edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
+    edges = schedule.edges[machine]
+    return int(earliest_gap(edge_us, edge_free, edges, processors, length_us, now, limit))
 
 
 @inner()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from grid.model.time import NEVER
-from grid.policies.columns import CompiledView, Jobs, Machines
-from grid.policies.interface import MachineColumns
+from grid.policies.columns import CompiledView
+from grid.policies.interface import Jobs, MachineColumns, Machines
 from grid.policies.schedule.timetable import (
     Schedule,
     empty_storage,
