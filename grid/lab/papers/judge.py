@@ -376,7 +376,8 @@ def _of_cells(cells: Sequence[Cell]) -> Headline:
         return Headline(Verdict.EXCEPT, words)
     if 2 * len(against) >= len(cells):
         return Headline(Verdict.CONTRADICTED, _exceptions(against, cells))
-    return Headline(Verdict.UNDECIDED, f"at {len(cells) - len(holding)} of {len(cells)} points")
+    undecided = f"at {len(cells) - len(holding)} of {len(cells)} points" if len(cells) > 1 else ""
+    return Headline(Verdict.UNDECIDED, undecided)
 
 
 def _exceptions(chosen: Sequence[Cell], cells: Sequence[Cell]) -> str:
