@@ -41,6 +41,8 @@ _OF_JOBS = {
     "value that `estimates` of its cluster defines.",
     "run_us": "Actual run time there. Plugins should not use it.",
     "deadline_us": "Deadline; if there is none, a time that no run reaches.",
+    "cancel_us": "When its user cancels it if it has not started. Plugins should not use it.",
+    "predicted_us": "Expected run time at the same speed, instead of the estimate; 0: none.",
     "reference_mips": "Speed of the CPU that `estimate_us` and `run_us` are for, in MIPS.",
     "licenses": "Bit mask of the licenses that it needs.",
     "input_mb": "Input that travels with it from VO to VO, in MB.",
