@@ -149,9 +149,9 @@ class GridInformation:
         protocol, subscribed = self._settings.protocol, bool(self.subscribers[position])
         return SnapshotSettings(
             protocol.snapshot_detail == "summary",
-            protocol.snapshot_period_us if subscribed else None,
-            protocol.snapshot_load_limit if subscribed else None,
-            protocol.snapshot_jobs_limit if subscribed else None,
+            protocol.snapshots.period_us if subscribed else None,
+            protocol.snapshots.load_above if subscribed else None,
+            protocol.snapshots.jobs_above if subscribed else None,
             self.include_backlog,
             len(self.subscribers[position]),
         )
@@ -172,7 +172,7 @@ class GridInformation:
             summary=protocol.snapshot_detail == "summary",
             discount=self._discount(),
             # If messages may be lost, a missing snapshot does not mean an unchanged state.
-            period_us=None if settings.faults else protocol.snapshot_period_us,
+            period_us=None if settings.faults else protocol.snapshots.period_us,
             delay_us=distances.longest_us if delays_us is None else int(delays_us[peers].max()),
             delays_us=delays_us,
             last_submission_us=self._last_submission_us,

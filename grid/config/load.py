@@ -250,6 +250,9 @@ RENAMED_KEYS = {
     "total_processors": "total_cpus",
     "min_processors": "min_cpus",
     "max_processors": "max_cpus",
+    "snapshot_period_s": "snapshots.period_s",
+    "snapshot_load_limit": "snapshots.load_above",
+    "snapshot_jobs_limit": "snapshots.jobs_above",
 }
 """The new names of keys that have been renamed."""
 MAX_PLACES, MAX_KEYS = 3, 6
@@ -328,7 +331,7 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
     if len(path) == 1 and model is Scenario:
         known += [SECTION, INCLUDE]
     key = str(path[-1])
-    if RENAMED_KEYS.get(key) in known:
+    if RENAMED_KEYS.get(key, "").partition(".")[0] in known:
         return f"{RENAMED_KEYS[key]}, its new name"
     elsewhere = list(dict.fromkeys(_places(key, model)))
     is_misplaced = 0 < len(elsewhere) <= MAX_PLACES

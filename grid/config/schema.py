@@ -103,7 +103,7 @@ class NetworkSection(Section):
         default=(), description="Pairs of VOs with their own latency."
     )
     latency_matrix_s: dict[Name, dict[Name, PositiveSeconds]] = Field(
-        default_factory=dict,
+        default={},
         description="Latencies of many pairs, as `{a: {b: 0.02, c: 0.05}, b: {c: 0.03}}`: each "
         "pair once, in either order.",
     )
@@ -123,6 +123,25 @@ class NetworkSection(Section):
         """The longest latency of all."""
         latencies = (latency_us for _, _, latency_us in self.pairs())
         return max(self.latency_us, self.local_latency_us, *latencies)
+
+
+class SnapshotsSection(Section):
+    """Triggers of snapshots (PU 3.2); without any, no snapshot is published."""
+
+    period_s: PositiveSeconds | None = Field(
+        default=None, description="At multiples of this, if anything has changed."
+    )
+    load_above: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = Field(
+        default=None, description="When the load, assigned CPUs over CPUs, rises above this."
+    )
+    jobs_above: Count | None = Field(
+        default=None, description="When more jobs than this were assigned since the last snapshot."
+    )
+
+    @property
+    def period_us(self) -> Time | None:
+        """The period in microseconds, None if snapshots are not periodic."""
+        return None if self.period_s is None else from_seconds(self.period_s)
 
 
 class ProtocolSection(Section):
@@ -164,17 +183,10 @@ class ProtocolSection(Section):
         default="full",
         description="What a snapshot has: a row for each resource, or two rows for a VO.",
     )
-    snapshot_period_s: PositiveSeconds | None = Field(
-        default=60.0,
-        description="A VO publishes a snapshot at multiples of this; null: not periodically.",
-    )
-    snapshot_load_limit: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = Field(
-        default=0.9,
-        description="A VO publishes when its load, assigned CPUs over CPUs, rises above this.",
-    )
-    snapshot_jobs_limit: Count | None = Field(
-        default=10,
-        description="A VO publishes when more jobs than this were assigned there since the last.",
+    snapshots: SnapshotsSection = Field(
+        default=SnapshotsSection(period_s=60.0, load_above=0.9, jobs_above=10),
+        description="When a VO publishes a snapshot: by whichever of these triggers are given. "
+        "Default: all three, `{period_s: 60, load_above: 0.9, jobs_above: 10}`.",
     )
     stall_after_s: PositiveSeconds | None = Field(
         default=None,
@@ -182,11 +194,6 @@ class ProtocolSection(Section):
         "and none is to be submitted, while messages are sent. Default: 100 times all timings of "
         "the protocol.",
     )
-
-    @property
-    def snapshot_period_us(self) -> Time | None:
-        """The snapshot period in microseconds, None if snapshots are not periodic."""
-        return None if self.snapshot_period_s is None else from_seconds(self.snapshot_period_s)
 
 
 Metrics = tuple[PluginRef, ...]

@@ -48,7 +48,7 @@ def named(axis: str, value: Any) -> str:
 
 
 def axis_title(axis: str) -> str:
-    """The title of an axis: `protocol.snapshot_period_s` gives "snapshot period (s)"."""
+    """The title of an axis: `network.latency_s` gives "latency (s)"."""
     name, unit = _name_and_unit(axis)
     return f"{name} ({unit})" if unit else name
 

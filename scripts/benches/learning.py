@@ -45,7 +45,10 @@ def three_vos() -> dict[str, Any]:
         "name": "three",
         "seed": 1,
         "network": {"latency_s": 5, "local_latency_s": 0.1},
-        "protocol": {"forwarding": "queue", "snapshot_period_s": 120},
+        "protocol": {
+            "forwarding": "queue",
+            "snapshots": {"period_s": 120, "load_above": 0.9, "jobs_above": 10},
+        },
         "vos": [
             {"name": name, "clusters": [pool], "workload": users(0.95)}
             for name, pool in pools.items()

@@ -31,9 +31,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "information": "ring",
         "discount": "drained",
         "snapshot_detail": "summary",
-        "snapshot_period_s": None,
-        "snapshot_load_limit": 0.0,
-        "snapshot_jobs_limit": 1,
+        "snapshots": {"load_above": 0.0, "jobs_above": 1},
     },
     "faults": {
         "heal_s": 60.0,

@@ -282,7 +282,7 @@ def test_any_scenario_resolves_to_itself(
         {
             "name": "drawn",
             "network": {"latency_s": seconds},
-            "protocol": {"snapshot_period_s": None},
+            "protocol": {"snapshots": {}},
             "vos": [
                 {
                     "name": "a",

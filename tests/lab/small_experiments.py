@@ -7,7 +7,7 @@ from pathlib import Path
 SCENARIO = """\
 parameters:
   selection: partial
-protocol: {ttl: 3, snapshot_period_s: 5}
+protocol: {ttl: 3, snapshots: {period_s: 5, load_above: 0.9, jobs_above: 10}}
 network: {latency_s: 0.1, local_latency_s: 0.001}
 vos:
   - name: vo

@@ -16,7 +16,7 @@ name: design
 scenario: scenario.yaml
 axes:
   protocol.ttl: [0, 2]
-  protocol.snapshot_period_s: [1, 5, 20]
+  protocol.snapshots.period_s: [1, 5, 20]
   selection: [partial, binary]
 seeds: 1
 """
@@ -44,14 +44,14 @@ def test_zipped_axes_vary_together(tmp_path: Path) -> None:
 
 
 def test_excluded_cells_are_left_out(tmp_path: Path) -> None:
-    more = "exclude: [{protocol.ttl: 0, protocol.snapshot_period_s: [5, 20]}]\n"
+    more = "exclude: [{protocol.ttl: 0, protocol.snapshots.period_s: [5, 20]}]\n"
     points = points_of(cases_of(tmp_path, more))
     assert len(points) == 12 - 4
     assert [point[1] for point in points if point[0] == 0] == [1, 1]
 
 
 def test_an_axis_without_effect_is_run_once(tmp_path: Path) -> None:
-    more = "conditions: {protocol.snapshot_period_s: {protocol.ttl: 2}}\n"
+    more = "conditions: {protocol.snapshots.period_s: {protocol.ttl: 2}}\n"
     cases = cases_of(tmp_path, more)
     keys = {str(case.point): key_of(case, "") for case in cases}
     assert len(keys) == 12 and len(set(keys.values())) == 2 + 6
@@ -64,7 +64,7 @@ def test_an_axis_without_effect_is_run_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ["latin_hypercube", "random"])
 def test_samples_are_in_their_ranges(tmp_path: Path, method: str) -> None:
     ranges = """\
-  protocol.snapshot_period_s: {low: 1, high: 100, scale: log}
+  protocol.snapshots.period_s: {low: 1, high: 100, scale: log}
   network.latency_s: {low: 0.1, high: 0.5}
   protocol.ttl: {low: 1, high: 8, integer: true}
 """
@@ -86,7 +86,7 @@ def test_samples_are_in_their_ranges(tmp_path: Path, method: str) -> None:
     ("more", "field"),
     [
         ("zip: [[protocol.ttl, nothing]]", "zip"),
-        ("zip: [[protocol.ttl, protocol.snapshot_period_s]]", "zip"),
+        ("zip: [[protocol.ttl, protocol.snapshots.period_s]]", "zip"),
         ("zip: [[protocol.ttl, selection], [selection, protocol.ttl]]", "zip"),
         ("exclude: [{protocol.ttl: 7}]", "exclude"),
         ("exclude: [{protocol.ttl: [0, 2]}]", "exclude"),

@@ -108,7 +108,7 @@ def scenario(seed: int) -> dict[str, Any]:
             "ttl": int(draw([0, 1, 2, 5])),
             "avoid_loops": bool(draw([True, False])),
             "when_refused": str(draw(["next", "origin", "reject"])),
-            "snapshot_period_s": time_s(),
+            "snapshots": {"period_s": time_s(), "load_above": 0.9, "jobs_above": 10},
             "snapshot_detail": str(draw(["full", "summary"])),
             "forwarding": {"name": policy, "settings": settings.get(policy, {})},
             "information": information[int(draw(4))],

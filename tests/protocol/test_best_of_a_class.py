@@ -43,7 +43,11 @@ def grid_of(selection: Any = "partial", **protocol: Any) -> Grid:
     scenario = {
         "seed": 7,
         "network": {"latency_s": 0.1, "local_latency_s": 0.001},
-        "protocol": {"ttl": 3, "snapshot_period_s": 3, "snapshot_jobs_limit": 2, **protocol},
+        "protocol": {
+            "ttl": 3,
+            "snapshots": {"period_s": 3, "load_above": 0.9, "jobs_above": 2},
+            **protocol,
+        },
         "vos": [{"name": "vo", "count": 12, "selection": selection, "clusters": [farm]}],
         "workload": {
             "generator": "partial_utility",

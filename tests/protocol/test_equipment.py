@@ -40,7 +40,11 @@ def with_memory(resource: str = "machine", forwarding: str = "queue", **more: An
     remote = [{"resource": resource, "machines": [SMALL, LARGE]}]
     return {
         "name": "memory",
-        "protocol": {"ttl": 3, "snapshot_period_s": 1, "forwarding": forwarding},
+        "protocol": {
+            "ttl": 3,
+            "snapshots": {"period_s": 1, "load_above": 0.9, "jobs_above": 10},
+            "forwarding": forwarding,
+        },
         "vos": [
             {"name": "a", "clusters": clusters, "workload": {"jobs": jobs}, **more},
             {"name": "b", "clusters": remote, **more},
@@ -70,7 +74,11 @@ def check_licenses(clusters: list[dict[str, Any]], protocol: dict[str, Any], **m
         {"name": "a", "clusters": clusters, "workload": {"generator": "five"}, **more},
         {"name": "b", "clusters": [{"cpus": 64, "mips": 9000.0}], **more},
     ]
-    scenario = {"name": "licenses", "protocol": {"snapshot_period_s": 1, **protocol}, "vos": vos}
+    scenario = {
+        "name": "licenses",
+        "protocol": {"snapshots": {"period_s": 1, "load_above": 0.9, "jobs_above": 10}, **protocol},
+        "vos": vos,
+    }
     run = grid.run(scenario, job_generators={"five": five_jobs})
     jobs = run.jobs().sort_values("job_id").reset_index()
     assert jobs.final_state.tolist() == [COMPLETED] * 4 + ["REJECTED"]

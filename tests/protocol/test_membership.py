@@ -30,7 +30,11 @@ def executed(protocol: dict[str, Any] | None = None, **member: Any) -> tuple[str
     run = grid.run(
         {
             "network": {"latency_s": 1.0, "local_latency_s": 0.1},
-            "protocol": {"ttl": 2, "snapshot_period_s": 5.0, **(protocol or {})},
+            "protocol": {
+                "ttl": 2,
+                "snapshots": {"period_s": 5.0, "load_above": 0.9, "jobs_above": 10},
+                **(protocol or {}),
+            },
             "vos": [own, {"name": "b", "clusters": [{"cpus": 4}], "workload": small, **member}],
         }
     )
@@ -65,7 +69,7 @@ def test_a_job_in_transit_to_a_vo_that_leaves_is_refused(when_refused: str, wher
 def test_a_vo_that_was_busy_before_it_joined_is_not_taken_for_idle(overlay: Any) -> None:
     """Its four CPUs are busy from 5 s to 205 s; no snapshot was published, and none is due."""
     busy = {"jobs": [{"submit_s": 5.0, "run_s": 200.0, "cpus": 4}]}
-    protocol = {"snapshot_period_s": None, "information": overlay}
+    protocol = {"snapshots": {"load_above": 0.9, "jobs_above": 10}, "information": overlay}
     assert executed(protocol, joins_s=15.0, workload=busy)[0] == "aaaaaa"
 
 

@@ -18,9 +18,7 @@ from tests.config.grids import grid_of, transcript, vo
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
 NO_SNAPSHOTS = {
-    "snapshot_period_s": None,
-    "snapshot_load_limit": None,
-    "snapshot_jobs_limit": None,
+    "snapshots": {},
 }
 LINUX_OR_MACOS = [
     {
@@ -187,7 +185,7 @@ def with_overlay(name: str, settings: dict[str, Any]) -> dict[str, Any]:
         "protocol": {
             "information": {"name": name, "settings": settings},
             "forwarding": "when_nothing_free",
-            "snapshot_period_s": 5,
+            "snapshots": {"period_s": 5},
         },
         "vos": [
             vo("a", 1, [{"submit_s": 1, "run_s": 8}, {"submit_s": 7, "run_s": 2}]),

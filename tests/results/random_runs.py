@@ -34,7 +34,10 @@ def random_grid(draw: Random) -> Grid:
     """Two to four VOs whose users want more than there is."""
     memory = draw.random() < 0.4
     vos = [_vo(draw, number, memory) for number in range(draw.randint(2, 4))]
-    protocol = {"ttl": draw.randint(1, 3), "snapshot_period_s": draw.choice([2, 20])}
+    protocol = {
+        "ttl": draw.randint(1, 3),
+        "snapshots": {"period_s": draw.choice([2, 20]), "load_above": 0.9, "jobs_above": 10},
+    }
     protocol["forwarding"] = draw.choice(BUSY)
     return grid_of(
         seed=draw.randint(0, 10**6),

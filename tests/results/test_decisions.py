@@ -12,7 +12,7 @@ from grid.model.records import VoFigure
 from grid.protocol.counters import MOST_STATUSES, Counters, HerdCounter
 from grid.results.metrics import decision_metrics, fixed_numbers, sums_of
 
-SILENT = {"snapshot_period_s": None, "snapshot_load_limit": None, "snapshot_jobs_limit": None}
+SILENT: dict[str, Any] = {"snapshots": {}}
 
 
 def vo(name: str, *jobs: dict[str, Any]) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def test_age_of_information_over_different_links(latency_s: float) -> None:
     network = {"local_latency_s": 0.5, "latency_s": 30, "links": links}
     submit_s = 20 + latency_s
     vos = [vo("a", job(0.5, 1000), job(submit_s, 1)), vo("b"), vo("c")]
-    protocol = SILENT | {"snapshot_period_s": 10, "ttl": 1}
+    protocol = {"snapshots": {"period_s": 10}, "ttl": 1}
     scenario = {"name": "g", "vos": vos, "network": network, "protocol": protocol}
     found = grid.run(scenario).metrics["vos"]["a"]
     assert found["jobs_forwarded"] == 1

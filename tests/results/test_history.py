@@ -36,7 +36,11 @@ def test_a_job_sent_to_a_bidder_has_no_known_state(tmp_path: Path, lease_s: floa
     pools = [("slow", 500), ("fast", 4000)]
     jobs = [{"submit_s": 40 + n, "run_s": 60} for n in range(3)]
     scenario: dict[str, Any] = {
-        "protocol": {"forwarding": auction, "snapshot_period_s": 10, "ttl": 1},
+        "protocol": {
+            "forwarding": auction,
+            "snapshots": {"period_s": 10, "load_above": 0.9, "jobs_above": 10},
+            "ttl": 1,
+        },
         "vos": [
             {"name": name, "clusters": [{"policy": "fcfs", "cpus": 4, "mips": mips}]}
             for name, mips in pools

@@ -34,7 +34,11 @@ def every_rule(**protocol: Any) -> Grid:
         received = RECEPTIONS[number % len(RECEPTIONS)]
         vos.append(vo(f"v{number}", 2 + number % 3, jobs, forwarding=rule, **received))
     return grid_of(
-        protocol={"ttl": 4, "snapshot_period_s": 3, **protocol},
+        protocol={
+            "ttl": 4,
+            "snapshots": {"period_s": 3, "load_above": 0.9, "jobs_above": 10},
+            **protocol,
+        },
         network={"latency_s": 0.3, "local_latency_s": 0.01, "bandwidth_mbps": 100},
         vos=vos,
     )

@@ -28,7 +28,7 @@ DESCRIBED: dict[str, Any] = {
     "name": "by-hand",
     "seed": 11,
     "network": {"latency_s": 0.2, "links": [{"between": ["a", "b"], "latency_s": 0.5}]},
-    "protocol": {"ttl": 1, "snapshot_period_s": 5},
+    "protocol": {"ttl": 1, "snapshots": {"period_s": 5, "load_above": 0.9, "jobs_above": 10}},
     "vos": [
         {
             "name": "a",
@@ -60,7 +60,7 @@ def by_hand() -> grid.Grid:
         "name": "by-hand",
         "seed": 11,
         "network": {"latency_s": 0.2, "links": [{"between": ["a", "b"], "latency_s": 0.5}]},
-        "protocol": {"ttl": 1, "snapshot_period_s": 5},
+        "protocol": {"ttl": 1, "snapshots": {"period_s": 5, "load_above": 0.9, "jobs_above": 10}},
     }
     pool = Cluster("c", (Machine("pool", 4, 2000.0),), PluginRef("easy"))
     pair = Cluster("c", (Machine("m0", 3), Machine("m1", 3)))

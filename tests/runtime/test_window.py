@@ -91,9 +91,13 @@ PROTOCOL = st.fixed_dictionaries(
         "information": st.sampled_from(sorted(OVERLAYS)).map(OVERLAYS.__getitem__),
         "discount": st.sampled_from(sorted(DISCOUNTS.own)),
         "snapshot_detail": st.sampled_from(["full", "summary"]),
-        "snapshot_period_s": st.sampled_from([None, 0.01, 5.0]),
-        "snapshot_load_limit": st.sampled_from([None, 0.5]),
-        "snapshot_jobs_limit": st.sampled_from([None, 1]),
+        "snapshots": st.fixed_dictionaries(
+            {
+                "period_s": st.sampled_from([None, 0.01, 5.0]),
+                "load_above": st.sampled_from([None, 0.5]),
+                "jobs_above": st.sampled_from([None, 1]),
+            }
+        ),
     }
 )
 NETWORK = st.fixed_dictionaries(

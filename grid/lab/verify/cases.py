@@ -172,7 +172,7 @@ class Given:
     @property
     def period_s(self) -> float:
         """The period of snapshots."""
-        return self.scenario.protocol.snapshot_period_s or 0.0
+        return self.scenario.protocol.snapshots.period_s or 0.0
 
     @property
     def gossip_times(self) -> str:

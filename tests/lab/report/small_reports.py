@@ -35,7 +35,8 @@ seeds: 3
 """
 RICH = """\
 parameters: {rule: reserve, ttl: 2, seconds: 20}
-protocol: {ttl: "${ttl}", forwarding: "${rule}", snapshot_period_s: 30}
+protocol:
+  {ttl: "${ttl}", forwarding: "${rule}", snapshots: {period_s: 30, load_above: 0.9, jobs_above: 10}}
 network: {bandwidth_mbps: 100}
 faults:
   heal_s: 1000

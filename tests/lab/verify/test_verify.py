@@ -127,7 +127,7 @@ def test_wrong_routing_is_found(name: str, planted: str) -> None:
     [
         (1000, "vos.0.selection={name: power_of_d, settings: {d: 2, ties: first}}"),
         (4000, f"vos.0.selection={PLANTED}:OnePeriodOlder"),
-        (1000, "protocol.snapshot_period_s=null"),
+        (1000, "protocol.snapshots.period_s=null"),
     ],
 )
 def test_wrong_ties_and_snapshots_are_found(period_s: int, planted: str) -> None:

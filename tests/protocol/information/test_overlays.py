@@ -179,8 +179,7 @@ def scenario(information: Any, jobs: int = 12, **more: Any) -> dict[str, Any]:
     mine = [job(2 * number) for number in range(jobs)]
     vos = [vo(f"v{number}", 1, mine if number == 0 else None) for number in range(6)]
     protocol = {
-        "information": information, "snapshot_period_s": 5, "snapshot_load_limit": None,
-        "snapshot_jobs_limit": None, **more,
+        "information": information, "snapshots": {"period_s": 5}, **more,
     }  # fmt: skip
     return {"name": "small", "vos": vos, "protocol": protocol}
 
