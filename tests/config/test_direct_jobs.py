@@ -22,6 +22,7 @@ OTHER: dict[str, dict[str, Any]] = {
         "local_latency_s": 5.0,
         "bandwidth_mbps": 0.01,
         "links": [{"between": ["a", "b"], "latency_s": 90.0}],
+        "latency_matrix_s": {"a": {"b": 90.0}},
     },
     "protocol": {
         "ttl": 0,
