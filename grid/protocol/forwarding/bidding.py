@@ -39,16 +39,15 @@ from grid.protocol.forwarding import (
 )
 from grid.protocol.forwarding.local import expected_finish_us, stay_or_leave
 from grid.protocol.selection import Selection
+from grid.protocol.settings import count, seconds
 
 ROUNDS_BEFORE_BACK_OFF = 2000
 """Rounds of a job after which the next ones take longer and longer. No built-in policy has more."""
 MOST_DOUBLINGS = 32
 ROUND = "round "
 """The timers of rounds begin with this."""
-Lease = Annotated[
-    float, Field(ge=1e-6, le=1e9, description="how long an unused reservation is held")
-]
-Wait = Annotated[float, Field(ge=1e-6, le=1e9, description="how long to wait for answers")]
+Lease = Annotated[float, seconds("how long an unused reservation is held")]
+Wait = Annotated[float, seconds("how long to wait for answers")]
 
 
 # Policies
@@ -59,12 +58,8 @@ def reserve(
     *,
     lease_s: Lease = 60.0,
     wait_s: Wait = 30.0,
-    tries: Annotated[
-        int, Field(ge=1, le=1000, description="maximum number of VOs that are asked")
-    ] = 3,
-    at_once: Annotated[
-        int, Field(ge=1, le=1000, description="number of VOs that are asked at the same time")
-    ] = 1,
+    tries: Annotated[int, count("maximum number of VOs that are asked")] = 3,
+    at_once: Annotated[int, count("number of VOs that are asked at the same time")] = 1,
 ) -> Answer:
     """If nothing is free here, a job reserves CPUs in another VO before it goes there.
 
@@ -90,20 +85,10 @@ def auction(
     *,
     wait_s: Wait = 10.0,
     bidders: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=20_000,
-            description="number of VOs, drawn at random, that are called; none: all",
-        ),
+        int | None, count("number of VOs, drawn at random, that are called; none: all", 1, 20_000)
     ] = None,
     lease_s: Annotated[
-        float,
-        Field(
-            ge=0,
-            le=1e9,
-            description="time for which bidders reserve free CPUs; 0: no reservation",
-        ),
+        float, seconds("time for which bidders reserve free CPUs; 0: no reservation", 0)
     ] = 0.0,
     when: Annotated[
         Literal["busy", "always"],
@@ -141,22 +126,12 @@ def redundant(
     question: Question,
     *,
     copies: Annotated[
-        int,
-        Field(
-            ge=2, le=1000, description="number of VOs in which the job queues, including its own"
-        ),
+        int, count("number of VOs in which the job queues, including its own", 2)
     ] = 3,
     wave: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=1000,
-            description="number of copies that are sent at the same time; none: all",
-        ),
+        int | None, count("number of copies that are sent at the same time; none: all")
     ] = None,
-    wave_s: Annotated[
-        float, Field(ge=1e-6, le=1e9, description="time between two waves of copies")
-    ] = 600.0,
+    wave_s: Annotated[float, seconds("time between two waves of copies")] = 600.0,
     others: Annotated[
         Literal["best", "random"],
         Field(
@@ -195,9 +170,7 @@ def redundant(
 def delegated(
     question: Question,
     *,
-    children: Annotated[
-        int, Field(ge=2, le=20_000, description="number of children of each node of the tree")
-    ] = 4,
+    children: Annotated[int, count("number of children of each node of the tree", 2, 20_000)] = 4,
     wait_s: Wait = 30.0,
     lease_s: Lease = 60.0,
 ) -> Answer:

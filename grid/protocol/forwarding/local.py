@@ -18,6 +18,7 @@ from grid.protocol.forwarding import (
     remote_rows,
 )
 from grid.protocol.selection import Choice, best_choice
+from grid.protocol.settings import count, seconds
 
 
 def queue(question: Question) -> Destination:
@@ -127,9 +128,7 @@ def above_load(
 def until_idle(
     question: Question,
     *,
-    hops: Annotated[
-        int, Field(ge=0, le=1000, description="maximum number of hops, within the TTL")
-    ] = 3,
+    hops: Annotated[int, count("maximum number of hops, within the TTL", 0)] = 3,
     next_vo: Annotated[
         Literal["random", "least_loaded"],
         Field(description="the next VO: any eligible one, or the least loaded by its known state"),
@@ -163,8 +162,7 @@ def best_expected_finish(
     question: Question,
     *,
     margin_s: Annotated[
-        float,
-        Field(ge=0, le=1e9, description="time by which a job must end earlier to be forwarded"),
+        float, seconds("time by which a job must end earlier to be forwarded", 0)
     ] = 0.0,
     queued_run_s: Annotated[
         float | None,

@@ -26,6 +26,7 @@ from grid.model.time import Time, from_seconds
 from grid.protocol.forwarding import NO_DESTINATION, Destination, Question
 from grid.protocol.forwarding.local import stay_or_leave
 from grid.protocol.selection import Selection
+from grid.protocol.settings import count, seconds
 
 LOOK = "look for work"
 """The timer of a `Puller`."""
@@ -71,14 +72,9 @@ class Pull:
                 description="VO that is asked: a random one, or the most loaded by its known state"
             ),
         ] = "random",
-        tries: Annotated[
-            int, Field(ge=1, le=1000, description="number of VOs that are asked, one after another")
-        ] = 1,
+        tries: Annotated[int, count("number of VOs that are asked, one after another")] = 1,
         every_s: Annotated[
-            float | None,
-            Field(
-                ge=1e-3, le=1e9, description="period of requests; none: whenever a local job ends"
-            ),
+            float | None, seconds("period of requests; none: whenever a local job ends", 1e-3)
         ] = 300.0,
     ) -> None:
         self._by_load = from_vo == "most_loaded"

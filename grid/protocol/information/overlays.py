@@ -11,11 +11,12 @@ from pydantic import Field
 from grid.model.errors import InvalidPlugin
 from grid.model.time import Time, from_seconds
 from grid.protocol.information import GossipMessage, Overlay, PeerLists, View, all_others
+from grid.protocol.settings import count, seconds
 
-Period = Annotated[float, Field(ge=1e-6, le=1e9, description="seconds between two rounds")]
+Period = Annotated[float, seconds("seconds between two rounds")]
 Edge = tuple[int, int]
 TRIES = 1000
-Reach = Annotated[int, Field(ge=1, le=10_000, description="number of neighbours on each side")]
+Reach = Annotated[int, count("number of neighbours on each side", 1, 10_000)]
 
 
 class NoInformation(Overlay):
@@ -99,9 +100,7 @@ class RandomRegular(Graph):
     def __init__(
         self,
         *,
-        degree: Annotated[
-            int, Field(ge=1, le=10_000, description="number of neighbours of each VO")
-        ] = 4,
+        degree: Annotated[int, count("number of neighbours of each VO", 1, 10_000)] = 4,
     ) -> None:
         self._degree = degree
 
@@ -124,9 +123,7 @@ class Tree(Graph):
     def __init__(
         self,
         *,
-        children: Annotated[
-            int, Field(ge=1, le=10_000, description="maximum number of children of each VO")
-        ] = 2,
+        children: Annotated[int, count("maximum number of children of each VO", 1, 10_000)] = 2,
     ) -> None:
         self._children = children
 
@@ -174,13 +171,10 @@ class Gossip(Overlay):
             Literal["push", "pull", "push_pull"],
             Field(description="whether a VO sends entries (push), requests them (pull), or both"),
         ] = "push",
-        fan_out: Annotated[
-            int, Field(ge=1, le=10_000, description="number of receivers in each round")
-        ] = 1,
+        fan_out: Annotated[int, count("number of receivers in each round", 1, 10_000)] = 1,
         period_s: Period = 10.0,
         view_size: Annotated[
-            int | None,
-            Field(ge=1, le=1_000_000, description="number of entries that a VO keeps; none: all"),
+            int | None, count("number of entries that a VO keeps; none: all", 1, 1_000_000)
         ] = None,
         times: Annotated[
             Literal["periodic", "shuffled", "poisson"],
@@ -231,8 +225,7 @@ class IndexTree(Overlay):
         self,
         *,
         children: Annotated[
-            int,
-            Field(ge=1, le=10_000, description="maximum number of children of each index service"),
+            int, count("maximum number of children of each index service", 1, 10_000)
         ] = 8,
         period_s: Period = 10.0,
     ) -> None:
@@ -277,13 +270,8 @@ class Probes(Overlay):
     def __init__(
         self,
         *,
-        count: Annotated[
-            int, Field(ge=1, le=10_000, description="number of VOs that are probed for each job")
-        ] = 2,
-        timeout_s: Annotated[
-            float,
-            Field(ge=1e-6, le=1e9, description="timeout of replies"),
-        ] = 1.0,
+        count: Annotated[int, count("number of VOs that are probed for each job", 1, 10_000)] = 2,
+        timeout_s: Annotated[float, seconds("timeout of replies")] = 1.0,
         keep: Annotated[bool, Field(description="whether later jobs also use the replies")] = False,
     ) -> None:
         self._count = count

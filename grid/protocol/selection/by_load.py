@@ -16,6 +16,7 @@ from grid.model.resources import ResourceTable
 from grid.model.time import to_seconds
 from grid.protocol.selection import NO_CHOICE, Choice, Rng, best_choice
 from grid.protocol.selection.by_utility import ByUtility
+from grid.protocol.settings import count
 
 TiesOfLoads = Annotated[
     Literal["own_vo", "first", "random"],
@@ -195,7 +196,7 @@ class PowerOfD(OneOfEligible):
     def __init__(
         self,
         *,
-        d: Annotated[int, Field(ge=1, le=1_000_000, description="number of resources to draw")] = 2,
+        d: Annotated[int, count("number of resources to draw", 1, 1_000_000)] = 2,
         ties: TiesOfLoads = "own_vo",
         by_utility: WeighUtility = False,
     ) -> None:

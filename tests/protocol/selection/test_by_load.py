@@ -16,7 +16,7 @@ from grid.model.time import SECOND_US
 from grid.protocol.assignments import Assignments
 from grid.protocol.registry import SELECTIONS
 from grid.protocol.selection import Choice, Selection
-from grid.protocol.selection.by_load import distinct, expected_completion_s
+from grid.protocol.selection.by_load import expected_completion_s
 from tests.protocol.selection.test_utility import SYSTEM, job, table
 
 DRAWS = 4000
@@ -145,14 +145,6 @@ def test_barred_vos_are_never_chosen(name: str) -> None:
     found = counts(made(name), three(4, 4, 0, UNKNOWN).without((1,), 0), "anywhere")
     assert found[2] == 0
     assert sum(found) == DRAWS
-
-
-def test_sets_of_distinct_numbers_have_equal_probability() -> None:
-    rng = random_stream(5, "test")
-    sets = [tuple(sorted(distinct(2, 4, rng))) for _ in range(6000)]
-    numbers = [sets.count(pair) for pair in combinations(range(4), 2)]
-    assert sum(numbers) == 6000
-    assert max(abs(count - 1000) for count in numbers) < 4 * 1000**0.5
 
 
 def test_earliest_completion_by_hand() -> None:
