@@ -37,8 +37,9 @@ from grid.protocol.selection import Selection
 MOST_EXPIRED_LEASES = 3
 """Expired reservations of a job before it queues without one. Otherwise jobs could reserve in turn
 forever when a lease is not longer than the transfer to the reserved CPUs."""
-MOST_REFUSALS = 1000
-"""Refusals of a job in one VO before it queues: its policy would make no progress."""
+MOST_REFUSALS = 10
+"""Refusals of a job in one VO before it queues. Otherwise jobs of several VOs could refuse each
+other in turn if leases are shorter than the age of a VO's view of its own resources."""
 CHANGES = frozenset(
     kind for kind, spec in msg.MESSAGES.items() if spec.custody in ("transfer", "end")
 )
@@ -113,10 +114,7 @@ class LocalScheduler(MessageHandler):
         self._policy = settings.policy
         self._first_cluster = first_cluster
         self._caller = Caller(peers.schedulers)
-        self._bidder = bidder = Bidder(vo, selection, peers.information, peers.resource_manager)
-        self.on_call_for_bids = bidder.on_call_for_bids
-        self.on_reservation_reply = bidder.on_reservation_reply
-        self.on_release_reservation = bidder.on_release_reservation
+        self._bidder = Bidder(vo, selection, peers.information, peers.resource_manager)
         self._counters = SchedulerCounters(vo, peers.resource_manager)
         self._pending: dict[JobKey, PendingJob] = {}
         self._remote: dict[JobKey, Job] = {}
@@ -129,6 +127,9 @@ class LocalScheduler(MessageHandler):
             self._puller = Puller(
                 settings.policy, peers.distances, peers.information, peers.schedulers
             )
+
+    def parts(self) -> tuple[object, ...]:
+        return (self._bidder,)
 
     def start(self, ctx: Context) -> None:
         if self._puller is not None:

@@ -196,14 +196,11 @@ class Migration(MessageHandler):
     """Giver and taker of one Local Dispatcher; see `GangGiver` for the arguments."""
 
     def __init__(self, cluster: GangCluster, number: int, peers: tuple[Peer, ...]) -> None:
-        self._giver = giver = GangGiver(cluster, number, peers)
-        self._taker = taker = Taker(cluster)
-        self.on_migration_granted = giver.on_migration_granted
-        self.on_migration_refused = giver.on_migration_refused
-        self.on_gang_moved = giver.on_gang_moved
-        self.on_ask_migration = taker.on_ask_migration
-        self.on_move_gang = taker.on_move_gang
-        self.on_cancel_migration = taker.on_cancel_migration
+        self._giver = GangGiver(cluster, number, peers)
+        self._taker = Taker(cluster)
+
+    def parts(self) -> tuple[object, ...]:
+        return (self._giver, self._taker)
 
     def timeout(self, ctx: Context, timer: str) -> None:
         part = self._taker if timer.startswith((_RESERVED, _LATE)) else self._giver

@@ -23,8 +23,8 @@ from grid.runtime.run import Stalled
 from grid.runtime.sequential import run_sequential
 from tests.protocol.random_timings import EVENTS_A_JOB, POLICIES, outcome
 
-RECORDED = range(2 * len(POLICIES))
-"""Two seeds for each policy."""
+RECORDED = (*range(2 * len(POLICIES)), 41325)
+"""Two seeds for each policy, and one under which jobs once refused each other for long."""
 
 
 def stochastic(**settings: Any) -> dict[str, Any]:
