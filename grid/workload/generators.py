@@ -6,11 +6,13 @@ machines of their number and a stream. Settings are keyword arguments.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from functools import wraps
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import Path, Problem, dotted, kind_of, shorten
@@ -22,6 +24,9 @@ from grid.model.plugins.registry import Plugins, function_kind
 from grid.model.time import SECOND_US
 
 Settings = Mapping[str, Any]
+MOST_JOBS = 100_000_000
+FEW_JOBS = 1024
+"""Jobs of each VO that are generated first for a duration."""
 
 
 class GeneratedMachines(NamedTuple):
@@ -38,6 +43,67 @@ class GeneratorSettings(BaseModel):
     """Settings of a generator."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class JobsOfVo(GeneratorSettings):
+    """How many jobs each VO has: a number, or as many as are submitted within a duration.
+
+    Generators read `count`, and are decorated with `within_duration`.
+    """
+
+    jobs: Annotated[int, Field(ge=1, le=MOST_JOBS, strict=True)] | None = Field(
+        default=None, description="number of jobs of each VO, unless `duration_s` is set"
+    )
+    duration_s: Annotated[float, Field(gt=0, le=1e10)] | None = Field(
+        default=None,
+        description="jobs of each VO are submitted before this time, instead of `jobs`",
+    )
+
+    @model_validator(mode="after")
+    def _one_end(self) -> JobsOfVo:
+        if (self.jobs is None) == (self.duration_s is None):
+            raise ValueError("either `jobs` or `duration_s`")
+        return self
+
+    @property
+    def count(self) -> int:
+        """The number of jobs."""
+        assert self.jobs is not None
+        return self.jobs
+
+
+Generate = Callable[
+    [Sequence[str], Sequence[VirtualOrganization], np.random.Generator, Any], dict[str, JobTable]
+]
+
+
+def within_duration(generate: Generate) -> Generate:
+    """The generator for `duration_s` as well: the number of jobs doubles until it suffices."""
+
+    @wraps(generate)
+    def generated(
+        names: Sequence[str],
+        vos: Sequence[VirtualOrganization],
+        rng: np.random.Generator,
+        settings: Any,
+    ) -> dict[str, JobTable]:
+        if settings.duration_s is None:
+            return generate(names, vos, rng, settings)
+        until_us, count = round(settings.duration_s * SECOND_US), FEW_JOBS
+        while True:
+            some = settings.model_copy(update={"jobs": count, "duration_s": None})
+            tables = generate(names, vos, deepcopy(rng), some)
+            if all(table.submit_us[-1] >= until_us for table in tables.values()):
+                break
+            count *= 2
+            if count > MOST_JOBS:
+                raise ValueError(f"more than {MOST_JOBS:,} jobs of a VO within duration_s")
+        return {
+            name: table.take(slice(0, int(np.searchsorted(table.submit_us, until_us))))
+            for name, table in tables.items()
+        }
+
+    return generated
 
 
 _Number = TypeVar("_Number", int, float)

@@ -25,7 +25,7 @@ from pydantic import Field
 from grid.model.arrays import Floats, Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import VirtualOrganization
-from grid.workload.generators import capacity, numbered_jobs
+from grid.workload.generators import JobsOfVo, capacity, numbered_jobs, within_duration
 from grid.workload.stochastic import TimesOfDay
 
 HALF_HOURS, FIRST_HALF_HOUR = 48, 11
@@ -67,12 +67,9 @@ KINDS = {
 """`all` does not distinguish kinds; the other two can be mixed."""
 
 
-class LublinJobs(TimesOfDay):
+class LublinJobs(JobsOfVo, TimesOfDay):
     """Settings of the jobs of each VO."""
 
-    jobs: Annotated[int, Field(ge=1, le=10_000_000, strict=True)] = Field(
-        description="number of jobs of each VO"
-    )
     kinds: Literal["all", "batch", "interactive", "both"] = Field(
         default="all",
         description="kinds of jobs: one kind for all, batch, interactive, or a mix of both",
@@ -95,6 +92,7 @@ class LublinJobs(TimesOfDay):
     )
 
 
+@within_duration
 def lublin_jobs(
     names: Sequence[str],
     vos: Sequence[VirtualOrganization],
@@ -115,14 +113,14 @@ def lublin_jobs(
     for place, (name, vo) in enumerate(zip(names, vos, strict=True)):
         (stream,) = rng.spawn(1)
         most = settings.cpus or max(cluster.processors for cluster in vo.clusters)
-        drawn = [_draw(KINDS[kind], settings.jobs, most, one) for kind, one in
+        drawn = [_draw(KINDS[kind], settings.count, most, one) for kind, one in
                  zip(kinds, stream.spawn(len(kinds)), strict=True)]  # fmt: skip
-        reached, processors, run_s = _first(drawn, settings.jobs)
+        reached, processors, run_s = _first(drawn, settings.count)
         if settings.load is not None:
             wanted_s = float(run_s @ processors) / (capacity([vo]) * settings.load)
             reached = reached * (wanted_s / reached[-1])
         submit_s = settings.cycle(day_rates(KINDS[kinds[0]].day), place).times_s(reached)
-        factor = stream.uniform(1.0, settings.estimate_factor, settings.jobs)
+        factor = stream.uniform(1.0, settings.estimate_factor, settings.count)
         tables[name] = numbered_jobs(submit_s, run_s, processors, factor)
     return tables
 

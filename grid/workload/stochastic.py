@@ -34,7 +34,13 @@ from pydantic import Field, model_validator
 from grid.model.arrays import Floats, Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import VirtualOrganization
-from grid.workload.generators import GeneratorSettings, capacity, numbered_jobs
+from grid.workload.generators import (
+    GeneratorSettings,
+    JobsOfVo,
+    capacity,
+    numbered_jobs,
+    within_duration,
+)
 
 _Mean = Annotated[float, Field(ge=1e-6, le=1e9)]
 _Variation = Annotated[float, Field(ge=0.01, le=100, description="standard deviation / mean")]
@@ -154,10 +160,7 @@ class Size(GeneratorSettings):
     ]
 
 
-class _Jobs(GeneratorSettings):
-    jobs: Annotated[int, Field(ge=1, le=100_000_000, strict=True)] = Field(
-        description="number of jobs of each VO"
-    )
+class _Jobs(JobsOfVo):
     work: Times = Field(description="distribution of the run times, at 1000 MIPS")
     sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
         default=(Size(cpus=1, share=1.0),),
@@ -181,6 +184,7 @@ class StochasticJobs(_Jobs):
         return self
 
 
+@within_duration
 def stochastic_jobs(
     names: Sequence[str],
     vos: Sequence[VirtualOrganization],
@@ -195,7 +199,7 @@ def stochastic_jobs(
     tables = {}
     for name, vo, stream in zip(names, vos, rng.spawn(len(names)), strict=True):
         gaps, work, widths = stream.spawn(3)
-        count, arrivals = settings.jobs, settings.arrivals
+        count, arrivals = settings.count, settings.arrivals
         if settings.load is not None:
             arrivals = arrivals.model_copy(update={"mean_s": _mean_gap_s(settings, vo)})
         tables[name] = numbered_jobs(
@@ -303,6 +307,7 @@ class SessionJobs(_Jobs, TimesOfDay):
         return self
 
 
+@within_duration
 def session_jobs(
     names: Sequence[str],
     vos: Sequence[VirtualOrganization],
@@ -319,9 +324,9 @@ def session_jobs(
     for place, (name, stream) in enumerate(zip(names, rng.spawn(len(names)), strict=True)):
         each = _enough(settings, settings.cycle(_rates(settings), place), stream)
         submit_s, run_s, user = map(np.concatenate, zip(*each, strict=True))
-        order = np.argsort(submit_s, kind="stable")[: settings.jobs]
+        order = np.argsort(submit_s, kind="stable")[: settings.count]
         (widths,) = stream.spawn(1)
-        processors = drawn_processors(settings.sizes, settings.jobs, widths)
+        processors = drawn_processors(settings.sizes, settings.count, widths)
         tables[name] = numbered_jobs(submit_s[order], run_s[order], processors, user=user[order])
     return tables
 
@@ -331,7 +336,7 @@ def _enough(
 ) -> list[tuple[Floats, Floats, Floats]]:
     """Jobs of every user up to a time before which all have submitted enough together."""
     users = [one.spawn(4) for one in stream.spawn(settings.users)]
-    per_user = settings.jobs / settings.users / settings.jobs_per_session
+    per_user = settings.count / settings.users / settings.jobs_per_session
     sessions = ceil(per_user + 4.0 * per_user**0.5 + 8.0)
     while True:
         begins = [
@@ -344,7 +349,7 @@ def _enough(
             _jobs_of(settings, number, one[one < until_s], rest)
             for number, (one, (_, *rest)) in enumerate(zip(begins, users, strict=True))
         ]
-        if sum(int((submit_s < until_s).sum()) for submit_s, _, _ in each) >= settings.jobs:
+        if sum(int((submit_s < until_s).sum()) for submit_s, _, _ in each) >= settings.count:
             return each
         # New streams: more sessions are drawn from the beginning.
         users = [[one.spawn(1)[0] for one in streams] for streams in users]

@@ -1,4 +1,4 @@
-"""Streams of jobs by textbook laws: their moments, and that streams do not disturb one another."""
+"""Streams of jobs by textbook distributions: their moments, and that streams do not disturb one another."""
 
 from __future__ import annotations
 
@@ -85,4 +85,20 @@ def test_load_is_the_share_of_the_vos_cpu_time() -> None:
 @pytest.mark.parametrize("more", [{"load": 0.5}, {"arrivals": {"distribution": "exponential"}}])
 def test_two_rates_or_none_are_an_error(more: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="either `load` or `mean_s`"):
+        jobs(**more)
+
+
+def test_a_duration_has_the_jobs_that_are_submitted_within_it() -> None:
+    """One job per second: as many as of 1024 and 2048 jobs begin within 1500 s."""
+    within = jobs(("a", "b"), jobs=None, duration_s=1500.0)
+    for name, table in jobs(("a", "b"), jobs=2048).items():
+        count = int((table.submit_us < 1_500_000_000).sum())
+        assert 1300 < count == len(within[name])
+        assert within[name].submit_us.tolist() == table.submit_us[:count].tolist()
+        assert within[name].run_us.tolist() == table.run_us[:count].tolist()
+
+
+@pytest.mark.parametrize("more", [{"duration_s": 5.0}, {"jobs": None}])
+def test_two_ends_or_none_are_an_error(more: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="either `jobs` or `duration_s`"):
         jobs(**more)
