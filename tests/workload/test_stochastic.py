@@ -1,4 +1,4 @@
-"""Streams of jobs by textbook distributions: their moments, and that streams do not disturb one another."""
+"""Jobs of textbook distributions: their moments, and that streams do not disturb one another."""
 
 from __future__ import annotations
 
