@@ -175,15 +175,22 @@ def _enqueue(state: State, task: int) -> None:
         ahead = tasks.ahead[ahead]
     behind = processors.head[p] if ahead == NONE else tasks.behind[ahead]
     tasks.ahead[task], tasks.behind[task] = ahead, behind
-    if ahead == NONE:
-        processors.head[p] = task
-    else:
-        tasks.behind[ahead] = task
-    if behind == NONE:
-        processors.tail[p] = task
-    else:
-        tasks.ahead[behind] = task
+    _link(state, p, ahead, behind, task, task)
     processors.waiting[p] += 1
+
+
+@inner(allocates=False)
+def _link(state: State, p: int, ahead: int, behind: int, first: int, last: int) -> None:
+    """In the queue of processor `p`, `first` follows `ahead`, and `last` precedes `behind`."""
+    processors, tasks = state.processors, state.tasks
+    if ahead == NONE:
+        processors.head[p] = first
+    else:
+        tasks.behind[ahead] = first
+    if behind == NONE:
+        processors.tail[p] = last
+    else:
+        tasks.ahead[behind] = last
 
 
 @inner(allocates=False)
@@ -196,14 +203,7 @@ def dequeue_gang(state: State, gang: int) -> None:
     while task != NONE:
         p = tasks.processor[task]
         ahead, behind = tasks.ahead[task], tasks.behind[task]
-        if ahead == NONE:
-            processors.head[p] = behind
-        else:
-            tasks.behind[ahead] = behind
-        if behind == NONE:
-            processors.tail[p] = ahead
-        else:
-            tasks.ahead[behind] = ahead
+        _link(state, p, ahead, behind, behind, ahead)
         processors.waiting[p] -= 1
         task = tasks.sibling[task]
 
