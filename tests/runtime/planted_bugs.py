@@ -240,10 +240,10 @@ def job_sent_to_two_winners(right: Any, self: Any, ctx: Context, case: Any, bid:
 
 
 @replaced(AdmissionQueue, "withdraw")
-def job_given_away_and_kept(right: Any, self: Any, key: Any, resource: int) -> bool:
+def job_given_away_and_kept(right: Any, self: Any, key: Any, resource: int) -> Any:
     queue = list(self._queues.get(resource, ()))
-    given = bool(right(self, key, resource))
-    if given:
+    given = right(self, key, resource)
+    if given is not None:
         self._queues[resource] = deque(queue)
     return given
 
