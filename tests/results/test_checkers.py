@@ -54,7 +54,7 @@ def test_a_valid_table_violates_no_invariant() -> None:
         (FIRST, {"end_us": -1}, "have a start without an end"),
         (REFUSED, {"end_us": us(9)}, "have a start without an end"),
         (REFUSED, {"state": int(JobState.COMPLETED)}, "are completed but never ran"),
-        (FIRST, {"state": int(JobState.REJECTED)}, "are rejected but have run"),
+        (FIRST, {"state": int(JobState.REJECTED)}, "are rejected or cancelled but have run"),
         (FIRST, {"assigned_us": -1}, "ran but were never assigned"),
         (REFUSED, {"assigned_us": us(5)}, "did not run but were assigned"),
         (2, {"assigned_us": us(1)}, "were assigned before they were submitted"),
