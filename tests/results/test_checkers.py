@@ -44,7 +44,7 @@ def test_a_valid_table_violates_no_invariant() -> None:
     [
         (1, {"number": 1}, "have more than one row"),
         (FIRST, {"state": int(JobState.RUNNING)}, "have no final state"),
-        (FIRST, {"state": 6}, "have no final state"),
+        (FIRST, {"state": 99}, "have no final state"),
         (FIRST, {"processors": 0}, "request no processor"),
         (FIRST, {"utility": 1.5}, "have a utility outside [0, 1]"),
         (FIRST, {"utility": float("nan")}, "have a utility outside [0, 1]"),
