@@ -198,9 +198,9 @@ class Alone:
     def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None:
         self.foreground = foreground_of(reports)
         self.process.accept([pickle.loads(batch) for batch in batches])
-        for number, posts in reports.posts:
+        for number, report in enumerate(reports):
             if number != self.number:
-                self.process.accept([], posts_of(posts))
+                self.process.accept([], posts_of(report.posts))
 
     def advance(self, grant: Time) -> None:
         self.process.advance(grant, foreground=self.foreground)
