@@ -183,14 +183,14 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     folder.mkdir()
     (folder / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="no sweep"):
+    with pytest.raises(InputError, match="not a sweep"):
         sweep(path, folder)
     # As little as one that has the files of an experiment, and maybe runs of its own.
-    with pytest.raises(InputError, match="no sweep"):
+    with pytest.raises(InputError, match="not a sweep"):
         sweep(path, tmp_path)
     assert [file.name for file in folder.iterdir()] == ["thesis.txt"]
     (folder / "runs").mkdir()
-    with pytest.raises(InputError, match="no sweep"):
+    with pytest.raises(InputError, match="not a sweep"):
         sweep(path, folder)
     with pytest.raises(InputError, match="a file"):
         sweep(path, folder / "thesis.txt")
