@@ -21,7 +21,6 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
     ("name", "settings", "message"),
     [
         ("fcfs", {"x": 1}, "x: found 1, expected no such setting"),
-        ("edf", {"preemptive": 1}, "found 1, expected true, false or 'on_arrival'"),
         ("flexible", {"age_factor": float("nan")}, "age_factor: found nan"),
         ("flexible", {"age_factor": 1e308}, r"age_factor: found 1e\+308, expected at most"),
         ("flexible", {"priority": "cs2", "k": 2.0}, "`k` only with the priority eg"),
