@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import select
 import signal
 import sys
@@ -31,6 +32,8 @@ MAX_LINES = 5
 PATIENCE_SECONDS = 10.0
 """After an interruption, the time to clean up in which others are ignored."""
 NOTHING_WRITTEN = "interrupted. Nothing was written."
+LEAST_BYTES = 1_000_000_000
+"""Of address space; with less, libraries loop for ever when they allocate their buffers."""
 
 
 class ExitCode(IntEnum):
@@ -123,6 +126,9 @@ def endings(
     `interrupted` returns what is kept after an interruption. `folder` is named if the system does
     not name the file that could not be written. `traceback` shows where a plugin failed.
     """
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if resource.RLIM_INFINITY != limit < LEAST_BYTES:
+        failed([f"{limit / 1e9:g} GB of address space (ulimit -v) are too little: 1 GB is needed"])
     try:
         yield
     except InputError as error:
