@@ -171,7 +171,7 @@ def test_too_little_address_space_is_one_line() -> None:
     runner = CliRunner()
     try:
         resource.setrlimit(resource.RLIMIT_AS, (999_999_999, limits[1]))
-        done = runner.invoke(app, ["check", "two-vos"])
+        done = runner.invoke(app, ["run", "two-vos", "--in-process"])
     finally:
         resource.setrlimit(resource.RLIMIT_AS, limits)
     assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
