@@ -14,7 +14,7 @@ import numpy as np
 import grid
 from grid.config.schema import Scenario
 from grid.lab.paper_figures import paper_figures, slowdowns
-from grid.model.errors import InputError, PluginFailed, RunFailed
+from grid.model.errors import InputError, OutOfMemory, PluginFailed, RunFailed
 from grid.model.job_results import JobResults
 from grid.model.plugins.registry import plugged_in
 from grid.model.time import SECOND_US
@@ -48,6 +48,7 @@ class Step(NamedTuple):
 def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
     """Run `scenario` in this process. Errors become one line, since other runs go on.
 
+    Only a lack of memory is raised: this process could not make further runs.
     `measure` is `run`, for the metrics of a run, or `knapsack`, for those of its knapsack choices.
     """
     try:
@@ -57,6 +58,8 @@ def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
             return knapsack_choices(scenario, file)
         run = execute(scenario, file, in_process=True, compile_first=True)
         return record_of(run, scenario), clock_of(run)
+    except (MemoryError, OutOfMemory):
+        raise
     except PluginFailed as error:
         return f"{error}\n{error.details}".rstrip()
     except (InputError, RunFailed) as error:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import time
 
-from grid.workload.eg_edf import EgEdfJobs, EgEdfMachines, eg_edf_jobs, eg_edf_machines
-
 from grid.cluster import make_cluster
 from grid.kernel.entity import random_stream
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, VirtualOrganization
 from grid.model.time import NEVER
 from grid.policies.registry import make_policy
+from grid.workload.convergent import EgEdfJobs, EgEdfMachines, eg_edf_jobs, eg_edf_machines
 
 MACHINES, INTERARRIVAL_S = 150, 1.0
 
