@@ -40,7 +40,7 @@ STARTS_SECONDS = 240.0
 ENDS_SECONDS = 240.0
 """Under any load: after so long a run hangs."""
 CLEARS_SECONDS = 30.0
-"""What Ray's processes, killed with their parent or told to end, may take for that."""
+"""What Ray's processes, killed with their parent or signalled, may take to end."""
 
 
 Act = Callable[["Trial"], None]
@@ -90,7 +90,7 @@ class Trial:
         at_work = "ray::LiveActor" if self.live else "ray::WindowActor.play"
         while not self.processes(at_work):
             if self.driver.poll() is not None or time.monotonic() > end:
-                raise NoTrial(f"it did not come to run: {self.told()}")
+                raise NoTrial(f"it did not come to run: {self.error_lines()}")
             time.sleep(0.05)
         if self.live:
             journals = self.folder / "out" / ".journals"
@@ -107,7 +107,7 @@ class Trial:
             raise NoTrial(f"no process {' or '.join(names)}")
         os.kill(self.rng.choice(pids), number)
 
-    def told(self) -> list[str]:
+    def error_lines(self) -> list[str]:
         """The lines on stderr."""
         return Path(self._errors.name).read_text(errors="replace").splitlines()
 
@@ -118,30 +118,30 @@ class Trial:
             self.processes()
             # Who was stopped meanwhile sees only now that the run has ended.
             if time.monotonic() > end and self.driver.poll() is None:
-                return f"WRONG: no end after {ENDS_SECONDS:.0f} s; {self.told()[-1:]}"
+                return f"WRONG: no end after {ENDS_SECONDS:.0f} s; {self.error_lines()[-1:]}"
             time.sleep(0.2)
         broken = list(self._broken(code))
         if broken:
-            return f"WRONG: {'; '.join(broken)}; exit {code}: {self.told()[:5]}"
+            return f"WRONG: {'; '.join(broken)}; exit {code}: {self.error_lines()[:5]}"
         if (self.folder / "out" / "manifest.json").exists():
             return self._results(code)
         return f"exit {code}, one line"
 
     def _broken(self, code: int) -> Iterator[str]:
         """The rules that each ending must keep, and this one does not."""
-        told, out = self.told(), self.folder / "out"
+        error_lines, out = self.error_lines(), self.folder / "out"
         if (out / ".journals").exists():
             yield "journals are left"
         if left := self._left():
             yield f"processes are left: {left}"
-        if any("Traceback" in line or "***" in line for line in told):
+        if any("Traceback" in line or "***" in line for line in error_lines):
             yield "a stack is shown"
         has_results = (out / "manifest.json").exists()
         if has_results:
-            if code not in (0, 130) or told:
-                yield f"results, and {len(told)} lines"
-        elif code not in (1, 2, 130) or len(told) != 1 or out.exists():
-            yield f"no results, and {len(told)} lines"
+            if code not in (0, 130) or error_lines:
+                yield f"results, and {len(error_lines)} lines"
+        elif code not in (1, 2, 130) or len(error_lines) != 1 or out.exists():
+            yield f"no results, and {len(error_lines)} lines"
 
     def _results(self, code: int) -> str:
         manifest = json.loads((self.folder / "out" / "manifest.json").read_text())

@@ -287,7 +287,7 @@ def _is_inside(mask: int, block: int) -> bool:
     return inside and _lowest(mask) > _lowest(block) and mask.bit_length() < block.bit_length()
 
 
-def told(found: Iterator[tuple[int, int, str]]) -> Counter[str]:
+def count_reasons(found: Iterator[tuple[int, int, str]]) -> Counter[str]:
     """How often there is each reason."""
     return Counter(reason for _, _, reason in found)
 
@@ -372,7 +372,7 @@ def main() -> None:
           f"{waits[0]:.1f} s, here {waits[1]:.1f} s")  # fmt: skip
     found = list(reasons(jobs, processors, asked.said, decide))
     print(f"  {len(found)} decisions differ from ours in the same state, all others do not:")
-    for reason, count in told(iter(found)).most_common():
+    for reason, count in count_reasons(iter(found)).most_common():
         print(f"    {count:6d}  {reason}")
 
 

@@ -86,7 +86,7 @@ def run_console(text: str) -> list[str]:
     for words, code, expected in commands(text):
         assert words[0] == "grid", f"{words}: the tests run `grid` only"
         result = CliRunner().invoke(app, words[1:])
-        said = result.output if code else result.stdout  # Progress is told beside the results.
+        said = result.output if code else result.stdout  # Progress is not part of the results.
         got = "\n".join(line.rstrip() for line in said.splitlines())
         if result.exit_code != code:
             wrong.append(f"{shlex.join(words)}: exit code {result.exit_code}\n{got}")

@@ -33,7 +33,7 @@ PATIENCE_SECONDS = 10.0
 """After an interruption, the time to clean up in which others are ignored."""
 NOTHING_WRITTEN = "interrupted. Nothing was written."
 LEAST_BYTES = 1_000_000_000
-"""Of address space; with less, libraries loop for ever when they allocate their buffers."""
+"""Of address space; with less, libraries retry the allocation of their buffers endlessly."""
 
 
 class ExitCode(IntEnum):
@@ -128,7 +128,7 @@ def endings(
     """
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if resource.RLIM_INFINITY != limit < LEAST_BYTES:
-        failed([f"{limit / 1e9:g} GB of address space (ulimit -v) are too little: 1 GB is needed"])
+        failed([f"{limit / 1e9:g} GB of address space (ulimit -v) is too little; 1 GB is required"])
     try:
         yield
     except InputError as error:

@@ -203,12 +203,12 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     # Logs may be gone when the run is over.
     made = made_from(scenario)
     read_seconds = time.process_time() - cpu
-    played = _play(grid, how, file)
+    execution = _execute(grid, how, file)
     # The submitted jobs take as much memory as the results.
     del grid
-    if played.outcome.spool is not None:
+    if execution.outcome.spool is not None:
         gc.collect()
-    run = _checked(played, how)
+    run = _checked(execution, how)
     run.manifest.update(made)
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
     run.manifest["without_effect"] = without_effect(scenario, run.results, run.directory)
@@ -223,7 +223,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
 def execute_grid(grid: Grid, **settings: Any) -> Run:
     """Run a grid that was made in Python; otherwise as `execute`."""
     how = RunOptions(**settings)
-    return _unless_stalled(_checked(_play(grid, how, grid.name), how))
+    return _unless_stalled(_checked(_execute(grid, how, grid.name), how))
 
 
 def _unless_stalled(run: Run) -> Run:
@@ -233,7 +233,7 @@ def _unless_stalled(run: Run) -> Run:
     return run
 
 
-class _Played(NamedTuple):
+class _Execution(NamedTuple):
     """The outcome of a run, and the facts of its grid that checks need."""
 
     name: str
@@ -248,7 +248,7 @@ class _Played(NamedTuple):
     measured: MeasuredJobs
 
 
-def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
+def _execute(grid: Grid, how: RunOptions, source: str) -> _Execution:
     """Run it in the runtime that `how` selects."""
     if how.waits_for_code:
         how.observer.stage("compiling")
@@ -282,7 +282,7 @@ def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
 
         transport = how.transport or "sockets"
         outcome = run_windowed(grid, transport=transport, profile=how.profile, **on_actors)
-    return _Played(
+    return _Execution(
         grid.name,
         source,
         grid.seed,
@@ -296,17 +296,17 @@ def _play(grid: Grid, how: RunOptions, source: str) -> _Played:
     )
 
 
-def _checked(played: _Played, how: RunOptions) -> Run:
+def _checked(execution: _Execution, how: RunOptions) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
-    outcome, lived, directory = played.outcome, played.live, played.directory
+    outcome, lived, directory = execution.outcome, execution.live, execution.directory
     interventions = lived.interventions if lived is not None else NO_INTERVENTIONS
     if interventions.done:
         directory = with_outages(directory, interventions.done)
     how.observer.stage("checking the results")
     results = outcome.results()
     if outcome.stalled is None:
-        _refuse_broken(played, results, directory)
-    manifest = manifest_of(played.name, played.seed, results, outcome)
+        _refuse_broken(execution, results, directory)
+    manifest = manifest_of(execution.name, execution.seed, results, outcome)
     if outcome.stalled is not None:
         manifest["stalled"] = outcome.stalled
     manifest["cpus"] = int(machine_cpus(directory).sum())
@@ -318,9 +318,9 @@ def _checked(played: _Played, how: RunOptions) -> Run:
     if how.live is not None and lived is not None:
         manifest["live"] = lived.report(how.live.pace, results)
     counted = outcome.figures, outcome.histories, outcome.decisions
-    figures = metrics(results, directory, *counted, played.measured)
-    if not played.measured.are_all:
-        from_s, until_s = played.measured.interval_s
+    figures = metrics(results, directory, *counted, execution.measured)
+    if not execution.measured.are_all:
+        from_s, until_s = execution.measured.interval_s
         manifest["measured"] = {
             "jobs": figures["grid"]["jobs_submitted"],
             "submitted_from_s": from_s,
@@ -328,31 +328,31 @@ def _checked(played: _Played, how: RunOptions) -> Run:
         }
     manifest["cpu_seconds"] = {"read": 0.0, "run": round(outcome.cpu_seconds, 6)}
     return Run(
-        played.name,
+        execution.name,
         None,
         results,
         directory,
         figures,
         manifest,
         tuple(outcome.histories),
-        events=played.events,
+        events=execution.events,
         interventions=interventions,
-        measured=played.measured,
+        measured=execution.measured,
     )
 
 
-def _refuse_broken(played: _Played, results: JobResults, directory: Directory) -> None:
+def _refuse_broken(execution: _Execution, results: JobResults, directory: Directory) -> None:
     """Raises RunInvalid, JobsNeverStarted, and InputError if jobs outlive virtual time."""
-    outcome, late = played.outcome, played.may_pass_the_end
-    unfinished = played.live.unfinished if played.live is not None else 0
+    outcome, late = execution.outcome, execution.may_pass_the_end
+    unfinished = execution.live.unfinished if execution.live is not None else 0
     if outcome.jobs_left and not unfinished and not late:
         raise JobsNeverStarted("; ".join(_never_started(outcome.jobs_left, directory)))
-    mistakes = check(results, directory, played.submitted - unfinished)
+    mistakes = check(results, directory, execution.submitted - unfinished)
     mistakes += outcome.broken_rules(cut_short=unfinished > 0)
     if mistakes and late:
         found = "jobs that do not end before virtual time does"
         expected = f"all to end before {to_seconds(NEVER):.3g} s"
-        raise input_error("workload", found, expected, played.source)
+        raise input_error("workload", found, expected, execution.source)
     if mistakes:
         raise RunInvalid("; ".join(mistakes[:5]))
 

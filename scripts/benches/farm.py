@@ -44,8 +44,8 @@ def measure() -> dict[str, float]:
     platform, jobs = papers_grid()
     figures = {}
     for name, settings in POLICIES:
-        told = "".join(f" {value}" for value in settings.values() if value is not True)
-        what = f"{name}{' preemptive' if True in settings.values() else ''}{told}"
+        given = "".join(f" {value}" for value in settings.values() if value is not True)
+        what = f"{name}{' preemptive' if True in settings.values() else ''}{given}"
         speed = jobs_a_second(platform, jobs, name, **settings)
         figures[f"{what}, 150 machines, jobs a CPU second"] = speed
     one = Cluster("pool", (Machine("pool", PROCESSORS),))

@@ -81,10 +81,10 @@ def without_agents(scenario: dict[str, Any], seed: int) -> None:
 
 
 def seconds(play: Callable[[int], Any]) -> tuple[float, int]:
-    """What some episodes take, and how many decisions were made in them, if that is told."""
+    """What some episodes take, and how many decisions were made in them, if it is reported."""
     started = time.process_time()
-    told = [play(seed) for seed in range(EPISODES)]
-    return time.process_time() - started, sum(steps or 0 for steps in told)
+    episodes = [play(seed) for seed in range(EPISODES)]
+    return time.process_time() - started, sum(steps or 0 for steps in episodes)
 
 
 def measure() -> dict[str, float]:

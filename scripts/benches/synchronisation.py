@@ -60,7 +60,7 @@ class Idle:
         stands = (process.next_time(), process.idle, process.now, 0, 0)
         return ProcessReport(*stands, False, (), ()), []
 
-    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
+    def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None:
         """Nothing was sent."""
 
     def advance(self, grant: Time) -> None:

@@ -68,8 +68,8 @@ def grid(installed: Path, tmp_path: Path) -> object:
 @pytest.mark.thorough
 def test_a_new_user_gets_far(grid: object, tmp_path: Path) -> None:
     assert callable(grid)
-    code, told = grid("--version")
-    assert code == 0 and told.startswith("grid-emulator 0.1.0, sources ")
+    code, printed = grid("--version")
+    assert code == 0 and printed.startswith("grid-emulator 0.1.0, sources ")
     code, listed = grid("scenarios")
     assert code == 0 and " partial-utility " in listed and " snapshot-age " in listed
     code, said = grid("check", "partial-utility")

@@ -21,7 +21,7 @@ from tests.examples import examples
 
 
 class Told:
-    """FCFS that remembers what it was told of each job, by serial number."""
+    """FCFS that records the estimate of each job, by serial number."""
 
     def __init__(self) -> None:
         self.policy: Any = make_policy("fcfs", {})
@@ -41,7 +41,7 @@ def cluster_with(cpus: int = 8, **more: object) -> Cluster:
     return Cluster("cluster", (Machine("pool", cpus),), **more)  # type: ignore[arg-type]
 
 
-def told(jobs: list[Job], **more: object) -> list[Time]:
+def estimates_of(jobs: list[Job], **more: object) -> list[Time]:
     policy = Told()
     play(general_cluster(cluster_with(**more), policy), jobs)
     return [policy.estimates[number] for number in range(len(jobs))]
@@ -76,7 +76,7 @@ def test_average_by_hand() -> None:
         of_user(1, 10, 200, 100, 5),
     ]
     # The last two of user 1 that had ended by 200 ended at 48 and at 90: 7 and 60.
-    assert told(jobs, estimates="average") == [
+    assert estimates_of(jobs, estimates="average") == [
         100, 100, 100, 15, 15, 12, 100, 50, 50, 50, 34,
     ]  # fmt: skip
 
@@ -119,7 +119,7 @@ def test_what_a_stopped_job_has_done_counts_towards_its_limit() -> None:
 )
 @settings(max_examples=examples(60), deadline=None)
 def test_average_as_a_slow_version(rows: list[tuple[int, int, int, int]]) -> None:
-    """What is told follows from the ends that came out, and no job runs beyond its user's word."""
+    """Estimates follow from the earlier ends, and no job runs beyond its user's limit."""
     jobs, now = [], 0
     for number, (user, gap, estimate, run) in enumerate(rows):
         now += gap

@@ -1,4 +1,4 @@
-"""Limits of clusters are told when their state breaks them."""
+"""Limits of clusters are reported if the state violates them."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_jobs_are_submitted_their_think_time_after_their_predecessor(tmp_path: P
     found, ends = submissions(run), {}
     for number, end in zip(run.results.number, run.results.outcome.end_us, strict=True):
         ends[int(number)] = int(end) / 1e6
-    # An end is told to the Resource Manager, the Local Scheduler and the users.
+    # The Resource Manager, the Local Scheduler and the users are notified of an end.
     assert found[2] == pytest.approx(ends[1] + 3 * D + 20)
     # Users of another VO hear of it over the link between both.
     assert found[3] == pytest.approx(ends[2] + 2 * D + BETWEEN)

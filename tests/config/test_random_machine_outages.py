@@ -99,6 +99,6 @@ def test_jobs_restart_and_none_runs_on_a_machine_that_is_down() -> None:
     ],
 )
 def test_invalid_outages_are_reported(wrong: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as refused:
         grid.load_scenario(scenario(FAILING | wrong))
-    assert said in str(told.value)
+    assert said in str(refused.value)

@@ -69,7 +69,7 @@ def fuzz(subject: Subject, inputs: int, number: int, *, drawn: bool = False) -> 
 
 
 def main() -> None:
-    """Rounds over all subjects until all inputs are tried; findings are told and counted."""
+    """Rounds over all subjects until all inputs are tried; findings are printed and counted."""
     parser = argparse.ArgumentParser(description="Give every reader inputs that are nearly right.")
     parser.add_argument("subjects", nargs="*", metavar="SUBJECT", help=", ".join(SUBJECTS))
     parser.add_argument("--inputs", type=int, default=2000, help="for each subject")

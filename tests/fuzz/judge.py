@@ -46,7 +46,7 @@ class Verdict:
     """What a command did; `wrong` is a line for each rule that it broke."""
 
     code: int
-    told: list[str]
+    lines: list[str]
     wrong: list[str] = field(default_factory=list)
 
 
@@ -189,8 +189,8 @@ def _run(invoke: Callable[[], Any]) -> Verdict:
             done = invoke()
     except TookTooLong:
         return Verdict(-1, [], [f"no end after {time.process_time() - began:.0f} s of CPU"])
-    told = done.stderr.splitlines()
-    verdict = Verdict(done.exit_code, told)
+    lines = done.stderr.splitlines()
+    verdict = Verdict(done.exit_code, lines)
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         place = done.exception.__traceback__
         while place.tb_next is not None:
@@ -199,9 +199,9 @@ def _run(invoke: Callable[[], Any]) -> Verdict:
         verdict.wrong.append(f"a traceback: {done.exception!r:.300} at {where}")
     if done.exit_code not in (0, 1, 2):
         verdict.wrong.append(f"exit code {done.exit_code}")
-    if len(told) > MOST_LINES:
-        verdict.wrong.append(f"{len(told)} lines: {told[0]}")
-    if done.exit_code and not told:
+    if len(lines) > MOST_LINES:
+        verdict.wrong.append(f"{len(lines)} lines: {lines[0]}")
+    if done.exit_code and not lines:
         verdict.wrong.append("not a word")
     return verdict
 

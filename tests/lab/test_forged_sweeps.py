@@ -64,7 +64,7 @@ def ends_in_one_line(*command: str | Path, folder: Path) -> None:
     """The command ends well or in one line, and changes nothing outside of `folder`."""
     verdict = judged([str(word) for word in command], folder)
     assert verdict.wrong == []
-    assert verdict.code in (0, 2) and len(verdict.told) <= 1, verdict
+    assert verdict.code in (0, 2) and len(verdict.lines) <= 1, verdict
 
 
 def test_a_description_of_another_shape_is_rewritten(copied: Path) -> None:

@@ -22,12 +22,12 @@ def grants_of(network: Network, process_of: Sequence[int], count: int = 0) -> Sa
 
 
 def rounds(windows: Sequence[Player], grants: SafeTimes) -> Iterator[RoundReports]:
-    """Before each round, what all told; everything that was sent has arrived then."""
+    """Before each round, the reports of all windows; everything that was sent has arrived."""
     return _rounds(windows, grants, lambda _: False)
 
 
 def overlapping_rounds(windows: Sequence[Player], grants: SafeTimes) -> Iterator[RoundReports]:
-    """Before each round, what all told before the last one; some is under way."""
+    """Before each round, the reports before the last ones; some messages are under way."""
     return _rounds(windows, grants, lambda _: True)
 
 
@@ -46,10 +46,10 @@ def _rounds(
     def same_for_all() -> Callable[[RoundReports], bool]:
         asked = counted()
 
-        def answer(told: RoundReports) -> bool:
+        def answer(every_report: RoundReports) -> bool:
             turn = next(asked)
             if turn == len(of_round):
-                of_round.append(pays(told))
+                of_round.append(pays(every_report))
             return of_round[turn]
 
         return answer
@@ -62,12 +62,12 @@ def _rounds(
         reports = [window.report() for window in windows]
         for course in courses:
             course.go_on()
-        told = _accepted(windows, reports)
-        if is_over(told):
+        every_report = _accepted(windows, reports)
+        if is_over(every_report):
             return
-        yield told
+        yield every_report
         for course in courses:
-            course.follow(told)
+            course.follow(every_report)
 
 
 class _Seat:
@@ -79,8 +79,8 @@ class _Seat:
     def report(self) -> tuple[ProcessReport, list[Parcel]]:
         return self._windows[self._number].report()
 
-    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
-        self._windows[self._number].accept(told, batches)
+    def accept(self, every_report: RoundReports, batches: Sequence[bytes]) -> None:
+        self._windows[self._number].accept(every_report, batches)
 
     def advance(self, grant: Time) -> None:
         self._windows[self._number].advance(grant)
@@ -89,9 +89,9 @@ class _Seat:
 def _accepted(
     windows: Sequence[Player], reports: Sequence[tuple[ProcessReport, list[Parcel]]]
 ) -> RoundReports:
-    """All windows take in what all told and sent."""
-    told = [report for report, _ in reports]
+    """All windows accept the reports and messages of all."""
+    every_report = [report for report, _ in reports]
     for number, window in enumerate(windows):
         parcels = [parcel for _, sent in reports for parcel in sent]
-        window.accept(told, [batch for target, batch in parcels if target == number])
-    return told
+        window.accept(every_report, [batch for target, batch in parcels if target == number])
+    return every_report

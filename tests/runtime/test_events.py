@@ -29,8 +29,8 @@ def in_windows(grid: Grid, processes: int, path: Path) -> int:
     windows = [Window(grid, number, process_of, events=True) for number in range(processes)]
     spool = spool_of(grid)
     times_saved, chunks = 0, []
-    for told in rounds(windows, grants_of(grid.network, process_of, processes)):
-        if sum(one.events_held for one in told) > 150:
+    for reports in rounds(windows, grants_of(grid.network, process_of, processes)):
+        if sum(one.events_held for one in reports) > 150:
             times_saved += 1
             for number, window in enumerate(windows):
                 saved = window.save()
@@ -88,7 +88,7 @@ def test_events_are_complete_and_change_nothing(tmp_path: Path) -> None:
 
 
 def test_faults_leave_every_event_once(tmp_path: Path) -> None:
-    """Messages that are lost, doubled and sent again, and yet what is handled is told once."""
+    """Lost, duplicated and retransmitted messages: each handled message is recorded once."""
     scenario = load_scenario(
         {
             "name": "bad",

@@ -66,8 +66,8 @@ def done(*actions: tuple[float, Action]) -> Done:
 @pytest.mark.parametrize("dies_s", [None, 9.0], ids="dies at {}".format)
 def test_interventions_take_effect_once(tmp_path: Path, dies_s: float | None) -> None:
     """Also if actors are killed and restored from their journals."""
-    told = done((2, MACHINE_DOWN), (4, CUT), (6, VO_DOWN), (40, Action(HEAL)))
-    results = HostedRun(grid_of("two", {}), tmp_path, told, dies_s).results()
+    actions_done = done((2, MACHINE_DOWN), (4, CUT), (6, VO_DOWN), (40, Action(HEAL)))
+    results = HostedRun(grid_of("two", {}), tmp_path, actions_done, dies_s).results()
     start_s = results.outcome.start_us / SECOND_US
     host = results.placement.executed_vo
     assert (start_s[host == 0] >= 40).sum() == (start_s[host == 0] > 2).sum() > 0
@@ -79,10 +79,10 @@ def test_interventions_take_effect_once(tmp_path: Path, dies_s: float | None) ->
 
 def test_events_have_the_outages_of_machines(tmp_path: Path) -> None:
     grid = grid_of("two", {})
-    told = done((2, MACHINE_DOWN), (30, Action(HEAL)))
-    played = HostedRun(grid, tmp_path / "live", told, 20.0, events=True)
+    actions_done = done((2, MACHINE_DOWN), (30, Action(HEAL)))
+    hosted = HostedRun(grid, tmp_path / "live", actions_done, 20.0, events=True)
     spool = spool_of(grid)
-    spool.write(tmp_path / EVENTS_FILE, played.results(spool), grid.directory)
+    spool.write(tmp_path / EVENTS_FILE, hosted.results(spool), grid.directory)
     file = EventFile(tmp_path)
     north = next(facts for facts in file.clusters if facts.vo == "north")
     log = ClusterLog(north, file.of_cluster(north))
@@ -90,10 +90,10 @@ def test_events_have_the_outages_of_machines(tmp_path: Path) -> None:
 
 
 def test_a_restarted_host_reports_all_jobs_again(tmp_path: Path) -> None:
-    played = HostedRun(grid_of("two", {}), tmp_path, (), 20.0)
-    told = in_order([chunk for look in played.looks for chunk in look.ended])
-    assert sorted(zip(told.vo.tolist(), told.number.tolist(), strict=True)) == sorted(
-        zip(played.results().vo.tolist(), played.results().number.tolist(), strict=True)
+    hosted = HostedRun(grid_of("two", {}), tmp_path, (), 20.0)
+    reported = in_order([chunk for look in hosted.looks for chunk in look.ended])
+    assert sorted(zip(reported.vo.tolist(), reported.number.tolist(), strict=True)) == sorted(
+        zip(hosted.results().vo.tolist(), hosted.results().number.tolist(), strict=True)
     )
 
 
@@ -106,11 +106,11 @@ def test_events_are_those_of_virtual_time(
     monkeypatch.setattr(host_module, "live_rules", lambda _: virtual_rules(grid))
     virtual = spool_of(grid)
     outcome = run_sequential(grid, spool=virtual)
-    live, played = spool_of(grid), HostedRun(grid, tmp_path / "live", (), dies_s, events=True)
+    live, hosted = spool_of(grid), HostedRun(grid, tmp_path / "live", (), dies_s, events=True)
     files = []
     for spool, results in (
         (virtual, in_order(outcome.chunks)),
-        (live, played.results(live)),
+        (live, hosted.results(live)),
     ):
         folder = tmp_path / f"{len(files)}"
         folder.mkdir()
@@ -121,7 +121,7 @@ def test_events_are_those_of_virtual_time(
     if dies_s is None:
         assert found == [one for one in expected if one.time_us <= ended_us]
     for vo in grid.vos:
-        for row in range(len(played.results())):
+        for row in range(len(hosted.results())):
             key = (vo.name, row + 1)
             words = [line.event.event for line in job_history(key, found)]
             assert words.count("end") <= 1
@@ -130,8 +130,10 @@ def test_events_are_those_of_virtual_time(
 
 
 def test_cuts_end_when_all_is_healed_and_others_stay() -> None:
-    told = done((1, CUT), (5, Action(HEAL)), (7, CUT))
-    faults = with_cuts(Faults(1, heal_us=2 * SECOND_US), 9, ["north", "south", "west"], told)
+    actions_done = done((1, CUT), (5, Action(HEAL)), (7, CUT))
+    faults = with_cuts(
+        Faults(1, heal_us=2 * SECOND_US), 9, ["north", "south", "west"], actions_done
+    )
     for at_s, cut in ((0, False), (1, True), (4.9, True), (5, False), (7, True), (1e6, True)):
         now = round(at_s * SECOND_US)
         arrivals = faults.arrivals(now, now + 1, (0, 1), (0, 1, 1))
@@ -145,10 +147,10 @@ def test_pauses_begin_and_end_once() -> None:
 
 
 def test_a_vo_is_stopped_from_its_order_until_all_is_healed() -> None:
-    told = done((1, VO_DOWN), (2, VO_DOWN), (5, Action(HEAL)), (6, Action(HEAL)))
-    stops = [is_stopped(told, "south", at * SECOND_US) for at in range(7)]
+    actions_done = done((1, VO_DOWN), (2, VO_DOWN), (5, Action(HEAL)), (6, Action(HEAL)))
+    stops = [is_stopped(actions_done, "south", at * SECOND_US) for at in range(7)]
     assert stops == [False, True, True, True, True, False, False]
-    assert not is_stopped(told, "north", 3 * SECOND_US)
+    assert not is_stopped(actions_done, "north", 3 * SECOND_US)
 
 
 def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -156,10 +158,10 @@ def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
         MACHINE_DOWN, CUT, VO_DOWN, Action(KILL, entity="north/scheduler"),
         Action(HEAL), Action(PAUSE), Action(GO_ON),
     ]  # fmt: skip
-    told = done(*((place + 0.5, action) for place, action in enumerate(actions)))
+    actions_done = done(*((place + 0.5, action) for place, action in enumerate(actions)))
     assert {action.what for action in actions} == set(FIELDS)
     refused = Refusal(2, 2 * SECOND_US, 9.25, VO_DOWN, "south was taken down already")
-    pressed = InterventionLog(told, (refused,))
+    pressed = InterventionLog(actions_done, (refused,))
     write_interventions(tmp_path / INTERVENTIONS_FILE, pressed)
     assert read_interventions(tmp_path) == pressed
     rows = json.loads((tmp_path / INTERVENTIONS_FILE).read_text())

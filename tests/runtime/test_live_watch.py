@@ -106,7 +106,7 @@ def test_refused_interventions_are_recorded(
     refused = [(one.real_s, one.action, one.why) for one in watch.refused]
     assert refused == [(pytest.approx(3.0), *nowhere)] * 2
     assert watch.refused[0].time_us == pytest.approx(6e6, abs=2)
-    # Who pressed has been told by the page.
+    # The page has reported it to its user.
     assert watcher.looks[-1].undone == ()
 
 
@@ -122,8 +122,8 @@ def test_a_job_is_reported_once_and_messages_of_killed_actors_count() -> None:
     # It died, and tells again what its journals have.
     watch.take("host", look(1.0, [first, rest], messages=2))
     watch.step(clock, status, [Status(3, node="a")])
-    told = [in_order(list(one.processes[0].ended)) for one in watcher.looks]
-    assert [len(one) for one in told] == [2, len(results) - 2]
+    ended = [in_order(list(one.processes[0].ended)) for one in watcher.looks]
+    assert [len(one) for one in ended] == [2, len(results) - 2]
     assert [one.processes[0].messages["Ack"] for one in watcher.looks] == [7, 9]
     assert watcher.looks[-1].more["Ray nodes"] == 2
     assert watcher.looks[-1].more["actors restarted"] == 1

@@ -53,12 +53,12 @@ def test_a_lost_node_loses_no_job_and_changes_no_digest(
     command = [CLUSTER, "run", sys.executable, str(script), str(tmp_path / "journals")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout.splitlines()[-1])
-    assert told["live"]["killed"]
-    assert told["live"]["restarts"] >= 1
-    assert told["live"]["mistakes"] == []
-    assert told["windowed"]["killed"]
-    assert told["windowed"]["same"]
+    summary = json.loads(done.stdout.splitlines()[-1])
+    assert summary["live"]["killed"]
+    assert summary["live"]["restarts"] >= 1
+    assert summary["live"]["mistakes"] == []
+    assert summary["windowed"]["killed"]
+    assert summary["windowed"]["same"]
 
 
 def _group(leader: int) -> list[int]:

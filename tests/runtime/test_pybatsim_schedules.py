@@ -37,11 +37,11 @@ from scripts.schedules import (
     UNEXPLAINED,
     Heard,
     backfilling,
+    count_reasons,
     in_turn,
     longest_run,
     of_pybatsim,
     reasons,
-    told,
 )
 
 Starts = list[int]
@@ -90,7 +90,7 @@ def test_fcfs_of_pybatsim_waits_for_consecutive_resources_and_for_nothing_else()
     jobs = drawn_jobs(120, 3)
     starts, said, allocations, _ = of_pybatsim("schedFcfs", jobs)
     assert starts != of_own(fcfs(), jobs)
-    assert set(told(reasons(jobs, CPUS, said, in_turn))) == {SCATTERED}
+    assert set(count_reasons(reasons(jobs, CPUS, said, in_turn))) == {SCATTERED}
     for row, mask in allocations.items():
         assert longest_run(mask) == jobs.processors[row]
 
@@ -101,7 +101,7 @@ def test_each_decision_of_easy_of_pybatsim_that_is_not_ours_has_a_reason() -> No
         jobs = drawn_jobs(250, seed)
         starts, said, _, _ = of_pybatsim("easyBackfill", jobs)
         assert starts != of_own(easy(), jobs)
-        found += told(reasons(jobs, CPUS, said, backfilling))
+        found += count_reasons(reasons(jobs, CPUS, said, backfilling))
     assert found.keys() == {SCATTERED, RESERVED, LATER, FORGOTTEN}
 
 
@@ -119,7 +119,7 @@ def test_simultaneous_events_have_a_reason_too() -> None:
     jobs = in_minutes(drawn_jobs(250, 1))
     said = of_pybatsim("easyBackfill", jobs).said
     assert sum(len(heard.events) > 1 for heard in said) > 50
-    found = told(reasons(jobs, CPUS, said, backfilling))
+    found = count_reasons(reasons(jobs, CPUS, said, backfilling))
     assert found.keys() <= {SCATTERED, RESERVED, LATER, FORGOTTEN}
     assert found.total() > 20
 

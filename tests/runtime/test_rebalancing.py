@@ -64,9 +64,9 @@ class Redealt:
         """Whether the run is over."""
         left = self.draw.randint(1, 6)
         grants = grants_of(self.grid.network, process_of, self.processes)
-        for told in mixed_rounds(windows, grants):
+        for reports in mixed_rounds(windows, grants):
             left -= 1
-            if left == 0 and not is_over(told):
+            if left == 0 and not is_over(reports):
                 return False
         return True
 

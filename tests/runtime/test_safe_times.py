@@ -50,7 +50,7 @@ class Toy:
         self.handled: list[Time] = []
         self.sent: dict[int, list[tuple[Time, int]]] = {}
 
-    def accept(self, told: RoundReports, batches: Sequence[bytes]) -> None:
+    def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None:
         for batch in batches:
             for event in pickle.loads(batch):
                 assert event[0] >= self.now, "it came too late"
@@ -72,10 +72,10 @@ class Toy:
         arrivals = tuple((target, min(events)[0]) for target, events in self.sent.items())
         parcels = [(target, pickle.dumps(events)) for target, events in self.sent.items()]
         self.sent = {}
-        return told(first, not self.events, arrivals), parcels
+        return report_of(first, not self.events, arrivals), parcels
 
 
-def told(
+def report_of(
     first: Time, idle: bool = False, arrivals: tuple[tuple[int, Time], ...] = ()
 ) -> ProcessReport:
     return ProcessReport(first, idle, 0, 0, 0, False, (), arrivals)
@@ -159,22 +159,22 @@ def test_who_alone_has_work_goes_as_far_as_its_own_messages_can_come_back() -> N
 
 
 def test_what_is_under_way_counts_as_the_next_event_of_its_receiver() -> None:
-    sent = told(50, arrivals=((1, 60), (2, 90)))
-    assert earliest_events([sent, told(70), told(80)]) == [50, 60, 80]
-    idle = [told(NEVER, idle=True), told(9, idle=True)]
+    sent = report_of(50, arrivals=((1, 60), (2, 90)))
+    assert earliest_events([sent, report_of(70), report_of(80)]) == [50, 60, 80]
+    idle = [report_of(NEVER, idle=True), report_of(9, idle=True)]
     assert is_over(idle)
-    assert not is_over([told(NEVER, idle=True, arrivals=((1, 60),)), idle[1]])
-    assert not is_over([idle[0], told(9)])
+    assert not is_over([report_of(NEVER, idle=True, arrivals=((1, 60),)), idle[1]])
+    assert not is_over([idle[0], report_of(9)])
 
 
 def test_rounds_that_overlap_share_what_may_be_done() -> None:
     """Two that always have work go half a latency at a time, and catch up after a gap."""
     grants = SafeTimes(np.array([[20, 10], [10, 20]]))
-    assert grants.first(0, [told(100), told(103)]) == (105, 110)
-    assert grants.next(0, [told(105), told(106)], 110) == 115
+    assert grants.first(0, [report_of(100), report_of(103)]) == (105, 110)
+    assert grants.next(0, [report_of(105), report_of(106)], 110) == 115
     # Nothing was left before 115, so that the next event begins anew.
-    assert grants.next(0, [told(200), told(206)], 115) == 205
-    assert grants.next(0, [told(200), told(206)], 205) == 210
+    assert grants.next(0, [report_of(200), report_of(206)], 115) == 205
+    assert grants.next(0, [report_of(200), report_of(206)], 205) == 210
 
 
 @given(st.lists(st.one_of(st.integers(0, 60), st.just(NEVER)), min_size=2, max_size=6))
@@ -192,7 +192,7 @@ def test_where_all_are_equally_far_the_short_way_gives_the_same(earliest: list[T
 
 def test_rounds_overlap_where_windows_have_much_work() -> None:
     def worked(us: int) -> RoundReports:
-        return [told(0)._replace(busy_us=us // 3), told(0)._replace(busy_us=us)]
+        return [report_of(0)._replace(busy_us=us // 3), report_of(0)._replace(busy_us=us)]
 
     overlap = Overlap()
     assert not any(overlap.pays(worked(WINDOW_US // 2)) for _ in range(50))

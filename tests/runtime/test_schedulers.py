@@ -125,9 +125,9 @@ def test_schedulers_of_pybatsim_next_to_policies() -> None:
     run = grid.run({"name": "mixed", "seed": 3, "vos": vos})
     assert run.metrics["grid"]["jobs_completed"] == 100
     assert run.metrics["grid"]["jobs_forwarded"] > 0
-    told = run.manifest["schedulers"]
-    assert list(told) == ["easy/pool", "fcfs/pool", "filler/pool"]
-    assert all(one["messages"] > 20 and one["total"] >= one["max"] > 0 for one in told.values())
+    timings = run.manifest["schedulers"]
+    assert list(timings) == ["easy/pool", "fcfs/pool", "filler/pool"]
+    assert all(one["messages"] > 20 and one["total"] >= one["max"] > 0 for one in timings.values())
     assert (
         run.manifest["digest"]
         == grid.run({"name": "mixed", "seed": 3, "vos": vos}).manifest["digest"]

@@ -100,9 +100,9 @@ def check_recorded(folder: Path) -> None:
     ]  # fmt: skip
     noticed = [one.time_us for one in done if one.action.what != "kill"]
     assert noticed == sorted(noticed)
-    told = [words for _, words in Replay(folder).about()["done"]]
-    assert len(told) == 10
-    assert "did not take south down: south was taken down already" in told
+    reports = [words for _, words in Replay(folder).about()["done"]]
+    assert len(reports) == 10
+    assert "did not take south down: south was taken down already" in reports
 
 
 @pytest.mark.ray

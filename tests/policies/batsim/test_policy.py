@@ -134,11 +134,11 @@ def test_a_job_that_is_killed_fails_and_gives_way_at_once() -> None:
     assert state == [JobState.FAILED, JobState.COMPLETED]
     killed = {"job_ids": ["grid!0"], "job_progress": {"grid!0": {"profile": "grid!0"}}}
     killed["job_progress"]["grid!0"]["progress"] = 0.2
-    told = [m for m in log if m["events"][0]["type"] == "JOB_KILLED"]
-    assert told[0]["now"] == 21.0
-    assert told[0]["events"][0]["data"] == killed
+    kills = [m for m in log if m["events"][0]["type"] == "JOB_KILLED"]
+    assert kills[0]["now"] == 21.0
+    assert kills[0]["events"][0]["data"] == killed
     # It kills again when the second has ended, and there is nothing left to kill.
-    assert told[1]["events"][0]["data"] == {"job_ids": ["grid!0"], "job_progress": {}}
+    assert kills[1]["events"][0]["data"] == {"job_ids": ["grid!0"], "job_progress": {}}
 
 
 def test_a_job_that_is_rejected() -> None:
