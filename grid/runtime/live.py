@@ -413,10 +413,9 @@ def _policies(grid: Grid) -> list[str]:
     return [grid.plugins.shown(cluster.policy.name) for vo in grid.vos for cluster in vo.clusters]
 
 
-def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None) -> LiveOutcome:
-    """The records of the journals, and the reports of the actors."""
-    store = RecordStore()
-    chunks = []
+def read_journals(folder: Path, spool: EventSpool | None) -> tuple[RecordStore, list[JobResults]]:
+    """The records of all journals in `folder`, and the jobs in them; events go to `spool`."""
+    store, chunks = RecordStore(), []
     for number, path in enumerate(sorted(folder.glob(f"*{SUFFIX}"))):
         journal = Journal(path)
         store.add(list(journal.records()))
@@ -424,6 +423,12 @@ def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None)
         chunks += store.take()
         if spool is not None:
             spool.add(number, store.take_events())
+    return store, chunks
+
+
+def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None) -> LiveOutcome:
+    """The records of the journals, and the reports of the actors."""
+    store, chunks = read_journals(folder, spool)
     run = replace(
         store.outcome(),
         chunks=chunks,

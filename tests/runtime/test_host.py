@@ -26,8 +26,8 @@ from grid.runtime import host as host_module
 from grid.runtime.clock import Pauses
 from grid.runtime.host import Host, HostSettings, JournalStorage, first_sequence
 from grid.runtime.interventions import Done
-from grid.runtime.journal import SUFFIX, Journal
-from grid.runtime.outcome import RecordStore
+from grid.runtime.journal import Journal
+from grid.runtime.live import read_journals
 from grid.runtime.placement import deal
 
 SCENARIOS = Path(__file__).parent / "fault_scenarios"
@@ -135,14 +135,7 @@ class HostedRun:
 
     def results(self, spool: EventSpool | None = None) -> JobResults:
         """The jobs in the journals; each ended once, and no rule was broken."""
-        store, chunks = RecordStore(), []
-        for number, path in enumerate(sorted(self.folder.glob(f"*{SUFFIX}"))):
-            journal = Journal(path)
-            store.add(list(journal.records()))
-            journal.close()
-            chunks += store.take()
-            if spool is not None:
-                spool.add(number, store.take_events())
+        store, chunks = read_journals(self.folder, spool)
         assert store.records["violations"] == []
         results = in_order(chunks)
         assert check(results, self.grid.directory, sum(self.grid.jobs_by_vo())) == []

@@ -26,6 +26,7 @@ from grid.lab.report.charts import (
     HAS_INTERVAL,
     INTERVAL_TEXT,
     MANY_ROWS,
+    MANY_TICKS,
     MAPPED,
     STEPS,
     WIDE,
@@ -56,8 +57,6 @@ from grid.results.definitions import OwnBounds, bounds_of, label_of
 
 PANELS = 24
 """The most panels of a metric."""
-MANY_VALUES = 12
-"""The most values of a numeric axis that the summary lists."""
 BETWEEN = ", "
 """Between the values of a combination."""
 
@@ -119,7 +118,7 @@ def _summary(study: Study) -> str:
 
 
 def _values_in_words(values: Sequence[Any]) -> str:
-    if len(values) > MANY_VALUES and all(map(_is_number, values)):
+    if len(values) > MANY_TICKS and all(map(_is_number, values)):
         return f"{len(values)} values from {min(values):g} to {max(values):g}"
     return ", ".join(map(str, values))
 
