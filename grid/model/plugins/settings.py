@@ -28,7 +28,7 @@ from pydantic import (
     create_model,
 )
 
-from grid.model.errors import InvalidPlugin, Path, shorten
+from grid.model.errors import InvalidPlugin, Path, expected_name, shorten
 
 _CONFIG = ConfigDict(
     extra="forbid",
@@ -74,7 +74,11 @@ class Declared(NamedTuple):
                 found = repr(error["ctx"]["tag"])
             if not path:
                 found = f"the settings {', '.join(settings)}" if settings else "no settings"
-            raise InvalidPlugin(found, expected(error), path) from None
+            wanted = expected(error)
+            if error["type"] == "extra_forbidden" and len(path) == 1:
+                found = "an unknown setting"
+                wanted = expected_name(str(path[0]), self.model.model_fields, "a setting")
+            raise InvalidPlugin(found, wanted, path) from None
         if self.whole:
             return {"settings": checked}
         given = checked.model_fields_set

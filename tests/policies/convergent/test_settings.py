@@ -20,7 +20,7 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("fcfs", {"x": 1}, "x: found 1, expected no such setting"),
+        ("fcfs", {"x": 1}, "x: found an unknown setting, expected a setting"),
         ("flexible", {"age_factor": float("nan")}, "age_factor: found nan"),
         ("flexible", {"age_factor": 1e308}, r"age_factor: found 1e\+308, expected at most"),
         ("flexible", {"priority": "cs2", "k": 2.0}, "`k` only with the priority eg"),
@@ -29,10 +29,10 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
         ("cs2", {"weights": {"speed": 1}}, "found 'speed', expected a heuristic: deadline"),
         ("cs2", {"weights": {"wait": "8"}}, "weights.wait: found '8', expected a number"),
         ("cs2", {"weights": 3}, "weights: found 3, expected a mapping"),
-        ("cs2", {"period_s": 10}, "period_s: found 10, expected no such setting"),
+        ("cs2", {"period_s": 10}, "period_s: found an unknown setting"),
         ("cs_i_p", {"bandwidths_mbps": [0]}, "bandwidths_mbps.0: found 0, expected at least"),
         ("tabu", {"iterations": 1.5}, "iterations: found 1.5"),
-        ("eg_edf", {"iterations": 5}, "iterations: found 5, expected no such setting"),
+        ("eg_edf", {"iterations": 5}, "iterations: found an unknown setting"),
         ("eg_edf", {"repair": "nothing"}, "repair: found 'nothing', expected 'moves' or 'times'"),
         ("esay", {}, "found 'esay', expected a policy, such as easy"),
     ],
