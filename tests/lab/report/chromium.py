@@ -64,7 +64,7 @@ class Browser:
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
-    def wait_for(self, condition: str, seconds: float = 20) -> None:
+    def wait_for(self, condition: str, seconds: float = 120) -> None:
         """Wait until the script `condition` holds on the page."""
         looking = (
             "new Promise((done, fail) => { const end = performance.now() + "
