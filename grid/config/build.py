@@ -51,7 +51,7 @@ from grid.protocol import names
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
 from grid.protocol.local_scheduler import LocalScheduler, SchedulerPeers, SchedulerSettings
-from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, FORWARDING, SELECTIONS
+from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, DISCOUNTS, FORWARDING, SELECTIONS
 from grid.protocol.resource_manager import AdmissionSettings, ResourceManager
 from grid.protocol.selection import Selection
 from grid.protocol.workload_source import WorkloadSource
@@ -363,6 +363,7 @@ class Grid:
     def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
         protocol, listeners = self.settings.protocol, self._follow_ups[position].listeners
         loops, refused_ones = protocol.avoid_loops, protocol.when_refused
+        discount = self.plugins.find(DISCOUNTS, protocol.discount.name).target
         return LocalScheduler(
             position,
             self.selection_of(vo),
@@ -373,7 +374,12 @@ class Grid:
                 self._distances(position),
             ),
             settings=SchedulerSettings(
-                protocol.ttl, self.rule_of(vo), loops, refused_ones, listeners
+                protocol.ttl,
+                self.rule_of(vo),
+                loops,
+                refused_ones,
+                getattr(discount, "counts_dispatches", False),
+                listeners,
             ),
             first_cluster=self._first_cluster[position],
         )

@@ -177,7 +177,7 @@ class ProtocolSection(Section):
         default=PluginRef("no_correction"),
         description="How stale status of other VOs is corrected. `no_correction`: not at all. "
         "`drained`: minus the work that must have been completed since. `by_age`: the older, the "
-        "less it counts.",
+        "less it counts. `own_dispatches`: plus the jobs that the VO itself has sent since.",
     )
     snapshot_detail: Literal["full", "summary"] = Field(
         default="full",

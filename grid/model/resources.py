@@ -149,6 +149,8 @@ class ResourceTable:
     observed_at_us: Floats = field(default_factory=NOT_INCLUDED.view)
     confirmed_us: Floats = field(default_factory=NOT_INCLUDED.view)
     now: Time = 0
+    has_own_dispatches: bool = False
+    """Jobs of the reader that are on their way are assigned, so that loads are comparable."""
 
     @property
     def age_us(self) -> Floats:

@@ -27,6 +27,7 @@ from grid.model.resources import ResourceTable
 from grid.model.time import Time
 from grid.protocol.admission import CANCEL, clear_cancel_timer, key_of_timer, set_cancel_timer
 from grid.protocol.counters import SchedulerCounters
+from grid.protocol.dispatches import Dispatches
 from grid.protocol.forwarding import Answer, Ask, Award, Destination, Question
 from grid.protocol.forwarding.bidding import Bidder, Caller
 from grid.protocol.forwarding.local import never as stay
@@ -66,6 +67,8 @@ class SchedulerSettings:
     policy: Callable[[Question], Answer]
     avoid_loops: bool = False
     when_refused: str = "next"
+    counts_dispatches: bool = False
+    """The known state is corrected by the VO's own dispatches."""
     listeners: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """By number of a job of the VO's users, the Workload Sources whose jobs depend on it."""
 
@@ -121,6 +124,7 @@ class LocalScheduler(MessageHandler):
         """Jobs of the VO's users that are with other VOs."""
         self._changes = 0
         """How often a job was submitted, received, assigned or forwarded, or has ended."""
+        self._dispatches = Dispatches(peers.distances) if settings.counts_dispatches else None
         self._giver = JobGiver(selection, peers.resource_manager)
         self._puller: Puller | None = None
         if hasattr(settings.policy, "idle"):
@@ -175,10 +179,13 @@ class LocalScheduler(MessageHandler):
             job, forwarded.resource, forwarded.wait, forwarded.call, observed=forwarded.observed
         )
         ctx.send(self._peers.resource_manager, assign)
+        if self._dispatches is not None:
+            self._dispatches.sent(job, (self._vo, forwarded.resource), False, ctx.now)
 
     def on_return_job(self, ctx: Context, sender: str, returned: msg.ReturnJob) -> None:
         """A job that this scheduler forwarded at some time was not admitted."""
         job = returned.job
+        self._forget_dispatch(job.key)
         self._pending[job.key] = PendingJob(
             job, returned.origin, 0 if returned.stay else returned.ttl, returned.hops,
             (*returned.barred, returned.refused_by), stays=returned.stay,
@@ -202,6 +209,8 @@ class LocalScheduler(MessageHandler):
         self._changes += 1
         pending = self._pending[assigned.key]
         pending.assigned_us = assigned.assigned_us
+        if self._dispatches is not None:
+            self._dispatches.assigned(assigned.key, ctx.now)
         self._settled(ctx, pending.job)
 
     def on_refused(self, ctx: Context, sender: str, refused: msg.Refused) -> None:
@@ -210,11 +219,13 @@ class LocalScheduler(MessageHandler):
         pending.expired_leases += pending.is_awarded
         pending.is_awarded = False
         pending.refusals += 1
+        self._forget_dispatch(refused.key)
         self._query(ctx, refused.key)
 
     def on_not_admitted(self, ctx: Context, sender: str, refused: msg.NotAdmitted) -> None:
         """This VO does not admit a job of another VO: return it, or reject it."""
         pending = self._pending[refused.key]
+        self._forget_dispatch(refused.key)
         job, when_refused = pending.job, self._settings.when_refused
         if when_refused == "reject":
             self._fail(ctx, pending, JobState.REJECTED)
@@ -238,6 +249,8 @@ class LocalScheduler(MessageHandler):
             return
         # Licenses are valid in the job's own VO alone.
         own_only = pending.ttl == 0 or pending.job.licenses != 0
+        if self._dispatches is not None:
+            table = self._dispatches.correct(table, ctx.now)
         table = table.without(pending.barred, self._vo)
         choice = self._selection.choose(pending.job, table, self._vo, own_only, ctx.rng)
         question = Question(
@@ -305,6 +318,8 @@ class LocalScheduler(MessageHandler):
         observed: msg.ObservedState | None = None,
     ) -> None:
         job = pending.job
+        if self._dispatches is not None:
+            self._dispatches.sent(job, (vo, resource), pending.origin == self._vo, ctx.now)
         if vo == self._vo:
             ctx.send(self._peers.resource_manager, msg.AssignJob(job, resource, wait, call, late))
             return
@@ -326,6 +341,11 @@ class LocalScheduler(MessageHandler):
         del self._pending[pending.job.key]
         self._counters.leaves(pending.job, pending.came_from)
 
+    def _forget_dispatch(self, key: JobKey) -> None:
+        """The job does not hold the resource to which it was sent."""
+        if self._dispatches is not None:
+            self._dispatches.forget(key)
+
     def _settled(self, ctx: Context, job: Job) -> None:
         """The job is assigned here, or leaves."""
         clear_cancel_timer(ctx, job)
@@ -343,6 +363,7 @@ class LocalScheduler(MessageHandler):
             self._fail(ctx, pending, outcome.state)
             return
         del self._pending[key]
+        self._forget_dispatch(key)
         cluster = self._first_cluster + ended.cluster
         placement = JobPlacement(
             pending.assigned_us, self._vo, cluster, pending.hops, pending.utility
@@ -357,15 +378,19 @@ class LocalScheduler(MessageHandler):
 
     def on_job_done(self, ctx: Context, sender: str, done: msg.JobDone) -> None:
         job = self._remote.pop(done.key)
+        if self._dispatches is not None:
+            self._dispatches.done(done)
         self._record(ctx, JobRow(self._vo, job, done.placement, done.outcome))
 
     def on_submission_fail(self, ctx: Context, sender: str, failed: msg.SubmissionFail) -> None:
         job = self._remote.pop(failed.key)
+        self._forget_dispatch(failed.key)
         self._record(ctx, never_started(self._vo, job, failed.state, failed.hops))
 
     def _fail(self, ctx: Context, pending: PendingJob, state: int) -> None:
         """The job ends here and never started."""
         key = pending.job.key
+        self._forget_dispatch(key)
         self._caller.settle(ctx, key, None)
         self._drop(ctx, pending)
         if pending.origin == self._vo:

@@ -387,7 +387,7 @@ DISCOUNTS = function_kind(
     "discounts",
     "correction of stale status",
     "estimates the assigned CPUs of other VOs, given how old their status is",
-    _built_in({"information": ("no_correction", "drained", "by_age")}),
+    _built_in({"information": ("no_correction", "drained", "by_age", "own_dispatches")}),
     ("table", "vo"),
     _discount_problem,
     "protocol.discount",

@@ -22,7 +22,7 @@ from grid.model.resources import ResourceTable
 
 Rng = np.random.Generator
 PARTIAL, BINARY, MATCHMAKING = 0, 1, 2
-OWN_VO, FIRST, LESS_LOADED = 0, 1, 2
+OWN_VO, FIRST, LESS_LOADED, LOAD_THEN_OWN = 0, 1, 2, 3
 TIES = {"own_vo": OWN_VO, "first": FIRST, "less_loaded": LESS_LOADED, "random": FIRST}
 """Which of equal resources is chosen. `own_vo`: one of the own VO, then the less loaded, then the
 earlier. `first`: the first, as in PU Algorithm 3. `less_loaded`: the less loaded, then the earlier.
@@ -100,8 +100,11 @@ def best_choice(
     if rows is not None:
         values, assigned = values[rows], assigned[rows]
         vo, cpus, widest = vo[rows], cpus[rows], widest[rows]
+    code = busy = TIES[ties]
+    if code == OWN_VO and table.has_own_dispatches:
+        busy = LOAD_THEN_OWN
     best: tuple[int, ...] = best_resources(
-        values, vo, cpus, widest, assigned, own_vo, own_only, job.processors, TIES[ties]
+        values, vo, cpus, widest, assigned, own_vo, own_only, job.processors, code, busy
     )
     if best[0] == NOT_A_NUMBER:
         raise ValueError("found a utility that is not a number")

@@ -6,7 +6,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
-from grid.protocol.selection import FIRST, MATCHMAKING, OWN_VO, PARTIAL
+from grid.protocol.selection import FIRST, LOAD_THEN_OWN, MATCHMAKING, OWN_VO, PARTIAL
 
 NOT_A_NUMBER = -2
 
@@ -80,6 +80,7 @@ def best_resources(
     own_only: bool,
     processors: int,
     ties: int,
+    busy_ties: int,
 ) -> tuple[int, int, int, int]:
     """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
 
@@ -87,7 +88,8 @@ def best_resources(
     utility is above zero, its status is known and it is wide enough; with `own_only` those of other
     VOs do not count. It is free if it has `processors` CPUs that are not assigned. The better of
     two is the one of higher utility; among equals, by `ties`, the earlier row, or one of the own VO
-    first, then the less loaded, then the earlier row, or the last two alone.
+    first, then the less loaded, then the earlier row, or the last two alone. `busy_ties` are for
+    resources that need not be free.
     """
     free = anywhere = mine = others = -1
     for r in range(len(utility)):
@@ -102,12 +104,12 @@ def best_resources(
             r, free, utility, vo, cpus, assigned, own, ties
         ):
             free = r
-        if _better(r, anywhere, utility, vo, cpus, assigned, own, ties):
+        if _better(r, anywhere, utility, vo, cpus, assigned, own, busy_ties):
             anywhere = r
         if vo[r] == own:
-            if _better(r, mine, utility, vo, cpus, assigned, own, ties):
+            if _better(r, mine, utility, vo, cpus, assigned, own, busy_ties):
                 mine = r
-        elif _better(r, others, utility, vo, cpus, assigned, own, ties):
+        elif _better(r, others, utility, vo, cpus, assigned, own, busy_ties):
             others = r
     return free, anywhere, mine, others
 
@@ -131,4 +133,7 @@ def _better(
         return False
     if ties == OWN_VO and (vo[r] == own) != (vo[other] == own):
         return bool(vo[r] == own)
-    return bool(assigned[r] * cpus[other] < assigned[other] * cpus[r])
+    load, other_load = assigned[r] * cpus[other], assigned[other] * cpus[r]
+    if ties == LOAD_THEN_OWN and load == other_load:
+        return bool(vo[r] == own and vo[other] != own)
+    return bool(load < other_load)
