@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from grid.cluster import ClusterState, make_cluster
-from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES, ProcessorChoice
+from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
 from grid.config.checks import (
     fault_problems,
     job_problems,
@@ -25,7 +25,7 @@ from grid.config.faults import machine_outages, message_faults
 from grid.config.information import GridInformation
 from grid.config.platform import with_gangs
 from grid.config.plugins import PluginUse, plugin_problems, plugin_uses
-from grid.config.schema import GridSettings, NetworkSection
+from grid.config.schema import GridSettings
 from grid.kernel.entity import Entity
 from grid.kernel.event import Rows
 from grid.kernel.network import Network
@@ -108,10 +108,10 @@ class Grid:
         refuse(vo_problems(self.settings, self.vos))
         if not self.is_drawn:
             refuse(self._problems_of_python())
-            vos = [vo.expanded() for vo in self.vos]
-            for vo in vos:
-                for cluster in vo.clusters:
-                    with_gangs(cluster, self.plugins)
+            vos = []
+            for vo in self.vos:
+                clusters = (with_gangs(one.expanded(), self.plugins) for one in vo.clusters)
+                vos.append(replace(vo, clusters=tuple(clusters)))
             object.__setattr__(self, "vos", tuple(vos))
         tables = self.submitted, self.direct
         refuse(job_problems(self.vos, *tables, is_drawn=self.is_drawn))
@@ -164,15 +164,6 @@ class Grid:
         """All entities, sorted."""
         return tuple(self.vo_of)
 
-    @cached_property
-    def local_dispatchers(self) -> frozenset[str]:
-        """The names of the Local Dispatchers, each of which owns a cluster."""
-        return frozenset(
-            names.local_dispatcher(vo.name, cluster.name)
-            for vo in self.vos
-            for cluster in vo.clusters
-        )
-
     @property
     def sites(self) -> tuple[int, ...]:
         """The VO of each entity."""
@@ -203,7 +194,10 @@ class Grid:
                 ClusterEntry(
                     position,
                     cluster.name,
-                    _machine_sizes(cluster),
+                    # A job of a gang cluster may use several machines.
+                    (cluster.processors,)
+                    if cluster.gangs
+                    else tuple(machine.cpus for machine in cluster.machines),
                     cluster.gangs,
                     cluster.machines,
                     self.outages_of(vo, cluster),
@@ -261,12 +255,10 @@ class Grid:
     def _first_rows(self, position: int) -> Rows:
         resources = resources_of(self.vos[position], position)
         nothing = np.zeros(len(resources))
-        rows = status_rows(
-            resources, nothing, nothing if self._information.include_backlog else NOT_INCLUDED, 0
-        )
-        if self.settings.protocol.snapshot_detail == "summary":
-            return summary_of(rows, resources)
-        return rows
+        backlog_s = nothing if self._information.include_backlog else NOT_INCLUDED
+        rows = status_rows(resources, nothing, backlog_s, 0)
+        is_summary = self.settings.protocol.snapshot_detail == "summary"
+        return summary_of(rows, resources) if is_summary else rows
 
     @cached_property
     def _board_vos(self) -> list[tuple[int, int]]:
@@ -307,10 +299,8 @@ class Grid:
         if manager in wanted:
             yield manager, self._resource_manager(position, vo, dispatchers)
         if (name := names.information_service(vo.name)) in wanted:
-            yield (
-                name,
-                self._information.service(position, self._board_vos, self._distances(position)),
-            )
+            distances = self._distances(position)
+            yield name, self._information.service(position, self._board_vos, distances)
         jobs = self.submitted[position]
         if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
             waiting = self._follow_ups[position].rows
@@ -328,7 +318,7 @@ class Grid:
             policy,
             hooks.clock,
             self.outages_of(vo, cluster),
-            choice=self.processor_choice_of(cluster),
+            choice=self.made(PROCESSOR_CHOICES, cluster.processor_choice or PluginRef("ld")),
             jobs=self.job_features,
             may_break=hooks.may_break,
         )
@@ -346,13 +336,6 @@ class Grid:
         made: Selection = self.made(SELECTIONS, vo.selection)
         return made
 
-    def processor_choice_of(self, cluster: Cluster) -> ProcessorChoice:
-        """How the cluster's Local Dispatcher chooses queues under a gang policy."""
-        made: ProcessorChoice = self.made(
-            PROCESSOR_CHOICES, cluster.processor_choice or PluginRef("ld")
-        )
-        return made
-
     def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
         """The outages of the machines of the cluster."""
         faults = self.settings.faults
@@ -361,27 +344,25 @@ class Grid:
         return machine_outages(faults, self.seed, vo.name, cluster.name, len(cluster.machines))
 
     def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
-        protocol, listeners = self.settings.protocol, self._follow_ups[position].listeners
-        loops, refused_ones = protocol.avoid_loops, protocol.when_refused
+        protocol = self.settings.protocol
         discount = self.plugins.find(DISCOUNTS, protocol.discount.name).target
+        peers = SchedulerPeers(
+            names.resource_manager(vo.name),
+            names.information_service(vo.name),
+            self._schedulers,
+            self._distances(position),
+        )
+        settings = SchedulerSettings(
+            protocol.ttl,
+            self.rule_of(vo),
+            protocol.avoid_loops,
+            protocol.when_refused,
+            getattr(discount, "counts_dispatches", False),
+            self._follow_ups[position].listeners,
+        )
+        first = self._first_cluster[position]
         return LocalScheduler(
-            position,
-            self.selection_of(vo),
-            SchedulerPeers(
-                names.resource_manager(vo.name),
-                names.information_service(vo.name),
-                self._schedulers,
-                self._distances(position),
-            ),
-            settings=SchedulerSettings(
-                protocol.ttl,
-                self.rule_of(vo),
-                loops,
-                refused_ones,
-                getattr(discount, "counts_dispatches", False),
-                listeners,
-            ),
-            first_cluster=self._first_cluster[position],
+            position, self.selection_of(vo), peers, settings=settings, first_cluster=first
         )
 
     def rule_of(self, vo: VirtualOrganization) -> Any:
@@ -389,8 +370,13 @@ class Grid:
         return self.made(FORWARDING, vo.forwarding or self.settings.protocol.forwarding)
 
     def _distances(self, position: int) -> Distances:
-        row = self.network.latency_row(position)
-        return _distances_in(self.settings.network, position, row)
+        network = self.settings.network
+        links = tuple(
+            (vo, latency_us)
+            for vo, latency_us in enumerate(self.network.latency_row(position))
+            if latency_us != network.latency_us and vo != position
+        )
+        return Distances(position, network.latency_us, links, network.bandwidth_mbps)
 
     @cached_property
     def _follow_ups(self) -> list[FollowUps]:
@@ -412,45 +398,20 @@ class Grid:
     def _resource_manager(
         self, position: int, vo: VirtualOrganization, dispatchers: tuple[str, ...]
     ) -> ResourceManager:
-        rules = self._information.snapshot_rules(position)
-        several = len(vo.clusters) > 1
+        information, several = self._information, len(vo.clusters) > 1
+        notified = [other for other in information.notified_of(position) if other in self._members]
         return ResourceManager(
             position,
             resources_of(vo, position),
-            rules,
-            AdmissionSettings(
-                self.made(ADMISSION, vo.admission),
-                vo.priority,
-            ),
+            information.snapshot_rules(position),
+            AdmissionSettings(self.made(ADMISSION, vo.admission), vo.priority),
             scheduler=names.scheduler(vo.name),
             information=names.information_service(vo.name),
             dispatchers=dispatchers,
             grid_dispatcher=names.grid_dispatcher(vo.name) if several else None,
             membership=vo.membership,
-            directory=tuple(
-                self._information.services[other]
-                for other in self._information.notified_of(position)
-                if other in self._members
-            ),
+            directory=tuple(information.services[other] for other in notified),
         )
-
-
-def _machine_sizes(cluster: Cluster) -> tuple[int, ...]:
-    """The CPUs of each machine; of all together if a job may use several machines."""
-    if cluster.gangs:
-        return (cluster.processors,)
-    return tuple(machine.cpus for machine in cluster.machines)
-
-
-def _distances_in(network: NetworkSection, position: int, row: Sequence[Time]) -> Distances:
-    """The distances from the VO at `position`, whose latencies to all VOs are in `row`."""
-    default_us = network.latency_us
-    links = tuple(
-        (vo, latency_us)
-        for vo, latency_us in enumerate(row)
-        if latency_us != default_us and vo != position
-    )
-    return Distances(position, default_us, links, network.bandwidth_mbps)
 
 
 # Dependencies
@@ -462,11 +423,8 @@ class FollowUps(NamedTuple):
     `listeners` are the Workload Sources that depend on a job of this VO, by its number.
     """
 
-    rows: Mapping[JobKey, tuple[int, ...]]
-    listeners: Mapping[int, tuple[str, ...]]
-
-
-NO_FOLLOW_UPS = FollowUps({}, {})
+    rows: dict[JobKey, tuple[int, ...]]
+    listeners: dict[int, tuple[str, ...]]
 
 
 def follow_ups(vos: Sequence[str], tables: Sequence[JobTable | None]) -> list[FollowUps]:
@@ -475,36 +433,31 @@ def follow_ups(vos: Sequence[str], tables: Sequence[JobTable | None]) -> list[Fo
     A predecessor is looked up in the job's own VO, then in the others. One that does not exist, or
     does not precede the job by time and number, is ignored.
     """
+    found = [FollowUps({}, {}) for _ in vos]
     if not any(table is not None and table.predecessors is not None for table in tables):
-        return [NO_FOLLOW_UPS] * len(vos)
-    places: list[dict[int, int]] = [
-        {} if table is None else dict(zip(table.number.tolist(), range(len(table)), strict=True))
-        for table in tables
-    ]
+        return found
+    submitted = [{} if table is None else dict(zip(*_keys(table), strict=True)) for table in tables]
     anywhere: dict[int, int] = {}
-    for vo, numbers in enumerate(places):
+    for vo, numbers in enumerate(submitted):
         for number in numbers:
             anywhere.setdefault(number, vo)
-    rows: list[dict[JobKey, tuple[int, ...]]] = [{} for _ in vos]
-    listeners: list[dict[int, tuple[str, ...]]] = [{} for _ in vos]
     for vo, table in enumerate(tables):
         if table is None or table.predecessors is None:
             continue
-        for row, number in enumerate(table.predecessors.after.tolist()):
-            of = vo if number in places[vo] else anywhere.get(number, -1)
-            if of < 0 or not _comes_before(tables[of], places[of][number], table, row):
-                continue
-            key = (vos[of], number)
-            rows[vo][key] = (*rows[vo].get(key, ()), row)
-            source = names.workload_source(vos[vo])
-            listeners[of][number] = tuple(dict.fromkeys((*listeners[of].get(number, ()), source)))
-    return [FollowUps(*both) for both in zip(rows, listeners, strict=True)]
+        source = names.workload_source(vos[vo])
+        each = zip(table.predecessors.after.tolist(), *_keys(table), strict=True)
+        for row, (before, number, submit_us) in enumerate(each):
+            of = vo if before in submitted[vo] else anywhere.get(before, -1)
+            if of >= 0 and (submitted[of][before], before) < (submit_us, number):
+                rows, listeners = found[vo].rows, found[of].listeners
+                key = (vos[of], before)
+                rows[key] = (*rows.get(key, ()), row)
+                listeners[before] = tuple(dict.fromkeys((*listeners.get(before, ()), source)))
+    return found
 
 
-def _comes_before(first: JobTable | None, row: int, second: JobTable, other: int) -> bool:
-    assert first is not None
-    earlier = (first.submit_us[row], first.number[row])
-    return bool(earlier < (second.submit_us[other], second.number[other]))
+def _keys(table: JobTable) -> tuple[list[int], list[int]]:
+    return table.number.tolist(), table.submit_us.tolist()
 
 
 # Migration of gangs between clusters

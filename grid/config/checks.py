@@ -8,38 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import Any, NamedTuple
-
-import numpy as np
+from itertools import islice
+from typing import Any
 
 from grid.config.faults import FaultsSection
 from grid.config.schema import GridSettings, Scenario
 from grid.model.errors import (
     ErrorLine,
-    InputError,
     InvalidPlugin,
     Path,
     Problem,
     dotted,
     expected_name,
+    raise_if,
     shorten,
 )
 from grid.model.fields import (
     ARCHITECTURES,
     OPERATING_SYSTEMS,
     PluginRef,
-    TakesEffect,
     entries,
     is_section,
     keys_of,
-    sections_in,
 )
-from grid.model.job_table import JobTable, concatenate
+from grid.model.job_table import JobTable, repeated_number
 from grid.model.platform import Cluster, Machine, MachineGenerator, VirtualOrganization
 from grid.model.plugins.registry import Plugins
 from grid.model.time import NEVER, to_seconds
-from grid.model.workload import RequirementSection, WorkloadSection
+from grid.model.workload import AttributesSection, JobSection, WorkloadSection
 from grid.policies.features import ClusterSpec, JobFeatures, refusals
 from grid.policies.registry import is_for_gangs, make_policy
 from grid.protocol.admission import unknown_vos
@@ -61,13 +57,6 @@ MAX_OUTAGES = 100_000
 SAMPLE = 100
 """Machines of a generator that a check makes."""
 NO_MEMORY = "none, since no machine of the grid has ram_mb"
-NO_EFFECT = {
-    "jobs enter the cluster": "no such setting, since the VO's jobs enter its cluster directly",
-    "no entity sends messages": "no such setting, since all jobs enter their clusters directly",
-    "the selection chooses the cluster": "no such setting, since it requires several clusters "
-    "whose jobs are not bound to a machine (`resource: cluster`, gangs)",
-}
-"""The conditions of `TakesEffect`, and what is expected of a setting without effect."""
 
 
 def scenario_problems(scenario: Scenario) -> list[Problem]:
@@ -88,16 +77,13 @@ def scenario_problems(scenario: Scenario) -> list[Problem]:
 
 def size_problems(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
     """More VOs, machines or CPUs than the limits allow."""
-    sizes = [
-        (len(vo.names), *unit)
-        for vo in vos
-        for cluster in vo.clusters
-        for unit in _machine_sizes(cluster)
-    ]
+    names = [len(vo.names) for vo in vos]
+    sizes = [[one for c in vo.clusters for one in _machine_sizes(c)] for vo in vos]
+    both = list(zip(names, sizes, strict=True))
     totals = [
-        (sum(len(vo.names) for vo in vos), MAX_VOS, "VOs"),
-        (sum(of_vo * count for of_vo, count, _ in sizes), MAX_MACHINES, "machines"),
-        (sum(of_vo * count * cpus for of_vo, count, cpus in sizes), MAX_CPUS, "CPUs"),
+        (sum(names), MAX_VOS, "VOs"),
+        (sum(n * count for n, each in both for count, _ in each), MAX_MACHINES, "machines"),
+        (sum(n * count * cpus for n, each in both for count, cpus in each), MAX_CPUS, "CPUs"),
     ]
     for total, limit, what in totals:
         if total > limit:
@@ -188,7 +174,7 @@ def _link_problems(settings: GridSettings, vos: Sequence[str]) -> Iterator[Probl
 def _workload_problems(scenario: Scenario) -> Iterator[Problem]:
     vos, shared = scenario.vos or (), scenario.workload
     if shared is not None:
-        yield from _attribute_problems(shared, ("workload",))
+        yield from _requirement_problems(shared.attributes, ("workload", "attributes"))
         if shared.jobs is not None:
             expected = "a trace or a generator: a list of jobs does not route them to VOs"
             yield ("workload", "jobs"), "a list of jobs", expected
@@ -205,7 +191,7 @@ def _workload_problems(scenario: Scenario) -> Iterator[Problem]:
             found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
             yield (*path, "entry_point"), found, "a VO with one cluster"
         yield from _job_list_problems(vo.workload, widest, (*path, "jobs"))
-        yield from _attribute_problems(vo.workload, path)
+        yield from _requirement_problems(vo.workload.attributes, (*path, "attributes"))
 
 
 def _widest(clusters: Sequence[Cluster], plugins: Plugins) -> int | None:
@@ -232,23 +218,17 @@ def _job_list_problems(
         if widest is not None and job.cpus > widest:
             expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
             yield (*path, index, "cpus"), str(job.cpus), expected
-        yield from _requirement_problems(job.requirements, (*path, index, "requirements"))
-
-
-def _attribute_problems(workload: WorkloadSection, path: Path) -> Iterator[Problem]:
-    if workload.attributes is not None:
-        where = (*path, "attributes", "requirements")
-        yield from _requirement_problems(workload.attributes.requirements, where)
+        yield from _requirement_problems(job, (*path, index))
 
 
 def _requirement_problems(
-    requirements: Sequence[RequirementSection], path: Path
+    section: JobSection | AttributesSection | None, path: Path
 ) -> Iterator[Problem]:
     named = {"operating_system": OPERATING_SYSTEMS, "architecture": ARCHITECTURES}
-    for r, requirement in enumerate(requirements):
+    for r, requirement in enumerate(section.requirements if section else ()):
         names = named.get(requirement.kind)
         for o, option in enumerate(requirement.options):
-            where = (*path, r, "options", o, "value")
+            where = (*path, "requirements", r, "options", o, "value")
             if names is not None and option.value not in names:
                 yield where, shorten(option.value), f"one of {', '.join(names)}"
             elif names is None and isinstance(option.value, str):
@@ -343,55 +323,60 @@ def _fault_names(
 
 # Settings without effect
 
+DIRECT = "no such setting, since the VO's jobs enter its cluster directly"
+NO_MESSAGES = "no such setting, since all jobs enter their clusters directly"
+CHOSEN = (
+    "no such setting, since it requires several clusters whose jobs are not bound to a machine "
+    "(`resource: cluster`, gangs)"
+)
+OF_SCHEDULER = (
+    *("selection", "cluster_choice", "forwarding", "admission", "priority", "joins_s", "leaves_s"),
+)
+"""Keys of a VO that have no effect if its jobs enter its cluster."""
+
 
 def _effect_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Settings that are not at their defaults and have no effect (`TakesEffect`).
+    """Settings that are not at their defaults and have no effect.
 
     Defaults pass, since a run writes all of them into its scenario.yaml. Crashes and outages of
     entities pass for direct jobs: in a live run they delay the reports of completions.
     """
     if scenario.is_direct:
-        yield from _without_effect(scenario, (), ("no entity sends messages",))
+        yield from _changed(scenario, ("network", "protocol"), (), NO_MESSAGES)
+        of_messages = ("between_vos", "within_vos", "partitions")
+        yield from _changed(scenario.faults, of_messages, ("faults",), NO_MESSAGES)
     for v, vo in enumerate(scenario.vos or ()):
-        conditions = ["jobs enter the cluster"] if vo.is_direct and not scenario.workload else []
-        free = [
-            one.resource == "cluster"
-            or (one.resource is None and is_for_gangs(one.policy, scenario.plugins))
-            for one in vo.clusters
-        ]
-        if not conditions and sum(free) < 2:
-            conditions.append("the selection chooses the cluster")
-        yield from _without_effect(vo, ("vos", v), conditions)
+        path: Path = ("vos", v)
+        gangs = [is_for_gangs(one.policy, scenario.plugins) for one in vo.clusters]
+        resources = [one.resource for one in vo.clusters]
+        if vo.is_direct and not scenario.workload:
+            yield from _changed(vo, OF_SCHEDULER, path, DIRECT)
+            for c, resource in enumerate(resources):
+                if resource == "machine":
+                    yield (*path, "clusters", c, "resource"), "", DIRECT
+            for key in ("jobs", "attributes"):
+                for where, one in entries(vo.workload, key, (*path, "workload")):
+                    yield from _changed(one, ("requirements",), where, DIRECT)
+        elif (
+            sum(
+                (one or ("cluster" if gang else "machine")) == "cluster"
+                for one, gang in zip(resources, gangs, strict=True)
+            )
+            < 2
+        ):
+            yield from _changed(vo, ("cluster_choice",), path, CHOSEN)
 
 
-def _without_effect(section: Any, path: Path, conditions: Sequence[str]) -> Iterator[Problem]:
-    fields = keys_of(section)
-    for key, effects in _effect_keys(section.__class__).items():
-        value, default = getattr(section, key), fields[key].get_default()
-        idle = next((one for one in effects if one.unless in conditions), None)
-        if idle is None:
-            for where, one in entries(section, key, path):
-                if is_section(one) and not isinstance(one, VirtualOrganization):
-                    yield from _without_effect(one, where, conditions)
-        elif value != default and value not in idle.harmless:
-            is_leaf = isinstance(default, PluginRef) or not is_section(default)
-            inner = {} if is_leaf else keys_of(value)
-            changed = [
-                name for name, one in inner.items() if getattr(value, name) != one.get_default()
-            ]
-            for where in [(*path, key, name) for name in changed] or [(*path, key)]:
-                yield where, "", NO_EFFECT[idle.unless]
-
-
-@cache
-def _effect_keys(section: type) -> dict[str, list[TakesEffect]]:
-    """The keys with `TakesEffect`, and those of sections with such keys."""
-    found = {}
-    for key, field in keys_of(section).items():
-        effects = [one for one in field.metadata if isinstance(one, TakesEffect)]
-        if effects or any(map(_effect_keys, sections_in(field.annotation))):
-            found[key] = effects
-    return found
+def _changed(section: Any, keys: Iterable[str], path: Path, expected: str) -> Iterator[Problem]:
+    """A problem for each of the keys, or of those in them, that is not at its default."""
+    for key in keys if section is not None else ():
+        value, default = getattr(section, key), keys_of(section)[key].get_default()
+        if value == default:
+            continue
+        inner = keys_of(value) if is_section(value) and not isinstance(value, PluginRef) else {}
+        changed = [name for name, one in inner.items() if getattr(value, name) != one.get_default()]
+        for where in [(*path, key, name) for name in changed] or [(*path, key)]:
+            yield where, "", expected
 
 
 def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
@@ -404,24 +389,22 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
         )
         for vo in scenario.vos or ()
     ]
-    asking = [
-        (("vos", v, "workload", "jobs", j, "ram_mb"), f"{job.ram_mb:g}")
+    jobs = [
+        (("vos", v, "workload", "jobs", j, "ram_mb"), job)
         for v, vo in enumerate(vos)
         for j, job in enumerate((vo.workload and vo.workload.jobs) or ())
-        if job.ram_mb > 0
     ]
-    written = [job for vo in scenario.vos or () for job in (vo.workload and vo.workload.jobs) or ()]
+    asking = [(path, f"{job.ram_mb:g}", NO_MEMORY) for path, job in jobs if job.ram_mb > 0]
     features = JobFeatures(
         bool(asking),
-        any(job.cancel_after_s is not None for job in written),
-        any(job.predicted_s is not None for job in written),
+        any(job.cancel_after_s is not None for _, job in jobs),
+        any(job.predicted_s is not None for _, job in jobs),
     )
     yield from unsupported(vos, scenario.faults, features, scenario.plugins)
-    machines = [machine for vo in vos for one in vo.clusters for machine in one.machines]
     sections = [one.machines for vo in scenario.vos or () for one in vo.clusters]
     is_drawn = any(isinstance(one, MachineGenerator) for one in sections)
-    if asking and not is_drawn and not any(machine.ram_mb > 0 for machine in machines):
-        yield *asking[0], NO_MEMORY
+    if not is_drawn and not _have_memory(vos):
+        yield from asking[:1]
     if scenario.vos_from_trace is not None:
         # Faults that concern any VO of a trace concern all, since they cannot name one.
         pool = cluster_of(scenario.vos_from_trace.pool(1), "", scenario)
@@ -429,6 +412,10 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
         none = JobFeatures(memory=False)
         for path, found, expected in unsupported([site], scenario.faults, none, scenario.plugins):
             yield ("vos_from_trace", *path[4:]), found, expected
+
+
+def _have_memory(vos: Sequence[VirtualOrganization]) -> bool:
+    return any(one.ram_mb > 0 for vo in vos for c in vo.clusters for one in c.machines)
 
 
 def _sample(cluster: Cluster) -> Cluster:
@@ -472,33 +459,12 @@ def unsupported(
 
 def refuse(problems: Iterable[Problem], most: int = 20) -> None:
     """Raises InputError with the first of the problems, if there are any."""
-    errors = [
-        ErrorLine("grid", None, dotted(path), found, expected)
-        for (path, found, expected), _ in zip(problems, range(most), strict=False)
-    ]
-    if errors:
-        raise InputError(errors)
-
-
-class _JobsOf(NamedTuple):
-    """A table of jobs, its path, and the clusters that its jobs can reach."""
-
-    path: Path
-    table: JobTable
-    clusters: Sequence[Cluster]
-
-
-def _job_tables(
-    vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables
-) -> list[_JobsOf]:
-    everywhere = [cluster for vo in vos for cluster in vo.clusters]
-    found = []
-    for position, (vo, own, to_cluster) in enumerate(zip(vos, submitted, direct, strict=True)):
-        if own is not None:
-            found.append(_JobsOf(("submitted", position), own, everywhere))
-        if to_cluster is not None:
-            found.append(_JobsOf(("direct", position), to_cluster, vo.clusters))
-    return found
+    raise_if(
+        [
+            ErrorLine("grid", None, dotted(path), found, expected)
+            for path, found, expected in islice(problems, most)
+        ]
+    )
 
 
 def job_problems(
@@ -512,13 +478,20 @@ def job_problems(
 
     If it `is_drawn`, jobs that no machine has CPUs for are rejected in the run.
     """
-    for name, tables in (("submitted", submitted), ("direct", direct)):
+    named = {"submitted": submitted, "direct": direct}
+    for name, tables in named.items():
         if len(tables) != len(vos):
             expected = f"one for each of the {len(vos)} VOs, a JobTable or None"
             yield (name,), f"{len(tables)} tables", expected
             return
-    each = _job_tables(vos, submitted, direct)
-    problems = [one for jobs in each for one in table_problems(jobs.path, jobs.table)]
+    everywhere = [cluster for vo in vos for cluster in vo.clusters]
+    each: list[tuple[Path, JobTable, Sequence[Cluster]]] = [
+        ((name, v), table, everywhere if name == "submitted" else vo.clusters)
+        for v, vo in enumerate(vos)
+        for name, tables in named.items()
+        if (table := tables[v]) is not None
+    ]
+    problems = [one for path, table, _ in each for one in table_problems(path, table)]
     for path, _, clusters in each:
         if path[0] == "direct" and len(clusters) != 1:
             found = f"jobs for a VO of {len(clusters)} clusters"
@@ -526,11 +499,12 @@ def job_problems(
     yield from problems
     if problems:
         return
-    for position in range(len(vos)):
-        own = [table for table in (submitted[position], direct[position]) if table is not None]
-        yield from _repeated_numbers(position, own)
-    machines = [machine for vo in vos for one in vo.clusters for machine in one.machines]
-    if not any(machine.ram_mb > 0 for machine in machines):
+    for v in range(len(vos)):
+        number = repeated_number([submitted[v], direct[v]])
+        if number is not None:
+            expected = "a unique number for each job of a VO"
+            yield ("vos", v), f"job number {number} again", expected
+    if not _have_memory(vos):
         for path, table, _ in each:
             if table.ram_mb.any():
                 row = int(table.ram_mb.argmax())
@@ -541,17 +515,6 @@ def job_problems(
             row = int((table.processors > widest).argmax())
             expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
             yield (*path, "processors", row), str(table.processors[row]), expected
-
-
-def _repeated_numbers(position: int, tables: Sequence[JobTable]) -> Iterator[Problem]:
-    """Two jobs of one VO with one number."""
-    jobs = concatenate(tables).number if len(tables) > 1 else tables[0].number if tables else None
-    if jobs is None or (np.diff(jobs) > 0).all():
-        return
-    numbers, counts = np.unique(jobs, return_counts=True)
-    if (counts > 1).any():
-        found = f"job number {numbers[counts > 1][0]} again"
-        yield ("vos", position), found, "a unique number for each job of a VO"
 
 
 def may_pass_the_end(vos: Sequence[VirtualOrganization], tables: Tables) -> bool:

@@ -18,7 +18,6 @@ from grid.model.fields import (
     Seconds,
     Section,
     Seed,
-    TakesEffect,
 )
 from grid.model.platform import LinkFaults, MachineOutage, Outage
 from grid.model.time import Time, from_seconds
@@ -26,9 +25,6 @@ from grid.model.time import Time, from_seconds
 Begin = Annotated[Seconds, Field(description="Start, in virtual time.")]
 Duration = Annotated[PositiveSeconds, Field(description="How long it lasts.")]
 VoNames = Annotated[tuple[Name, ...], Field(min_length=1)]
-
-
-BetweenEntities = Annotated[LinkFaults, TakesEffect("no entity sends messages")]
 
 
 class OutageSection(Section):
@@ -124,11 +120,11 @@ class FaultsSection(Section):
         description="The end of all faults: longer faults end then, and a fault that begins later "
         "is an error."
     )
-    between_vos: BetweenEntities = Field(
+    between_vos: LinkFaults = Field(
         default=LinkFaults(),
         description="Faults of messages between entities of different VOs.",
     )
-    within_vos: BetweenEntities = Field(
+    within_vos: LinkFaults = Field(
         default=LinkFaults(), description="Faults of messages between entities of one VO."
     )
     crashes: tuple[CrashSection, ...] = Field(
@@ -148,8 +144,8 @@ class FaultsSection(Section):
         description="Machines that fail and are repaired at random times, the same under all other "
         "settings of the scenario. A pool is one machine, and fails as a whole.",
     )
-    partitions: Annotated[tuple[PartitionSection, ...], TakesEffect("no entity sends messages")] = (
-        Field(default=(), description="VOs that cannot reach each other, and when.")
+    partitions: tuple[PartitionSection, ...] = Field(
+        default=(), description="VOs that cannot reach each other, and when."
     )
     heal_us = Microseconds("heal_s")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
@@ -25,13 +25,14 @@ from grid.config.text_file import read_text, reason, refuse_no_file
 from grid.config.yaml_tree import (
     Node,
     ScenarioLines,
+    at,
     child,
     nearest,
     read_tree,
     resolve,
     tree_of_value,
 )
-from grid.model.errors import ErrorLine, InputError, Path, Problem, dotted, shorten
+from grid.model.errors import ErrorLine, InputError, Path, Problem, dotted, raise_if, shorten
 from grid.model.fields import PluginRef, is_section, keys_of, sections_in
 from grid.model.plugins.registry import Plugins
 from grid.model.plugins.settings import expected as expected_by
@@ -74,17 +75,12 @@ def load_scenario(
     """
     try:
         plugins = given.plugins if isinstance(given, Scenario) else Plugins()
-        _raise_if(object_errors(objects or {}, FROM_PYTHON))
+        raise_if(object_errors(objects or {}, FROM_PYTHON))
         return _checked(*_read(given), overrides, plugins.with_objects(objects or {}))
     except InputError as error:
         once = dict.fromkeys(error.errors)
         errors = sorted(once, key=lambda one: (one.line is None, one.line or 0))
         raise InputError(errors[:MAX_ERRORS]) from None
-
-
-def _raise_if(errors: list[ErrorLine]) -> None:
-    if errors:
-        raise InputError(errors)
 
 
 def _read(given: Any) -> tuple[Node, list[ErrorLine], FilePath]:
@@ -120,7 +116,7 @@ def _checked(
     if "scenario" in root.value and not {"vos", "vos_from_trace"} & root.value.keys():
         expected = "a scenario (grid sweep runs an experiment)"
         raise InputError([*errors, root.error((), expected, "an experiment")])
-    _raise_if(_include(root, path.parent))
+    raise_if(_include(root, path.parent))
     errors = errors + fill_in(root, overrides, KEYS, INNER_KEYS)
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), root.source, root.line)
@@ -136,7 +132,7 @@ def _checked(
     if not problems and all(error.field.startswith(f"{SECTION}.") for error in errors):
         # An unused parameter hides no error in the rest of the scenario.
         problems = scenario_problems(scenario)
-    _raise_if(errors + [_located(root, problem) for problem in problems])
+    raise_if(errors + [_located(root, problem) for problem in problems])
     return scenario
 
 
@@ -193,7 +189,7 @@ def with_included(path: FilePath) -> str:
     root, errors = read_tree(text, source_of(path))
     if not isinstance(root.value, dict) or INCLUDE not in root.value:
         return text
-    _raise_if(errors + _include(root, path.parent))
+    raise_if(errors + _include(root, path.parent))
     return section_yaml(root.plain())
 
 
@@ -214,12 +210,12 @@ def _name(path: FilePath) -> str:
 def _find_traces(root: Node, folder: FilePath) -> list[ErrorLine]:
     """Make the paths of traces absolute, in place. Returns errors for missing files."""
     vos = child(root, "vos")
-    number = len(vos.value) if vos is not None and isinstance(vos.value, list) else 0
+    sections = vos.value if vos is not None and isinstance(vos.value, list) else []
     errors = []
-    for owner in [(), *(("vos", index) for index in range(number))]:
+    for owner in [(), *(("vos", index) for index in range(len(sections)))]:
         where: Path = (*owner, "workload", "trace")
-        node = nearest(root, where)
-        if not isinstance(node.value, str):
+        node = at(root, where)
+        if node is None or not isinstance(node.value, str):
             continue
         try:
             given = FilePath(node.value)
@@ -255,10 +251,8 @@ RENAMED_KEYS = {
     "snapshot_jobs_limit": "snapshots.jobs_above",
 }
 """The new names of keys that have been renamed."""
-MAX_PLACES, MAX_KEYS = 3, 6
 MISPLACED_RATIO, MISSPELT_RATIO = 0.75, 0.6
 """Ratios of `difflib` from which a key is misspelt; higher for one that is valid elsewhere."""
-MAX_SECTIONS = 6
 
 # A union has an error of each alternative; these types only indicate another kind of value.
 _OTHER_KIND = (
@@ -277,11 +271,9 @@ def validate(root: Node, model: type[Model]) -> Model | list[ErrorLine]:
     except ValidationError as invalid:
         errors: list[Any] = invalid.errors(include_url=False, include_input=False)
     by_path: dict[Path, list[Error]] = {}
-    with_inner: dict[Path, None] = {}
     for error in errors:
-        path = _path_in(root, error)
-        by_path.setdefault(path, []).append(error)
-        with_inner.update(dict.fromkeys(path[:end] for end in range(len(path))))
+        by_path.setdefault(_path_in(root, error), []).append(error)
+    with_inner = {path[:end] for path in by_path for end in range(len(path))}
     found = []
     for path, here in by_path.items():
         specific = [error for error in here if error["type"] not in _OTHER_KIND]
@@ -294,28 +286,23 @@ def validate(root: Node, model: type[Model]) -> Model | list[ErrorLine]:
 
 def _path_in(root: Node, error: Error) -> Path:
     """The location of an error without the names of a union's alternatives."""
-    path: list[str | int] = []
-    node = root
+    path: Path = ()
     location = error["loc"]
-    for position, step in enumerate(location):
-        inner = child(node, step)
-        if inner is not None:
-            path.append(step)
-            node = inner
-        elif error["type"] == "missing" and position == len(location) - 1:
-            path.append(step)
-    return (*path, *path_of(error)[len(location) :])
+    for step in location:
+        if at(root, (*path, step)) is not None:
+            path = (*path, step)
+    missing = location[-1:] if error["type"] == "missing" else ()
+    return (*path, *missing, *path_of(error)[len(location) :])
 
 
 def _error_line(root: Node, path: Path, errors: list[Error], model: type[BaseModel]) -> ErrorLine:
     node = nearest(root, path)
-    if errors[0]["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+    kind = errors[0]["type"]
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         return node.error(path, _known_key(path, model), "an unknown key")
-    if is_missing(errors[0]):
-        return node.error(path, expected_by(errors[0]), "nothing")
-    found = None
-    if errors[0]["type"] == "value_error" and isinstance(node.value, dict):
-        found = f"the keys {', '.join(node.value)}" if node.value else None
+    found = "nothing" if is_missing(errors[0]) else None
+    if kind == "value_error" and isinstance(node.value, dict) and node.value:
+        found = f"the keys {', '.join(node.value)}"
     expected = dict.fromkeys(expected_by(error) for error in errors)
     return node.error(path, " or ".join(expected), found)
 
@@ -328,31 +315,18 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
             fields = [keys_of(one)[step] for one in sections if step in keys_of(one)]
             sections = [inner for field in fields for inner in sections_in(field.annotation)]
     known = list(dict.fromkeys(key for section in sections for key in keys_of(section)))
+    elsewhere = [] if model is not Scenario else [*KEYS, *INNER_KEYS]
     if len(path) == 1 and model is Scenario:
         known += [SECTION, INCLUDE]
     key = str(path[-1])
     if RENAMED_KEYS.get(key, "").partition(".")[0] in known:
         return f"{RENAMED_KEYS[key]}, its new name"
-    elsewhere = list(dict.fromkeys(_places(key, model)))
-    is_misplaced = 0 < len(elsewhere) <= MAX_PLACES
-    ratio = MISPLACED_RATIO if is_misplaced else MISSPELT_RATIO
-    if likely := get_close_matches(key, known, 1, ratio):
+    elsewhere = [one for one in elsewhere if one.rpartition(".")[2] == key]
+    if likely := get_close_matches(key, known, 1, MISPLACED_RATIO if elsewhere else MISSPELT_RATIO):
         return likely[0]
-    if is_misplaced:
-        here = f"; here, one of {', '.join(known)}" if 0 < len(known) <= MAX_KEYS else ""
-        return f"it {' or '.join(elsewhere)}{here}"
+    if elsewhere:
+        return f"it as {' or '.join(elsewhere)}"
     return f"one of {', '.join(known)}" if known else "no such setting"
-
-
-def _places(key: str, section: Any, where: tuple[str, ...] = ()) -> Iterator[str]:
-    """Where such a key is valid, from `section` on."""
-    for name, field in keys_of(section).items():
-        if name == key:
-            yield f"in {'.'.join(where)}" if where else "at the top level"
-        if len(where) < MAX_SECTIONS:
-            each = ("*",) if "tuple" in str(field.annotation) else ()
-            for inner in sections_in(field.annotation):
-                yield from _places(key, inner, (*where, name, *each))
 
 
 # YAML
@@ -369,8 +343,7 @@ def resolved_yaml(scenario: Scenario) -> str:
 def section_yaml(section: Any, renamed: Mapping[str, str] | None = None) -> str:
     """A section, or a mapping of some, as YAML with defaults filled in and some texts `renamed`."""
     plain = _plain(section, renamed or {})
-    text: str = yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000)
-    return text
+    return str(yaml.dump(plain, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=1000))
 
 
 def _plain(value: Any, renamed: Mapping[str, str]) -> Any:

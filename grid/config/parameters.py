@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from grid.config.yaml_tree import MAX_DEPTH, Node, child, read_tree, tree_of_value
-from grid.model.errors import ErrorLine, InputError, Path, dotted, expected_name, shorten
+from grid.model.errors import (
+    ErrorLine,
+    InputError,
+    Path,
+    dotted,
+    expected_name,
+    input_error,
+    raise_if,
+    shorten,
+)
 
 SECTION = "parameters"
 UNKNOWN = "no such parameter or key"
@@ -110,47 +120,46 @@ def each_of(overrides: Overrides) -> Iterable[Any]:
     if isinstance(overrides, str):
         return [overrides]
     if not isinstance(overrides, Iterable):
-        raise _refused("", shorten(overrides), "texts name=value, or a mapping")
+        raise _refused("", overrides, "texts name=value, or a mapping")
     # Pairs are the items of a mapping only.
     return [list(one) if isinstance(one, tuple) else one for one in overrides]
 
 
-def _refused(override: str, found: str, expected: str) -> InputError:
-    return InputError([ErrorLine(f"--set {override}".strip(), None, "", found, expected)])
+def _refused(override: str, found: object, expected: str) -> InputError:
+    return input_error("", shorten(found), expected, f"--set {override}".strip())
 
 
 def _given(name: Any, value: Any) -> tuple[str, Node]:
     """Name and value of an override from a mapping. Raises InputError."""
     shown = _shown(f"{name}={value}" if isinstance(value, str | int | float) else f"{name}")
     if not isinstance(name, str) or not name:
-        raise _refused(shown, shorten(name), "the name of a key as text")
-    return name, _value(name, tree_of_value, value, f"--set {shown}")
+        raise _refused(shown, name, "the name of a key as text")
+    return name, _value(name, partial(tree_of_value, value, f"--set {shown}"))
 
 
 def written_override(override: Any) -> tuple[str, Node]:
     """Name and value of an override from a text, name=value. Raises InputError."""
     if not isinstance(override, str):
-        raise _refused("", shorten(override), "text: name=value")
+        raise _refused("", override, "text: name=value")
     name, equals, text = override.partition("=")
     if not equals or not name:
-        raise _refused(_shown(override), shorten(override), "name=value")
+        raise _refused(_shown(override), override, "name=value")
     source = f"--set {_shown(override)}"
     if not text:
         return name, Node(None, source, None)
-    return name, _value(name, read_tree, text, source, lines=False)
+    return name, _value(name, partial(read_tree, text, source, lines=False))
 
 
-def _value(name: str, read: Any, *given: Any, **more: Any) -> Node:
+def _value(name: str, read: Callable[[], tuple[Node, list[ErrorLine]]]) -> Node:
     """The value of an override. Raises InputError with the path of its key before their own."""
+    key = dotted(_path(name))
     try:
-        node, errors = read(*given, **more)
+        node, errors = read()
+        raise_if(errors)
     except InputError as error:
-        node, errors = None, error.errors
-    if errors:
-        key = dotted(_path(name))
-        raise InputError([replace(m, field=f"{key}.{m.field}".rstrip(".")) for m in errors])
-    made: Node = node
-    return made
+        fields = [replace(one, field=f"{key}.{one.field}".rstrip(".")) for one in error.errors]
+        raise InputError(fields) from None
+    return node
 
 
 def _shown(override: str) -> str:
@@ -180,20 +189,22 @@ def _put(root: Node, path: Path, new: Node) -> list[ErrorLine]:
     A step into a list is an index, the name of one of its entries, or `*` for all of them.
     """
     parents = [root]
-    for depth, step in enumerate(path[:-1], start=1):
+    for depth, step in enumerate(path, start=1):
         found: list[Node] = []
         for parent in parents:
-            inners = [child(parent, key) for key in _keys(parent, step)]
-            known = [inner for inner in inners if inner is not None and inner.value is not None]
-            if not known or len(known) < len(inners):
-                known = [Node({}, new.source, None)]
-                if not _set(parent, step, known[0]):
-                    return [_no_place(parent, path[:depth], new)]
-            found += known
+            keys = _keys(parent, step)
+            if not keys:
+                return [_no_place(parent, path[:depth], new)]
+            entries: Any = parent.value
+            for key in keys:
+                inner = child(parent, key)
+                if depth == len(path):
+                    # Each place has a node of its own: parameters are filled in in place.
+                    inner = entries[key] = deepcopy(new)
+                elif inner is None or inner.value is None:
+                    inner = entries[key] = Node({}, new.source, None)
+                found.append(inner)
         parents = found
-    for parent in parents:
-        if not _set(parent, path[-1], new):
-            return [_no_place(parent, path, new)]
     return []
 
 
@@ -213,25 +224,16 @@ def _keys(parent: Node, step: str | int) -> list[str | int]:
     ]
 
 
-def _set(parent: Node, step: str | int, new: Node) -> bool:
-    keys = _keys(parent, step)
-    entries: Any = parent.value
-    for key in keys:
-        # Each place has a node of its own, since parameters are filled in in place.
-        entries[key] = new if len(keys) == 1 else deepcopy(new)
-    return bool(keys)
-
-
 def _no_place(parent: Node, path: Path, new: Node) -> ErrorLine:
-    expected = "a list or mapping that contains this key"
-    if isinstance(parent.value, list):
-        names = [child(entry, "name") for entry in parent.value]
-        known = [str(name.value) for name in names if name is not None]
-        expected = f"an index below {len(parent.value)}"
-        expected += f", `*`, or {', '.join(known)}" if known else " or `*`"
-        found = f"index {path[-1]}" if isinstance(path[-1], int) else f"the name {path[-1]}"
-        return new.error(path, expected, found)
-    return new.error(path, expected, parent.found())
+    if not isinstance(parent.value, list):
+        return new.error(path, "a list or mapping that contains this key", parent.found())
+    names = [child(entry, "name") for entry in parent.value]
+    known = [str(name.value) for name in names if name is not None]
+    expected = f"an index below {len(parent.value)}"
+    expected += f", `*`, or {', '.join(known)}" if known else " or `*`"
+    return new.error(
+        path, expected, f"{'index' if isinstance(path[-1], int) else 'the name'} {path[-1]}"
+    )
 
 
 # References
@@ -256,12 +258,10 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Err
     names = _REFERENCE.findall(text)
     unknown = [name for name in names if name not in parameters]
     if unknown or not names:
-        what = "the name of a parameter"
-        if not parameters:
-            return [node.error(path, f"{what}: there is none")]
         # Names with line ends are errors of their own.
         known = [one for one in parameters if one.isprintable()]
-        return [node.error(path, expected_name(unknown[0] if unknown else "", known, what))]
+        expected = expected_name(unknown[0] if unknown else "", known, "the name of a parameter")
+        return [node.error(path, expected)]
     used = [parameters[name] for name in names]
     if _REFERENCE.fullmatch(text):
         node.value = used[0].value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -81,17 +81,18 @@ def _with_generated(cluster: Cluster, where: str, scenario: Scenario) -> Cluster
 
 
 def vos_from_sites(
-    section: VosFromTraceSection, sites: Sequence[tuple[str, JobTable]], plugins: Plugins
+    section: VosFromTraceSection, sites: Mapping[str, JobTable], plugins: Plugins
 ) -> tuple[VirtualOrganization, ...]:
     """A VO of one pool for each site of a trace.
 
     CPUs are shared out in proportion to a weight of each site (`sizing`), but a site is never
     smaller than its widest job. Raises ValueError if there are too few for that.
     """
-    weights = np.array([_weight(section.sizing, table) for _, table in sites])
-    widest = np.array([int(table.processors.max(initial=1)) for _, table in sites])
+    weights = np.array([_weight(section.sizing, table) for table in sites.values()])
+    widest = np.array([int(table.processors.max(initial=1)) for table in sites.values()])
     if section.total_cpus < widest.sum():
         raise ValueError(f"at least {widest.sum()}, for the widest job of each site")
+    sizes = share_out(section.total_cpus, weights, widest)
     return tuple(
         VirtualOrganization(
             name,
@@ -100,9 +101,7 @@ def vos_from_sites(
             admission=section.admission,
             priority=section.priority,
         )
-        for (name, _), size in zip(
-            sites, share_out(section.total_cpus, weights, widest), strict=True
-        )
+        for name, size in zip(sites, sizes, strict=True)
     )
 
 

@@ -17,7 +17,7 @@ from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
 from grid.config.schema import Scenario
 from grid.model.errors import ErrorLine, InvalidPlugin, Path, Problem, expected_name, shorten
 from grid.model.fields import PluginOf, PluginRef, entries, is_section, keys_of, sections_in
-from grid.model.plugins.registry import Kind, Plugins, modules_plugged_in
+from grid.model.plugins.registry import Kind, Plugins, plugged_in
 from grid.model.plugins.source import Source, is_reference, resolve_reference
 from grid.policies.convergent.heuristics import HEURISTICS
 from grid.policies.registry import POLICIES
@@ -122,7 +122,8 @@ def find_plugins(
                     sources[use.name] = resolve_reference(use.name, folders)[1]
                 except (OSError, ValueError) as error:
                     problems.append((use.name_path, "", f"{use.kind.one}: {error}"))
-            packages |= modules_plugged_in(use.kind, use.name)
+            points = plugged_in(use.kind.group)
+            packages |= {one.name: one.module for one in points if one.name == use.name}
     return Plugins(sources, given.objects, packages), problems
 
 

@@ -29,7 +29,6 @@ from grid.model.fields import (
     Seconds,
     Section,
     Seed,
-    TakesEffect,
 )
 from grid.model.job_results import MeasuredJobs
 from grid.model.platform import (
@@ -248,10 +247,10 @@ class GridSettings(Section):
     seed: Seed = Field(
         default=1, description="Seed of all random streams: the same seed gives the same run."
     )
-    network: Annotated[NetworkSection, TakesEffect("no entity sends messages")] = Field(
+    network: NetworkSection = Field(
         default=NetworkSection(), description="Latencies and bandwidth."
     )
-    protocol: Annotated[ProtocolSection, TakesEffect("no entity sends messages")] = Field(
+    protocol: ProtocolSection = Field(
         default=ProtocolSection(), description="Information dissemination and forwarding of jobs."
     )
     faults: FaultsSection | None = Field(

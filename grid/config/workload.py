@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from math import log, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -17,8 +19,8 @@ from grid.config.traces import Traces
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import ErrorLine, InputError, input_error
-from grid.model.job import Requirement
-from grid.model.job_table import COLUMNS, JobTable, concatenate
+from grid.model.job import Option, Requirement
+from grid.model.job_table import COLUMNS, JobTable, concatenate, repeated_number
 from grid.model.platform import VirtualOrganization
 from grid.model.time import NEVER, SECOND_US, from_seconds
 from grid.model.workload import (
@@ -97,14 +99,14 @@ class _Jobs:
         values, firsts = np.unique(jobs.site[order], return_index=True)
         width = len(str(int(values.max())))
         names = [f"site{int(value):0{width}d}" for value in values]
-        tables = [jobs.take(rows) for rows in np.split(order, firsts[1:])]
-        sites = list(zip(names, tables, strict=True))
+        tables = (jobs.take(rows) for rows in np.split(order, firsts[1:]))
+        sites = dict(zip(names, tables, strict=True))
         try:
             vos = vos_from_sites(section, sites, self.scenario.plugins)
         except ValueError as error:
             key, found = "vos_from_trace.total_cpus", str(section.total_cpus)
             raise input_error(key, found, str(error), self.file) from None
-        return vos, [self._with_attributes(table, workload, name) for name, table in sites]
+        return vos, [*self._with_attributes(sites, workload).values()]
 
     def of_vos(self, vos: Vos) -> tuple[Tables, Tables]:
         """The jobs of each VO that enter at its scheduler, and those that enter at its cluster."""
@@ -122,25 +124,17 @@ class _Jobs:
             direct.append(None)
             if workload is not None:
                 jobs = self._own(workload, widest, vo, where)
-                jobs = self._with_attributes(jobs, workload, vo.name)
-                if routed:
-                    self._check_numbers([*routed, jobs], where)
+                jobs = with_attributes(jobs, workload.attributes, self.scenario.seed, vo.name)
+                number = repeated_number([*routed, jobs]) if routed else None
+                if number is not None:
+                    expected = "numbers that the workload of the grid does not use"
+                    raise input_error(where, f"job number {number} again", expected, self.file)
                 if workload.entry_point == "cluster":
                     direct[-1] = jobs
                 else:
                     routed.append(jobs)
             submitted.append(_in_order(routed) if routed else None)
         return submitted, direct
-
-    def _with_attributes(self, jobs: JobTable, workload: WorkloadSection, vo: str) -> JobTable:
-        return with_attributes(jobs, workload.attributes, self.scenario.seed, vo)
-
-    def _check_numbers(self, tables: list[JobTable], where: str) -> None:
-        numbers, counts = np.unique(concatenate(tables).number, return_counts=True)
-        again = numbers[counts > 1]
-        if len(again):
-            expected = "numbers that the workload of the grid does not use"
-            raise input_error(where, f"job number {again[0]} again", expected, self.file)
 
     def _check_routes(self, jobs: JobTable, workload: WorkloadSection) -> None:
         if len(jobs) and (jobs.site < 0).all():
@@ -156,9 +150,6 @@ class _Jobs:
         names = [vo.name for vo in vos]
         if workload.generator is not None:
             tables = self._generated(workload, vos, "workload", "workload")
-        elif workload.trace is None:
-            expected = "a trace or a generator, for a whole grid"
-            raise input_error("workload.jobs", "a list of jobs", expected, self.file)
         else:
             jobs = self.traces.jobs(workload, _widest(vos), "workload")
             if len(names) > 1:
@@ -168,7 +159,14 @@ class _Jobs:
             tables = {
                 name: jobs.take(position % len(names) == index) for index, name in enumerate(names)
             }
-        return {name: self._with_attributes(jobs, workload, name) for name, jobs in tables.items()}
+        return self._with_attributes(tables, workload)
+
+    def _with_attributes(
+        self, tables: Mapping[str, JobTable], workload: WorkloadSection
+    ) -> dict[str, JobTable]:
+        """The jobs by VO with the attributes that the workload adds."""
+        wanted, seed = workload.attributes, self.scenario.seed
+        return {vo: with_attributes(jobs, wanted, seed, vo) for vo, jobs in tables.items()}
 
     def _own(
         self, workload: WorkloadSection, widest: int, vo: VirtualOrganization, where: str
@@ -189,15 +187,10 @@ class _Jobs:
 
         assert workload.generator is not None
         seed = self.scenario.seed if workload.seed is None else workload.seed
+        names, plugins = [vo.name for vo in vos], self.scenario.plugins
+        rng = random_stream(seed, stream)
         try:
-            return generate_jobs(
-                workload.generator,
-                [vo.name for vo in vos],
-                vos,
-                workload.settings,
-                random_stream(seed, stream),
-                self.scenario.plugins,
-            )
+            return generate_jobs(workload.generator, names, vos, workload.settings, rng, plugins)
         except ValueError as error:
             expected = "settings that suit the machines of the VO"
             raise input_error(f"{where}.settings", str(error), expected, self.file) from None
@@ -261,26 +254,26 @@ def with_attributes(
     def stream(kind: str) -> np.random.Generator:
         return random_stream(own, f"{kind} of {vo}")
 
+    drawn: dict[str, Any] = {}
     if wanted.requirements:
         each = [
             _requirements(len(jobs), one, stream(f"requirement {place}"))
             for place, one in enumerate(wanted.requirements)
         ]
-        jobs = replace(jobs, requirements=[
+        drawn["requirements"] = [
             tuple(one for one in all_of_job if one is not None)
             for all_of_job in zip(*each, strict=True)
-        ])  # fmt: skip
+        ]
     if wanted.deadline is not None:
-        jobs = replace(jobs, deadline_us=_deadlines(jobs, wanted.deadline, stream("deadlines")))
+        drawn["deadline_us"] = _deadlines(jobs, wanted.deadline, stream("deadlines"))
     if wanted.cancel_after is not None:
-        cancel_us = _cancellations(jobs, wanted.cancel_after, stream("cancellations"))
-        jobs = replace(jobs, cancel_us=cancel_us)
+        drawn["cancel_us"] = _cancellations(jobs, wanted.cancel_after, stream("cancellations"))
     if wanted.input is not None:
-        jobs = replace(jobs, input_mb=_input_mb(len(jobs), wanted.input, stream("input")))
+        drawn["input_mb"] = _input_mb(len(jobs), wanted.input, stream("input"))
     if wanted.checkpointable is not None:
         has_it = stream("checkpointable").random(len(jobs)) < wanted.checkpointable
-        jobs = replace(jobs, checkpointable=has_it)
-    return jobs
+        drawn["checkpointable"] = has_it
+    return replace(jobs, **drawn)
 
 
 def _requirements(
@@ -294,23 +287,17 @@ def _requirements(
     orders = np.tile(np.arange(len(section.options)), (count, 1))
     if section.order == "drawn":
         orders = rng.permuted(orders, axis=1)
-    made: dict[tuple[int, ...], Requirement] = {}
-    found: list[Requirement | None] = []
-    for wanted, most, order in zip(has_it.tolist(), kept.tolist(), orders.tolist(), strict=True):
-        values = tuple(order[:most])
-        if wanted and values not in made:
-            made[values] = _permuted(section, values)
-        found.append(made[values] if wanted else None)
-    return found
+    whole = section.requirement
 
+    @cache
+    def permuted(values: tuple[int, ...]) -> Requirement:
+        """The requirement with these of its values as the first options."""
+        ranked = zip(values, whole.options, strict=False)
+        options = tuple(Option(whole.options[one].value, by.utility) for one, by in ranked)
+        return replace(whole, options=options)
 
-def _permuted(section: DrawnRequirementSection, values: tuple[int, ...]) -> Requirement:
-    """The requirement with these of its values as the first options."""
-    options = tuple(
-        section.options[value].model_copy(update={"utility": section.options[place].utility})
-        for place, value in enumerate(values)
-    )
-    return section.model_copy(update={"options": options}).requirement
+    drawn = zip(has_it.tolist(), kept.tolist(), orders.tolist(), strict=True)
+    return [permuted(tuple(order[:most])) if wanted else None for wanted, most, order in drawn]
 
 
 def _deadlines(jobs: JobTable, section: DrawnDeadlineSection, rng: np.random.Generator) -> Ints:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import os
 import re
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
@@ -22,12 +21,7 @@ from grid.model.errors import ErrorLine, InputError, Path, dotted, shorten
 MAX_DEPTH = 64
 MAX_NODES = 200_000
 MAX_NUMBER_LENGTH = 40
-MAX_TEXT = 4 * 1024 * 1024
-MOST_NUMBER = 10**MAX_NUMBER_LENGTH
-WRITTEN_OUT, LARGEST = 10**15, int(sys.float_info.max)
-"""Integers up to the first are shown with all their digits; the second is the largest float."""
 MERGE = "<<"
-PLAIN = "text, a number, true or false, None, a list or a mapping"
 
 Scalar = str | int | float | bool | None
 
@@ -74,10 +68,6 @@ class Node:
             return "a list" if self.value else "an empty list"
         if self.value is None or isinstance(self.value, bool):
             return {None: "nothing", True: "true", False: "false"}[self.value]
-        if isinstance(self.value, int) and abs(self.value) > WRITTEN_OUT:
-            # 1e300 is an integer.
-            as_float = float(min(max(self.value, -LARGEST), LARGEST))
-            return shorten(as_float if as_float == self.value else self.value)
         return shorten(self.value)
 
     def error(self, path: Path, expected: str, found: str | None = None) -> ErrorLine:
@@ -96,13 +86,8 @@ def at(root: Node, path: Path) -> Node | None:
 
 def nearest(root: Node, path: Path) -> Node:
     """The node at `path`, or the last one on the way to it that exists."""
-    node = root
-    for step in path:
-        inner = child(node, step)
-        if inner is None:
-            return node
-        node = inner
-    return node
+    ends = (at(root, path[:end]) for end in range(len(path), -1, -1))
+    return next(node for node in ends if node is not None)
 
 
 def child(node: Node, step: str | int) -> Node | None:
@@ -149,11 +134,6 @@ def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list
         raise InputError([*reader.errors, reader.broken(error)]) from None
 
 
-def is_utf_8(text: str) -> bool:
-    """Whether it has no surrogates, as paths with other bytes have."""
-    return not _SURROGATE.search(text)
-
-
 class _Tree:
     """What building a tree counts and reports."""
 
@@ -171,12 +151,12 @@ class _Tree:
         self.note(line, path, found, expected)
         raise InputError(self.errors)
 
-    def count(self, line: int | None, path: Path, depth: int) -> None:
+    def count(self, line: int | None, path: Path, more: int = 0) -> None:
         """Count a node. Raises InputError if there are too many, or if it is too deep."""
         self.nodes += 1
         if self.nodes > MAX_NODES:
             self.stop(line, path, "too many values", f"at most {MAX_NODES}, aliases expanded")
-        if depth > MAX_DEPTH:
+        if len(path) + more > MAX_DEPTH:
             self.stop(line, path, "values nested too deep", f"at most {MAX_DEPTH} levels")
 
 
@@ -198,7 +178,7 @@ class _Reader(_Tree):
         if directive := _TAG_DIRECTIVE.search(self.text):
             line = self.text[: directive.end()].count("\n") + 1 if self.lines else None
             self.stop(line, (), "a %TAG directive", "YAML without directives")
-        if not is_utf_8(self.text):
+        if _SURROGATE.search(self.text):
             self.stop(None, (), ascii(self.text)[:80], "UTF-8")
         self.events = iter(yaml.parse(self.text, Loader=yaml.CSafeLoader))
         next(self.events)  # the start of the stream
@@ -213,95 +193,79 @@ class _Reader(_Tree):
         return root
 
     def _node(self, event: Any, path: Path) -> Node:
-        self.count(self._line(event), path, len(path))
+        line = self._line(event)
+        self.count(line, path)
         if isinstance(event, yaml.AliasEvent):
-            return self._alias(event, path)
+            if event.anchor not in self.anchors:
+                found = shorten(f"the alias *{event.anchor}")
+                self.stop(line, path, found, "an alias of an anchor above it")
+            return self._copied(self.anchors[event.anchor], line, path)
         if event.tag is not None:
-            self.note(
-                self._line(event), path, f"the tag {shorten(event.tag)}", "a value without a tag"
-            )
+            self.note(line, path, f"the tag {shorten(event.tag)}", "a value without a tag")
         if isinstance(event, yaml.ScalarEvent):
             node = self._scalar(event, path)
         elif isinstance(event, yaml.SequenceStartEvent):
-            node = self._sequence(event, path)
+            items: list[Node] = []
+            node = Node(items, self.source, line)
+            while not isinstance(event_inside := next(self.events), yaml.SequenceEndEvent):
+                items.append(self._node(event_inside, (*path, len(items))))
         else:
-            node = self._mapping(event, path)
+            node = Node(self._mapping(path), self.source, line)
         if event.anchor is not None:
             self.anchors[event.anchor] = node
         return node
 
     def _scalar(self, event: Any, path: Path) -> Node:
-        node = Node(event.value, self.source, self._line(event), event.value)
+        text = event.value
+        node = Node(text, self.source, self._line(event), text)
         if event.implicit[0] and event.tag is None:
             try:
-                node.value = resolve(event.value)
+                node.value = resolve(text)
             except ValueError as error:
-                text = event.value
                 not_finite = _NOT_FINITE.fullmatch(text)
                 found = repr(float(text.replace(".", ""))) if not_finite else shorten(text)
-                self.note(self._line(event), path, found, str(error))
+                self.note(node.line, path, found, str(error))
         return node
 
-    def _sequence(self, event: Any, path: Path) -> Node:
-        items: list[Node] = []
-        node = Node(items, self.source, self._line(event))
-        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
-            items.append(self._node(event, (*path, len(items))))
-        return node
-
-    def _mapping(self, event: Any, path: Path) -> Node:
+    def _mapping(self, path: Path) -> dict[str, Node]:
         entries: dict[str, Node] = {}
         merged: list[Node] = []
-        node = Node(entries, self.source, self._line(event))
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            line = self._line(event)
             if not isinstance(event, yaml.ScalarEvent):
-                self.stop(self._line(event), path, "a key that is not text", "text for a key")
+                self.stop(line, path, "a key that is not text", "text for a key")
             key = event.value
             inner = (*path, key)
-            self.count(self._line(event), inner, len(inner))
+            self.count(line, inner)
             entry = self._node(next(self.events), inner)
             if key == MERGE and event.implicit[0]:
-                merged += self._merged(event, inner, entry)
+                # The first ones take precedence.
+                mappings = entry.value if isinstance(entry.value, list) else [entry]
+                if all(isinstance(one.value, dict) for one in mappings):
+                    merged += mappings
+                else:
+                    expected = "a mapping, or a list of mappings, to merge"
+                    self.note(line, inner, entry.found(), expected)
                 continue
-            entry.line = self._line(event)
+            entry.line = line
             if key in entries:
                 first = entries[key].line
                 where = "" if first is None else f", first on line {first}"
-                self.note(self._line(event), inner, "the key again", f"each key once{where}")
-            else:
-                entries[key] = entry
+                self.note(line, inner, "the key again", f"each key once{where}")
+            entries.setdefault(key, entry)
         for other in merged:
             assert isinstance(other.value, dict)
-            for key, entry in other.value.items():
-                entries.setdefault(key, entry)
-        return node
+            entries = other.value | entries
+        return entries
 
-    def _merged(self, event: Any, path: Path, entry: Node) -> list[Node]:
-        """The mappings of a merge key, of which the first ones take precedence."""
-        mappings = entry.value if isinstance(entry.value, list) else [entry]
-        if all(isinstance(one.value, dict) for one in mappings):
-            return mappings
-        self.note(
-            self._line(event), path, entry.found(), "a mapping, or a list of mappings, to merge"
-        )
-        return []
-
-    def _alias(self, event: Any, path: Path) -> Node:
-        target = self.anchors.get(event.anchor)
-        if target is None:
-            found = shorten(f"the alias *{event.anchor}")
-            self.stop(self._line(event), path, found, "an alias of an anchor above it")
-        return self._copied(target, self._line(event), path, len(path))
-
-    def _copied(self, node: Node, line: int | None, path: Path, depth: int) -> Node:
+    def _copied(self, node: Node, line: int | None, path: Path, depth: int = 0) -> Node:
+        """A copy of a node, `depth` levels below that of the alias at `line`."""
         self.count(line, path, depth)
         value = node.value
         if isinstance(value, dict):
-            value = {
-                key: self._copied(inner, line, path, depth + 1) for key, inner in value.items()
-            }
+            value = {key: self._copied(one, line, path, depth + 1) for key, one in value.items()}
         elif isinstance(value, list):
-            value = [self._copied(inner, line, path, depth + 1) for inner in value]
+            value = [self._copied(one, line, path, depth + 1) for one in value]
         return Node(value, node.source, node.line, node.text)
 
     def _line(self, event: Any) -> int | None:
@@ -324,16 +288,17 @@ class _Reader(_Tree):
         elif "flow" in context and problem.startswith("did not find expected"):
             mark = error.context_mark
             found = f"a broken list or mapping in brackets ({problem})"
-            if mark is not None and re.search(r"[^\"']\$\{", self._text_of(mark.line)):
+            if re.search(r"[^\"']\$\{", self._text_of(mark)):
                 expected = 'YAML: in brackets, a parameter has quotes, as "${ttl}"'
-        elif mark is not None and re.match(r" *\t", self._text_of(mark.line)):
+        elif re.match(r" *\t", self._text_of(mark)):
             found, expected = "a tab at the start of a line", "spaces"
         line = mark.line + 1 if mark is not None and self.lines else None
         return ErrorLine(self.source, line, "", found, expected)
 
-    def _text_of(self, index: int) -> str:
-        """The line; empty if a mark is behind the last one."""
-        return "".join(self.text.split("\n")[index : index + 1])
+    def _text_of(self, mark: Any) -> str:
+        """The line of a mark; empty if it is behind the last one."""
+        lines = self.text.split("\n")
+        return lines[mark.line] if mark is not None and mark.line < len(lines) else ""
 
 
 # Python values
@@ -355,7 +320,7 @@ class _Builder(_Tree):
 
     def node(self, value: Any, path: Path) -> Node:
         """The node of a value at `path`."""
-        self.count(None, path, len(path))
+        self.count(None, path)
         if isinstance(value, np.ndarray):
             value = value.tolist()
         if isinstance(value, Mapping):
@@ -375,7 +340,7 @@ class _Builder(_Tree):
         entries: dict[str, Node] = {}
         for key, inner in value.items():
             # The key 5 is text in a file.
-            is_number = type(key) is int and abs(key) < MOST_NUMBER
+            is_number = type(key) is int and abs(key) < 10**MAX_NUMBER_LENGTH
             if not isinstance(key, str) and not is_number:
                 self.note(None, path, f"the key {shorten(key)}", "text for a key")
             elif str(key) in entries:
@@ -394,14 +359,11 @@ def _plain(value: Any) -> Scalar:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        text = str.__str__(value)
-        if len(text) > MAX_TEXT:
-            raise ValueError(f"a text of {len(text)} characters", f"at most {MAX_TEXT}")
-        if not is_utf_8(text):
-            raise ValueError(shorten(text), "text that UTF-8 can encode")
-        return text
+        if _SURROGATE.search(value):
+            raise ValueError(shorten(value), "text that UTF-8 can encode")
+        return str.__str__(value)
     if isinstance(value, int):
-        if abs(value) >= MOST_NUMBER:
+        if abs(value) >= 10**MAX_NUMBER_LENGTH:
             expected = f"a number of at most {MAX_NUMBER_LENGTH} characters"
             raise ValueError(shorten(value), expected)
         return int(value)
@@ -409,7 +371,8 @@ def _plain(value: Any) -> Scalar:
         if not math.isfinite(value):
             raise ValueError(repr(float(value)), "a finite number")
         return float(value)
-    raise ValueError(f"an object of type {type(value).__name__}", PLAIN)
+    expected = "text, a number, true or false, None, a list or a mapping"
+    raise ValueError(f"an object of type {type(value).__name__}", expected)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -58,6 +58,12 @@ def input_error(field: str, found: str, expected: str, file: str = "") -> InputE
     return InputError([ErrorLine(file, None, field, found, expected)])
 
 
+def raise_if(errors: list[ErrorLine]) -> None:
+    """Raises InputError with the errors, if there are any."""
+    if errors:
+        raise InputError(errors)
+
+
 def only_on_ray(**given: object) -> None:
     """Raises InputError for the first option that is given and that only runs on Ray have."""
     for name, value in given.items():

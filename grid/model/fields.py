@@ -120,16 +120,6 @@ class PluginOf(NamedTuple):
     kind: str
 
 
-class TakesEffect(NamedTuple):
-    """Metadata of a field that is an error under a condition unless it has its default value.
-
-    The conditions are those of `grid.config.checks.NO_EFFECT`; `harmless` values pass, too.
-    """
-
-    unless: str
-    harmless: tuple[Any, ...] = ()
-
-
 class Microseconds:
     """An attribute of a section: the time that `key` gives in seconds, in microseconds.
 

@@ -280,6 +280,15 @@ def concatenate(tables: Sequence[JobTable]) -> JobTable:
     return JobTable(**columns, requirements=_all_requirements(tables), predecessors=before)
 
 
+def repeated_number(tables: Sequence[JobTable | None]) -> int | None:
+    """A number that several jobs of the tables have, None if each is unique."""
+    each = [table.number for table in tables if table is not None]
+    if not each or (np.diff(numbers := np.concatenate(each)) > 0).all():
+        return None
+    values, counts = np.unique(numbers, return_counts=True)
+    return next(iter(values[counts > 1].tolist()), None)
+
+
 def _all_requirements(tables: Sequence[JobTable]) -> Requirements:
     each = [table.requirements for table in tables]
     columns = [one for one in each if isinstance(one, RequirementColumns)]

@@ -44,7 +44,6 @@ from grid.model.fields import (
     PriorityRule,
     Seconds,
     Switch,
-    TakesEffect,
     Watts,
     keys_of,
 )
@@ -53,7 +52,6 @@ from grid.model.time import NEVER, SECOND_US, Time
 from grid.model.workload import WorkloadSection
 
 GANG_POLICIES = ("afcfs", "lgfs")
-OF_SCHEDULER = TakesEffect("jobs enter the cluster")
 
 IdleWatts = Annotated[
     Watts, Field(description="Power draw of each CPU while the machine is up and no job holds it.")
@@ -70,18 +68,15 @@ LocalPolicy = Annotated[
 VoSelection = Annotated[
     PluginRef,
     PluginOf("selections"),
-    OF_SCHEDULER,
     Field(description="How the VO's Local Scheduler chooses resources for a job."),
 ]
 VoAdmission = Annotated[
     PluginRef,
     PluginOf("admission"),
-    OF_SCHEDULER,
     Field(description="Which jobs of other VOs the VO admits (see `grid plugins admission`)."),
 ]
 VoPriority = Annotated[
     PriorityRule,
-    OF_SCHEDULER,
     Field(
         description="Whose jobs start first: those of the VO's own users (local) or those of "
         "other VOs (remote). The others queue at the Resource Manager until CPUs are free. "
@@ -250,10 +245,7 @@ class Cluster:
     licenses: tuple[License, ...] = Field(
         default=(), description="Licenses that float among the machines of the cluster."
     )
-    resource: Annotated[
-        Literal["machine", "cluster"] | None,
-        TakesEffect("jobs enter the cluster", ("cluster",)),
-    ] = Field(
+    resource: Literal["machine", "cluster"] | None = Field(
         default=None,
         description="`machine`: a job runs on the machine that the selection chose. `cluster`: the "
         "local policy may choose any machine of the cluster. Default: machine, but cluster under a "
@@ -375,24 +367,19 @@ class VirtualOrganization:
         description="Number of identical VOs: NAME1, NAME2 and so on. Default: one, NAME.",
     )
     selection: VoSelection = PluginRef("partial")
-    cluster_choice: Annotated[
-        PluginRef,
-        PluginOf("cluster_choices"),
-        OF_SCHEDULER,
-        TakesEffect("the selection chooses the cluster"),
-    ] = Field(
+    cluster_choice: Annotated[PluginRef, PluginOf("cluster_choices")] = Field(
         default=PluginRef("least_load"),
         description="How the Grid Dispatcher chooses among the clusters of the VO for jobs that "
         "are not bound to a machine (`resource: cluster`, gangs).",
     )
-    forwarding: Annotated[PluginRef | None, PluginOf("forwarding"), OF_SCHEDULER] = Field(
+    forwarding: Annotated[PluginRef | None, PluginOf("forwarding")] = Field(
         default=None,
         description="The VO's own forwarding policy. Default: that of the protocol.",
     )
     admission: VoAdmission = PluginRef("all")
     priority: VoPriority = "none"
-    joins_s: Annotated[Joins, OF_SCHEDULER] = 0.0
-    leaves_s: Annotated[Leaves, OF_SCHEDULER] = None
+    joins_s: Joins = 0.0
+    leaves_s: Leaves = None
     workload: WorkloadSection | None = Field(
         default=None, description="The jobs of the VO's users. Default: none of its own."
     )
@@ -415,10 +402,6 @@ class VirtualOrganization:
     def membership(self) -> Membership:
         """When it is in the grid."""
         return Membership(self.joins_us, self.leaves_us)
-
-    def expanded(self) -> VirtualOrganization:
-        """The VO with its clusters expanded."""
-        return replace(self, clusters=tuple(one.expanded() for one in self.clusters))
 
 
 class Distances(NamedTuple):

@@ -21,7 +21,6 @@ from grid.model.fields import (
     Seconds,
     Section,
     Switch,
-    TakesEffect,
     Whole,
 )
 from grid.model.job import JobRequest, Option, Requirement, RequirementKind
@@ -128,9 +127,7 @@ class JobSection(Section):
     ram_mb: float = of_column("ram_mb", le=1e9)
     checkpointable: bool = of_column("checkpointable")
     power: float = of_column("power", le=1000)
-    requirements: Annotated[
-        tuple[RequirementSection, ...], TakesEffect("jobs enter the cluster")
-    ] = Field(
+    requirements: tuple[RequirementSection, ...] = Field(
         default=(), description="Requirements on the resource, which the selection evaluates."
     )
 
@@ -255,9 +252,7 @@ class AttributesSection(Section):
     """
 
     seed: OwnSeed = None
-    requirements: Annotated[
-        tuple[DrawnRequirementSection, ...], TakesEffect("jobs enter the cluster")
-    ] = Field(
+    requirements: tuple[DrawnRequirementSection, ...] = Field(
         default=(),
         description="Requirements with their utilities, which replace those of the jobs. Each is "
         "drawn independently.",

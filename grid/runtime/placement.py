@@ -47,7 +47,7 @@ def deal(grid: Grid, placement: str, actors: int) -> list[int]:
         return list(range(len(grid.names)))
     if placement == "cluster":
         together = zip(grid.names, grid.sites, strict=True)
-        homes = [name if name in grid.local_dispatchers else site for name, site in together]
+        homes = [name if "/cluster/" in name else site for name, site in together]
         number = {home: process for process, home in enumerate(dict.fromkeys(homes))}
         return [number[home] for home in homes]
     process_of_vo = dealt_by_work(expected_work_us(grid), actors)

@@ -10,12 +10,13 @@ import hashlib
 import inspect
 import pickle
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, distributions
 from importlib.util import find_spec
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -124,16 +125,16 @@ class Plugins:
 
     def with_objects(self, objects: Mapping[str, Mapping[str, Any]]) -> Plugins:
         """These, and more objects by kind and name."""
-        merged = {kind: dict(of) for kind, of in self.objects.items()}
-        for kind, of in objects.items():
-            merged.setdefault(kind, {}).update(of)
+        kinds = {**self.objects, **objects}
+        merged = {kind: {**self.objects.get(kind, {}), **objects.get(kind, {})} for kind in kinds}
         return Plugins(self.sources, merged, self.packages)
 
     def names(self, kind: Kind) -> tuple[str, ...]:
         """All names of that kind, built-in ones first. Raises InvalidPlugin for a repeated one."""
         owners = dict.fromkeys(kind.own, "the emulator's own")
         points = [(one.name, f"the entry point {one.value}") for one in plugged_in(kind.group)]
-        for name, what in [*points, *((one, "an object") for one in self._objects(kind))]:
+        objects = [(name, "an object") for name in self.objects.get(kind.name, ())]
+        for name, what in [*points, *objects]:
             if name in owners:
                 raise InvalidPlugin(
                     f"{what} that is called {name!r}",
@@ -141,9 +142,6 @@ class Plugins:
                 )
             owners[name] = what
         return tuple(owners)
-
-    def _objects(self, kind: Kind) -> Mapping[str, Any]:
-        return self.objects.get(kind.name, {})
 
     def find(self, kind: Kind, name: str) -> Plugin:
         """The plugin of that name. Raises InvalidPlugin if there is none."""
@@ -161,9 +159,10 @@ class Plugins:
             raise InvalidPlugin(repr(name), expected)
         if name in kind.own:
             return _own_plugin(kind, name)
-        if name in self._objects(kind):
-            publish(self._objects(kind)[name])
-            return _plugin(kind, name, self._objects(kind)[name])
+        objects = self.objects.get(kind.name, {})
+        if name in objects:
+            publish(objects[name])
+            return _plugin(kind, name, objects[name])
         (point,) = (point for point in plugged_in(kind.group) if point.name == name)
         return _plugin(kind, name, _loaded(kind, name, point.value))
 
@@ -206,7 +205,9 @@ class Plugins:
         for objects in self.objects.values():
             found |= {name: identity_of(target) for name, target in objects.items()}
         for name, module in self.packages.items():
-            found[name] = _identity_of_module(module)
+            spec = find_spec(module)
+            file = None if spec is None else spec.origin
+            found[name] = file and hashlib.sha256(Path(file).read_bytes()).hexdigest()
         return dict(sorted(found.items()))
 
     @property
@@ -229,8 +230,8 @@ class Plugins:
         except BaseException as error:
             raise _not_loaded(kind, self.shown(reference), error, source) from None
         if not hasattr(module, name):
-            known = [key for key, value in vars(module).items() if callable(value)]
-            own = [key for key in known if getattr(module, key).__module__ == source.module]
+            there = vars(module).items()
+            own = [key for key, one in there if getattr(one, "__module__", "") == source.module]
             expected = expected_name(name, own, f"a class or function of {source.shown}")
             raise InvalidPlugin(repr(name), expected)
         return getattr(module, name), source.shown
@@ -239,11 +240,6 @@ class Plugins:
 def plugged_in(*groups: str) -> tuple[EntryPoint, ...]:
     """Entry points of packages in these groups, by name; in all groups `grid.*` without any."""
     return tuple(point for point in _entry_points() if not groups or point.group in groups)
-
-
-def modules_plugged_in(kind: Kind, name: str) -> dict[str, str]:
-    """The module of the plugin of that name from an installed package, by that name."""
-    return {point.name: point.module for point in plugged_in(kind.group) if point.name == name}
 
 
 @cache
@@ -261,9 +257,7 @@ def _loaded(kind: Kind, name: str, value: str) -> Any:
     """The object at `module:attribute`."""
     module, _, attribute = value.partition(":")
     try:
-        found: Any = import_module(module)
-        for step in attribute.split("."):
-            found = getattr(found, step)
+        return attrgetter(attribute)(import_module(module))
     except AttributeError:
         expected = f"{kind.one}, and {module} has no {attribute}"
         raise InvalidPlugin(repr(name), expected) from None
@@ -271,7 +265,6 @@ def _loaded(kind: Kind, name: str, value: str) -> Any:
         raise
     except BaseException as error:
         raise _not_loaded(kind, name if name == value else f"{name} ({value})", error) from None
-    return found
 
 
 def _not_loaded(
@@ -281,9 +274,8 @@ def _not_loaded(
     where, details = "", ""
     if source is not None:
         line, details = frames_in(source.path, error)
-        if isinstance(error, SyntaxError) and error.lineno is not None:
-            line = error.lineno
-        where = f" ({source.shown}:{line or 1})"
+        line = getattr(error, "lineno", None) or line or 1
+        where = f" ({source.shown}:{line})"
     expected = f"{kind.one} that can be loaded: {in_one_line(error)}{where}"
     return InvalidPlugin(repr(name), expected, details=details)
 
@@ -347,32 +339,11 @@ def identity_of(target: Any) -> str | None:
     kind = _type_of(target)
     try:
         file = Path(inspect.getsourcefile(kind) or "")
-        source = _text(file) if file.is_file() else inspect.getsource(kind)
-        state = pickle.dumps(_state(target), 5)
+        source = file.read_bytes() if file.is_file() else inspect.getsource(kind).encode()
+        state = b"" if target is kind else pickle.dumps(target, 5)
     except Exception:  # inspecting or pickling a user's object may raise anything
         return None
-    return _sha256("\n".join((kind.__qualname__, source, state.hex())))
-
-
-def _state(target: Any) -> Any:
-    if isinstance(target, partial):
-        return _state(target.func), target.args, target.keywords
-    is_code = inspect.isclass(target) or inspect.isroutine(target)
-    return None if is_code else getattr(target, "__dict__", target)
-
-
-def _identity_of_module(module: str) -> str | None:
-    """SHA-256 of the file of a module, as it is now."""
-    spec = find_spec(module)
-    return None if spec is None or spec.origin is None else _sha256(_text(Path(spec.origin)))
-
-
-def _text(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace")
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(kind.__qualname__.encode() + source + state).hexdigest()
 
 
 def publish(target: Any) -> None:
@@ -381,16 +352,10 @@ def publish(target: Any) -> None:
     A class of a notebook is sent by value; pickle and journals look it up in its module.
     """
     target = _type_of(target)
-    for name, value in [(target.__qualname__, target), *_globals(target)]:
-        module = sys.modules.get(getattr(value, "__module__", None) or "")
-        if module is not None and name == value.__qualname__ and not hasattr(module, name):
-            setattr(module, name, value)
-
-
-def _globals(target: Any) -> Iterator[tuple[str, Any]]:
-    """Classes and functions that its code names."""
     functions = [target, *vars(target).values()] if inspect.isclass(target) else [target]
-    for function in functions:
-        for name, value in getattr(function, "__globals__", {}).items():
-            if inspect.isclass(value) or inspect.isfunction(value):
-                yield name, value
+    used = [one for function in functions for one in getattr(function, "__globals__", {}).items()]
+    for name, value in [(target.__qualname__, target), *used]:
+        module = sys.modules.get(getattr(value, "__module__", None) or "")
+        is_code = inspect.isclass(value) or inspect.isfunction(value)
+        if is_code and module is not None and name == value.__qualname__:
+            vars(module).setdefault(name, value)
