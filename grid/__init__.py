@@ -196,14 +196,14 @@ def sweep(
     InputError.
     """
     from grid.lab.experiment import load_experiment
-    from grid.lab.sweep import Place, run_sweep
+    from grid.lab.sweep import Workers, run_sweep
 
     experiment = _meant(experiment, experiment=True)
     loaded = load_experiment(experiment, quick=quick, overrides=set, seeds=seeds)
     file = None if isinstance(experiment, Mapping) else Path(experiment)
     results = Path(folder) if folder is not None else Path("sweeps") / loaded.name
-    place = Place(address, cpus, in_process)
-    return run_sweep(loaded, file, results, place, objects=parts, force=force)
+    workers = Workers(address, cpus, in_process)
+    return run_sweep(loaded, file, results, workers, objects=parts, force=force)
 
 
 def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Annotated, Any
@@ -23,6 +22,7 @@ from grid.cli.endings import (
     is_interruption,
 )
 from grid.cli.folders import export, job, report, watch
+from grid.cli.options import help_of, with_options
 from grid.cli.plugins import metrics, parts, plugins, policies
 from grid.cli.run import run
 from grid.cli.scenarios import check, init, scenarios, schema
@@ -159,18 +159,13 @@ def grid(
     """A distributed emulator of grids of virtual organizations on Ray actors."""
 
 
-def _help_of(command: Callable[..., Any]) -> str:
-    """Its docstring without line breaks within paragraphs."""
-    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
-    return "\n\n".join(" ".join(one.split()) for one in paragraphs)
-
-
 for command in (
     run, sweep, report, watch, job, export, check, scenarios, init, policies, plugins, metrics,
     schema, trace, chaos, verify, reproduce, batsim_server,
 ):  # fmt: skip
-    app.command(help=_help_of(command), cls=Command)(command)
-app.command(hidden=True, context_settings={"ignore_unknown_options": True})(parts)
+    app.command(help=help_of(command), cls=Command)(with_options(command))
+unknown = {"ignore_unknown_options": True}
+app.command(hidden=True, context_settings=unknown)(with_options(parts))
 
 
 def main() -> None:

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from grid.cli.endings import endings, naming_options
-
-Endpoint = Annotated[
-    str,
-    typer.Option(help="The ZeroMQ endpoint to listen on: tcp://127.0.0.1:PORT or ipc://FILE."),
-]
-Settings = Annotated[
-    list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="A setting of the policy."),
-]
 
 
 def batsim_server(
-    policy: Annotated[str, typer.Argument(help="A local policy that `grid policies` lists.")],
-    endpoint: Endpoint = "tcp://127.0.0.1:28000",
-    overrides: Settings = None,
+    policy: str,
+    endpoint: str = "tcp://127.0.0.1:28000",
+    overrides: list[str] | None = None,
 ) -> None:
     """Serve a policy as a scheduler for Batsim, using version 4 of its protocol.
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from grid.cli.endings import endings, failed, wrong
-from grid.cli.options import Quiet, argument, option
 from grid.integrations.export.formats import TRACES, Format, export_run
 
 if TYPE_CHECKING:
@@ -17,16 +16,8 @@ if TYPE_CHECKING:
     from grid.model.records import Event
     from grid.results.events import EventFile
 
-RunFolder = Annotated[Path, argument("RUN", "The folder of a run.")]
 
-
-def report(
-    folder: Annotated[Path, argument("FOLDER", "The folder of a run or a sweep.")],
-    out: Annotated[
-        Path | None, option(None, "The HTML file; default: report.html in the folder.")
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
+def report(folder: Path, out: Path | None = None, quiet: bool = False) -> None:
     """Write a self-contained HTML report of a run or a sweep, and its figures."""
     from grid.lab.findings import missing_runs
     from grid.lab.report.page import write_report
@@ -42,16 +33,7 @@ def report(
         typer.echo(missing)
 
 
-def watch(
-    folder: RunFolder,
-    port: Annotated[
-        int | None,
-        option(
-            None, "The port of the page; default: any free one.", min=1, max=65535, metavar="PORT"
-        ),
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
+def watch(folder: Path, port: int | None = None, quiet: bool = False) -> None:
     """Replay a finished run on a page in the browser.
 
     Prints the address of the page and serves it on this machine only, until Ctrl-C.
@@ -80,27 +62,7 @@ def watch(
             return
 
 
-def export(
-    folder: RunFolder,
-    to: Annotated[
-        Format,
-        option(
-            None,
-            "`perfetto`, `chrome` (JSON trace events), `paje` (for ViTE, pajeng), `parquet` "
-            "(a row for each phase of each job), `swf`, or `batsim` (jobs.csv and schedule.csv).",
-            metavar="FORMAT",
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        option(
-            None,
-            "The file, or for batsim the folder. Default: trace.pftrace, trace.json, trace.paje, "
-            "phases.parquet, schedule.swf or batsim in the folder of the run.",
-        ),
-    ] = None,
-    quiet: Quiet = False,
-) -> None:
+def export(folder: Path, to: Format, out: Path | None = None, quiet: bool = False) -> None:
     """Write a run in the format of another tool.
 
     Traces include the age of information if events were recorded: grid run SCENARIO --events
@@ -119,16 +81,7 @@ def export(
         )
 
 
-def job(
-    folder: RunFolder,
-    name: Annotated[
-        str, argument("JOB", "Number of the job, or VO:NUMBER if there are several VOs.")
-    ],
-    at: Annotated[
-        float | None,
-        option(None, "Only show what the job waits for at that time.", min=0, metavar="SECONDS"),
-    ] = None,
-) -> None:
+def job(folder: Path, name: str, at: float | None = None) -> None:
     """Print the history of a job, and the reasons for its wait.
 
     Events must have been recorded: grid run SCENARIO --events

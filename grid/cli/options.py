@@ -1,14 +1,18 @@
-"""Options that several commands have."""
+"""Arguments and options of commands, which `options.yaml` declares, and their values."""
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from glob import escape, glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
+import yaml  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from grid.integrations.watch.page_process import LivePage
@@ -17,121 +21,75 @@ DIGITS = 18
 """Of a number in an option."""
 MAX_SEEDS = 10_000
 """As in an experiment, whose schema would slow down every command."""
-
-
-def _names(incomplete: str, *of: bool) -> list[str]:
-    """Names of shipped scenarios (False), experiments (True) or both for completion."""
-    from grid.config.shipped import all_shipped
-
-    names = dict.fromkeys(one.name for one in all_shipped() if one.is_experiment in of)
-    return [name for name in names if name.startswith(incomplete)]
-
-
-def _files(incomplete: str, *of: bool) -> list[str]:
-    """Folders and YAML files for completion, then names of what is shipped."""
-    found = glob(f"{escape(incomplete)}*")  # noqa: PTH207
-    files = [f"{path}/" if Path(path).is_dir() else path for path in found]
-    here = sorted(path for path in files if path.endswith(("/", ".yaml", ".yml")))
-    return [*here, *_names(incomplete, *of)]
-
-
-def shipped_names(incomplete: str) -> list[str]:
-    """Completions of the name of a shipped scenario or experiment."""
-    return _names(incomplete, False, True)
-
-
-def _scenarios(incomplete: str) -> list[str]:
-    return _files(incomplete, False)
-
-
-def _experiments(incomplete: str) -> list[str]:
-    return _files(incomplete, True)
-
-
-def _both(incomplete: str) -> list[str]:
-    return _files(incomplete, False, True)
-
-
-ON_RAY, OUTPUT, LIVE = "Ray", "Output", "Live runs"
-"""Panels of options in the help."""
-
-
-def option(panel: str | None, help: str, *names: str, **more: Any) -> Any:
-    """An option of a command, in `panel` of its help, without its default."""
-    return typer.Option(*names, help=help, rich_help_panel=panel, show_default=False, **more)
-
-
-def argument(metavar: str, help: str, **more: Any) -> Any:
-    """An argument of a command, without its default."""
-    return typer.Argument(metavar=metavar, help=help, show_default=False, **more)
-
-
-_NAMED = "a file, or the name of one that `grid scenarios` lists."
-ScenarioFile = Annotated[
-    Path, argument("SCENARIO", f"A scenario in YAML: {_NAMED}", autocompletion=_scenarios)
-]
-ScenarioOrExperimentFiles = Annotated[
-    list[Path],
-    argument(
-        "FILE...",
-        "Scenarios and experiments in YAML: files, or names that `grid scenarios` lists.",
-        autocompletion=_both,
-    ),
-]
-ExperimentFile = Annotated[
-    Path, argument("EXPERIMENT", f"An experiment in YAML: {_NAMED}", autocompletion=_experiments)
-]
-Overrides = Annotated[
-    list[str] | None,
-    option(
-        None,
-        "Set a parameter, or any key by its path. Several values form an axis of a sweep. "
-        "Quote text with a comma: --set 'name=\"a,b\"'.",
-        "--set",
-        metavar="KEY=VALUE[,VALUE...]",
-    ),
-]
-Setting = Annotated[
-    list[str] | None,
-    option(None, "Set a parameter, or any key by its path.", "--set", metavar="KEY=VALUE"),
-]
-Address = Annotated[
-    str | None,
-    option(
-        ON_RAY,
-        "The address of a running Ray cluster; default: RAY_ADDRESS, else this machine.",
-        metavar="ADDRESS",
-    ),
-]
-Cpus = Annotated[
-    int | None,
-    option(
-        ON_RAY,
-        "Maximum number of concurrent runs; default: the CPUs of this machine, or of the Ray "
-        "cluster.",
-        min=1,
-        metavar="N",
-    ),
-]
-InProcess = Annotated[bool, option(ON_RAY, "Run in one process, without Ray.", "--in-process")]
-Quick = Annotated[
-    bool, option(None, "Run few seeds, as defined in the experiment's file.", "--quick")
-]
-ShowTraceback = Annotated[
-    bool, option(OUTPUT, "Print the traceback if a plugin fails.", "--traceback")
-]
-Quiet = Annotated[bool, option(OUTPUT, "Print no progress.", "--quiet", "-q")]
-AsJson = Annotated[bool, option(OUTPUT, "Print the results as JSON.", "--json")]
 NO_EVENTS = "--events requires a single run: grid run SCENARIO --set KEY=VALUE --seed N --events"
 SEEDS = "the seeds 1 to N, or those of a list with ranges, such as 101-110,200"
-Seeds = Annotated[str | None, option(None, f"Use {SEEDS}.", "--seeds", metavar="N|LIST")]
-Force = Annotated[
-    bool,
-    option(
-        OUTPUT, "Replace results of another scenario, experiment or kind in the folder.", "--force"
-    ),
-]
-Watch = Annotated[bool, option(OUTPUT, "Show the progress on a page in the browser.", "--watch")]
+
+
+@cache
+def _declarations() -> dict[str, dict[str, dict[str, Any]]]:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    declared: dict[str, Any] = yaml.load(Path(__file__).with_suffix(".yaml").read_bytes(), loader)
+    return declared
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its arguments and options as annotations, in the form of Typer."""
+    declarations = _declarations()
+    own = declarations["shared"] | declarations.get(command.__name__, {})
+    hints = get_type_hints(command)
+    command.__annotations__ = {
+        name: Annotated[hint, _parameter(name, hint, **own[name])] if name in own else hint
+        for name, hint in hints.items()
+    }
+    return command
+
+
+def _parameter(
+    name: str,
+    hint: Any,
+    *,
+    names: list[str] | None = None,
+    argument: str | None = None,
+    panel: str | None = None,
+    complete: str | None = None,
+    **more: Any,
+) -> Any:
+    more |= {"rich_help_panel": panel, "show_default": more.get("show_default", False)}
+    more["autocompletion"] = None if complete is None else COMPLETIONS[complete]
+    if argument is not None:
+        return typer.Argument(metavar=argument, **more)
+    # A flag would also have a negative form.
+    names = names or ([f"--{name.replace('_', '-')}"] if hint is bool else [])
+    return typer.Option(*names, **more)
+
+
+def help_of(command: Callable[..., None]) -> str:
+    """Its docstring without line breaks within paragraphs."""
+    paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
+    return "\n\n".join(" ".join(one.split()) for one in paragraphs)
+
+
+def _completion(*of: bool, files: bool = True) -> Callable[[str], list[str]]:
+    """Completes folders and YAML files, then shipped scenarios (False) and experiments (True)."""
+
+    def complete(incomplete: str) -> list[str]:
+        from grid.config.shipped import all_shipped
+
+        found = glob(f"{escape(incomplete)}*") if files else []  # noqa: PTH207
+        paths = [f"{path}/" if Path(path).is_dir() else path for path in found]
+        here = sorted(path for path in paths if path.endswith(("/", ".yaml", ".yml")))
+        names = dict.fromkeys(one.name for one in all_shipped() if one.is_experiment in of)
+        return [*here, *(name for name in names if name.startswith(incomplete))]
+
+    return complete
+
+
+COMPLETIONS = {
+    "scenarios": _completion(False),
+    "experiments": _completion(True),
+    "both": _completion(False, True),
+    "names": _completion(False, True, files=False),
+}
 
 
 def live_page_if(wanted: bool) -> AbstractContextManager[LivePage | None]:

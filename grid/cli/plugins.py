@@ -7,12 +7,11 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from grid.cli.endings import endings, wrong
-from grid.cli.options import AsJson, argument
 
 if TYPE_CHECKING:
     from grid.model.plugins.registry import Kind
@@ -30,12 +29,7 @@ POLICY_GROUPS = {
 PLUGINS = "plugins"
 
 
-def plugins(
-    kind: Annotated[
-        str | None, argument("[KIND]", "A kind of plugins, such as policies; default: all.")
-    ] = None,
-    name: Annotated[str | None, argument("[NAME]", "A plugin, or FILE.py:NAME.")] = None,
-) -> None:
+def plugins(kind: str | None = None, name: str | None = None) -> None:
     """List the plugins of all kinds, or show one with its settings. Plugin files are imported."""
     from grid.config.plugins import KINDS
     from grid.model.errors import expected_name
@@ -50,9 +44,7 @@ def plugins(
             _list(one)
 
 
-def parts(
-    _words: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
-) -> None:
+def parts(_words: list[str] | None = None) -> None:
     """Name the new command."""
     wrong(["grid parts: found a command of an older version, expected grid plugins"])
 
@@ -76,10 +68,7 @@ def policies() -> None:
     typer.echo("Details: grid plugins policies NAME")
 
 
-def metrics(
-    names: Annotated[list[str] | None, argument("[NAME]...", "Metrics; default: all.")] = None,
-    as_json: AsJson = False,
-) -> None:
+def metrics(names: list[str] | None = None, as_json: bool = False) -> None:
     """Print the definitions of metrics: meaning, unit, range, source."""
     from grid.results.definitions import METRICS
 

@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from grid.cli.endings import ExitCode, endings, naming_options, wrong
-from grid.cli.options import (
-    LIVE,
-    NO_EVENTS,
-    ON_RAY,
-    OUTPUT,
-    Address,
-    AsJson,
-    Force,
-    InProcess,
-    Overrides,
-    Quiet,
-    ScenarioFile,
-    Seeds,
-    ShowTraceback,
-    Watch,
-    live_page_if,
-    option,
-    seeds_of,
-)
+from grid.cli.endings import ExitCode, endings, naming_options, runs_left, wrong
+from grid.cli.options import NO_EVENTS, live_page_if, seeds_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,94 +20,29 @@ if TYPE_CHECKING:
 
 
 def run(
-    scenario: ScenarioFile,
-    overrides: Overrides = None,
-    seed: Annotated[
-        int | None, option(None, "Use this seed instead of the scenario's.", min=0, metavar="N")
-    ] = None,
-    seeds: Seeds = None,
-    in_process: InProcess = False,
-    address: Address = None,
-    placement: Annotated[
-        str | None,
-        option(
-            ON_RAY,
-            "The unit of placement on Ray actors: whole VOs (`vo`: as many actors as CPUs; "
-            "in live runs one per VO), a `cluster`, or an `entity`. A number sets the number of "
-            "actors. Default: vo, in live runs entity.",
-            metavar="KIND|N",
-        ),
-    ] = None,
-    transport: Annotated[
-        str | None,
-        option(
-            ON_RAY,
-            "How Ray actors exchange messages: `sockets` (default) or `calls`.",
-            metavar="NAME",
-        ),
-    ] = None,
-    live: Annotated[
-        bool, option(LIVE, "Run asynchronous actors in scaled real time.", "--live")
-    ] = False,
-    speedup: Annotated[
-        float | None,
-        option(
-            LIVE,
-            "Virtual seconds per real second; default: 1.",
-            min=1e-3,
-            max=1e6,
-            metavar="FACTOR",
-        ),
-    ] = None,
-    kill: Annotated[
-        float | None, option(LIVE, "Actors to kill per second.", min=0, max=100, metavar="RATE")
-    ] = None,
-    time_limit: Annotated[
-        float | None,
-        option(LIVE, "End the run after this real time; default: 3600.", min=1, metavar="SECONDS"),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        option(
-            OUTPUT,
-            "The folder for the results. Default: runs/NAME; runs/NAME-live for a live run, "
-            "sweeps/NAME for a sweep.",
-        ),
-    ] = None,
-    force: Force = False,
-    events: Annotated[
-        bool, option(OUTPUT, "Write all messages and decisions to events.parquet.", "--events")
-    ] = False,
-    watch: Watch = False,
-    as_json: AsJson = False,
-    every_row: Annotated[bool, option(OUTPUT, "Print all metrics.", "--all")] = False,
-    verbose: Annotated[
-        bool,
-        option(
-            OUTPUT,
-            "Print timings of the run and of plans, and whether kernels were compiled.",
-            "--verbose",
-            "-v",
-        ),
-    ] = False,
-    profile: Annotated[
-        bool,
-        option(
-            OUTPUT,
-            "Measure each VO in each window, and estimate the speed-up by cores.",
-            "--profile",
-        ),
-    ] = False,
-    compile_first: Annotated[
-        bool,
-        option(
-            OUTPUT,
-            "Compile all kernels before the run, so that timings exclude compilation.",
-            "--compile-first",
-        ),
-    ] = False,
-    traceback: ShowTraceback = False,
-    quiet: Quiet = False,
+    scenario: Path,
+    overrides: list[str] | None = None,
+    seed: int | None = None,
+    seeds: str | None = None,
+    in_process: bool = False,
+    address: str | None = None,
+    placement: str | None = None,
+    transport: str | None = None,
+    live: bool = False,
+    speedup: float | None = None,
+    kill: float | None = None,
+    time_limit: float | None = None,
+    out: Path | None = None,
+    force: bool = False,
+    events: bool = False,
+    watch: bool = False,
+    as_json: bool = False,
+    every_row: bool = False,
+    verbose: bool = False,
+    profile: bool = False,
+    compile_first: bool = False,
+    traceback: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Run a scenario, print a table of metrics, and write the results to a folder.
 
@@ -132,34 +50,31 @@ def run(
     With several values of a setting, or with --seeds, all combinations are run as a sweep: grid run
     partial-utility --set ttl=0,1,2 --seeds 5
     """
-    if profile and (live or in_process):
-        wrong(["--profile requires a run on Ray in virtual time. Omit --live and --in-process."])
-    if live and in_process:
-        wrong(["A live run requires Ray actors. Omit --live or --in-process."])
-    of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
-    alone = [name for name, value in of_live.items() if value is not None and not live]
-    if alone:
-        wrong([f"{alone[0]} requires a live run. Add --live, or omit it."])
     from grid.lab.experiment import has_several
 
     settings = list(overrides or [])
     is_sweep = seeds is not None or any(map(has_several, settings))
-    if seed is not None and not is_sweep and any(one.startswith("seed=") for one in settings):
+    of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
+    alone = [name for name, value in of_live.items() if value is not None and not live]
+    of_one = {
+        "--live": live, "--placement": placement, "--transport": transport, "--profile": profile,
+        "--compile-first": compile_first, "--seed": None if seeds is None else seed,
+    }  # fmt: skip
+    of_one_run = [name for name, value in of_one.items() if value not in (None, False)]
+    if profile and (live or in_process):
+        wrong(["--profile requires a run on Ray in virtual time. Omit --live and --in-process."])
+    if live and in_process:
+        wrong(["A live run requires Ray actors. Omit --live or --in-process."])
+    if alone:
+        wrong([f"{alone[0]} requires a live run. Add --live, or omit it."])
+    if not is_sweep and seed is not None and any(one.startswith("seed=") for one in settings):
         wrong(["--seed and --set seed= set the same key. Omit one of them."])
-    fixed = settings + ([] if seed is None else [f"seed={seed}"])
+    settings += [] if seed is None else [f"seed={seed}"]
     if is_sweep:
-        if events:
-            wrong([NO_EVENTS])
-        of_one = {
-            "--live": live, "--placement": placement, "--transport": transport,
-            "--profile": profile, "--compile-first": compile_first,
-            "--seed": None if seeds is None else seed,
-        }  # fmt: skip
-        given = [name for name, value in of_one.items() if value not in (None, False)]
-        if given:
-            wrong([f"{given[0]} requires a single run. Omit it."])
-        printed = {"traceback": traceback, "quiet": quiet, "watch": watch, "as_json": as_json}
-        _run_sweep(scenario, fixed, seeds, out, address, in_process, force=force, **printed)
+        if events or of_one_run:
+            wrong([NO_EVENTS if events else f"{of_one_run[0]} requires a single run. Omit it."])
+        shown = traceback, quiet, watch, as_json
+        _run_sweep(scenario, settings, seeds, out, address, in_process, force, *shown)
         return
     how: dict[str, Any] = {
         "in_process": in_process, "placement": placement, "address": address,
@@ -171,7 +86,7 @@ def run(
             from grid.runtime.clock import Pace
 
             how["live"] = Pace(speedup or 1.0, kill or 0.0, time_limit or 3600.0)
-        finished, folder = _run_one(scenario, fixed, out, force, quiet, watch, how)
+        finished, folder = _run_one(scenario, settings, out, force, quiet, watch, how)
     if as_json:
         keys = "digest", "seed", "runtime", "jobs", "live"
         manifest = {key: finished.manifest[key] for key in keys if key in finished.manifest}
@@ -190,18 +105,24 @@ def _run_sweep(
     out: Path | None,
     address: str | None,
     in_process: bool,
-    **printed: Any,
+    force: bool,
+    traceback: bool,
+    quiet: bool,
+    watch: bool,
+    as_json: bool,
 ) -> None:
-    from grid.cli.sweep import Task, carry_out
+    from grid.cli.sweep import print_sweep, run_and_report
     from grid.config.shipped import find
     from grid.lab.experiment import experiment_of
-    from grid.lab.sweep import Place
+    from grid.lab.sweep import Workers
 
-    with endings(traceback=printed["traceback"]), naming_options("address"):
+    with endings(traceback=traceback), naming_options("address"):
         experiment = experiment_of(find(scenario, experiment=False), settings, seeds_of(seeds))
-        place = Place(address, None, in_process)
+        workers = Workers(address, None, in_process)
     folder = out if out is not None else Path("sweeps") / experiment.name
-    carry_out(Task(experiment, None, folder, place, **printed))
+    with endings(partial(runs_left, folder), folder, traceback=traceback):
+        done, report = run_and_report(experiment, None, folder, workers, quiet, watch, force)
+        print_sweep(done, report, None, in_process, traceback, as_json)
 
 
 def _run_one(

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from grid.cli.endings import ExitCode, endings, lines_of, wrong
-from grid.cli.options import (
-    AsJson,
-    Overrides,
-    ScenarioOrExperimentFiles,
-    ShowTraceback,
-    argument,
-    shipped_names,
-)
 from grid.model.errors import ErrorLine, InputError
 
 if TYPE_CHECKING:
@@ -46,18 +38,7 @@ def scenarios() -> None:
         console.print(table)
 
 
-def init(
-    name: Annotated[
-        str,
-        argument(
-            "NAME",
-            "A name that `grid scenarios` lists; experiments/NAME if a scenario has the same name.",
-            autocompletion=shipped_names,
-        ),
-    ],
-    folder: Annotated[Path | None, argument("[DIR]", "The new folder; default: NAME.")] = None,
-    source: Annotated[str | None, typer.Option("--from", hidden=True)] = None,
-) -> None:
+def init(name: str, folder: Path | None = None, source: str | None = None) -> None:
     """Copy a shipped scenario, or an experiment with its scenario, to a folder."""
     if source is not None:
         wrong([f"--from: found an option of an older version, expected grid init {source} {name}"])
@@ -98,10 +79,10 @@ def _shipped(name: str) -> Shipped:
 
 
 def check(
-    files: ScenarioOrExperimentFiles,
-    overrides: Overrides = None,
-    traceback: ShowTraceback = False,
-    as_json: AsJson = False,
+    files: list[Path],
+    overrides: list[str] | None = None,
+    traceback: bool = False,
+    as_json: bool = False,
 ) -> None:
     """Check scenarios and experiments, and report up to five errors.
 
@@ -170,9 +151,7 @@ def _is_experiment(path: Path) -> bool:
     return "scenario" in keys and "vos" not in keys
 
 
-def schema(
-    kind: Annotated[str, argument("[scenario|experiment]", "The kind of file.")] = "scenario",
-) -> None:
+def schema(kind: str = "scenario") -> None:
     """Print the JSON Schema of scenarios or of experiments, for editors."""
     if kind == "scenario":
         from grid.config.json_schema import json_schema

@@ -10,26 +10,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from grid.cli.endings import ExitCode, endings, failed, naming_options, runs_left, wrong
-from grid.cli.options import (
-    OUTPUT,
-    Address,
-    Cpus,
-    InProcess,
-    Quick,
-    Quiet,
-    ScenarioFile,
-    Seeds,
-    Setting,
-    ShowTraceback,
-    argument,
-    option,
-    seeds_of,
-)
+from grid.cli.options import seeds_of
 
 if TYPE_CHECKING:
     from grid.lab.papers.judge import Judgement
@@ -41,20 +27,16 @@ FINDINGS_SHOWN = 10
 
 
 def chaos(
-    scenario: ScenarioFile,
-    seeds: Annotated[
-        int, option(None, "The number of seeds; default: 1000.", min=1, metavar="N")
-    ] = 1000,
-    first: Annotated[int, option(None, "The first seed; default: 0.", min=0, metavar="SEED")] = 0,
-    decisions: Annotated[
-        bool, option(None, "Also draw random protocol settings for each seed.", "--decisions")
-    ] = False,
-    overrides: Setting = None,
-    in_process: InProcess = False,
-    address: Address = None,
-    cpus: Cpus = None,
-    traceback: ShowTraceback = False,
-    quiet: Quiet = False,
+    scenario: Path,
+    seeds: int = 1000,
+    first: int = 0,
+    decisions: bool = False,
+    overrides: list[str] | None = None,
+    in_process: bool = False,
+    address: str | None = None,
+    cpus: int | None = None,
+    traceback: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Run a scenario with random faults for each of many seeds, and check invariants."""
     from grid.config.load import load_scenario
@@ -122,35 +104,12 @@ def _print_details(subject: Subject, seed: int, failing: list[Trial]) -> None:
 
 
 def verify(
-    cases: Annotated[
-        list[str] | None, option(None, "Run only this case.", "--case", metavar="NAME")
-    ] = None,
-    quick: Annotated[
-        bool, option(None, "Three minutes instead of thirty, with wider intervals.", "--quick")
-    ] = False,
-    overrides: Annotated[
-        list[str] | None,
-        option(
-            None,
-            "Set a parameter, or any key by its path; requires a single --case.",
-            "--set",
-            metavar="KEY=VALUE",
-        ),
-    ] = None,
-    cpus: Annotated[
-        int | None,
-        option(
-            None,
-            "Maximum number of concurrent runs; default: one per CPU.",
-            min=1,
-            max=1024,
-            metavar="N",
-        ),
-    ] = None,
-    page: Annotated[
-        Path | None, option(OUTPUT, "Write the table to this file, in Markdown.")
-    ] = None,
-    quiet: Quiet = False,
+    cases: list[str] | None = None,
+    quick: bool = False,
+    overrides: list[str] | None = None,
+    cpus: int | None = None,
+    page: Path | None = None,
+    quiet: bool = False,
 ) -> None:
     """Validate the emulator against closed forms and recursions of queueing theory."""
     from grid.lab.verify.verify import header, line, markdown
@@ -221,37 +180,18 @@ def _ignore_interrupts() -> None:
 
 
 def reproduce(
-    ids: Annotated[
-        list[str] | None,
-        argument("[ID]...", "Papers (C07, CS2, PU, EG, GM) or single claims (PU-2); default: all."),
-    ] = None,
-    quick: Quick = False,
-    seeds: Seeds = None,
-    trace: Annotated[
-        Path | None,
-        option(
-            None,
-            "A log in SWF from which GM takes windows; default: NASA-iPSC in the folder that "
-            "GRID_TRACES names, else a generated stream.",
-        ),
-    ] = None,
-    as_is: Annotated[
-        bool, option(None, "Judge existing runs without running anything.", "--as-is")
-    ] = False,
-    compare: Annotated[
-        bool,
-        option(None, "Compare the verdicts with those of the shipped pages.", "--compare"),
-    ] = False,
-    in_process: InProcess = False,
-    address: Address = None,
-    cpus: Cpus = None,
-    out: Annotated[
-        Path | None, option(OUTPUT, "The folder; default: reproduction, or reproduction-quick.")
-    ] = None,
-    pages: Annotated[
-        Path | None, option(OUTPUT, "A folder for the pages of papers in Markdown.")
-    ] = None,
-    quiet: Quiet = False,
+    ids: list[str] | None = None,
+    quick: bool = False,
+    seeds: str | None = None,
+    trace: Path | None = None,
+    as_is: bool = False,
+    compare: bool = False,
+    in_process: bool = False,
+    address: str | None = None,
+    cpus: int | None = None,
+    out: Path | None = None,
+    pages: Path | None = None,
+    quiet: bool = False,
 ) -> None:
     """Run the papers' experiments, judge the authors' claims, and print the tables.
 
@@ -261,7 +201,7 @@ def reproduce(
     from grid.lab.papers.page import PAGES, differing_verdicts
     from grid.lab.papers.reproduce import RunOptions, wanted_claims
     from grid.lab.papers.reproduce import reproduce as run_and_judge
-    from grid.lab.sweep import Place, sweep_progress
+    from grid.lab.sweep import SweepDisplay, Workers
     from grid.runtime.progress import display_on
 
     if seeds is not None and as_is:
@@ -271,12 +211,12 @@ def reproduce(
     with endings(), naming_options("address", "cpus"):
         which = seeds_of(seeds)
         wanted_claims(list(ids or []))
-        place = Place(address, cpus, in_process)
+        workers = Workers(address, cpus, in_process)
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     left = partial(runs_left, folder)
     with endings(left, folder), display_on(sys.stderr, quiet=quiet) as display:
-        progress = sweep_progress(display, in_process=in_process)
-        options = RunOptions(place, quick, progress, as_is, which, trace)
+        observer = SweepDisplay(display, in_process=in_process)
+        options = RunOptions(workers, quick, observer, as_is, which, trace)
         done = run_and_judge(list(ids or []), folder, options, typer.echo, pages)
     for one in done.judgements:
         _print_judgement(one)

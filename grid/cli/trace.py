@@ -4,55 +4,31 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from grid.cli.endings import endings, wrong
-from grid.cli.options import AsJson, Quiet, argument, option
 
 if TYPE_CHECKING:
     from grid.workload.logs import Log
 
 
 def trace(
-    log: Annotated[
-        Path, argument("LOG", "A log: .gwf, .parquet, .json of Batsim, output of sacct, else SWF.")
-    ],
-    to: Annotated[
-        Path | None,
-        option(None, "Write the log to this file: .swf, .gwf (also with .gz) or .parquet."),
-    ] = None,
-    cpus: Annotated[
-        int | None, option(None, "CPUs of the machine; default: from the header.", min=1)
-    ] = None,
-    from_s: Annotated[
-        float | None, option(None, "Only jobs submitted at this time or later.", min=0, max=1e9)
-    ] = None,
-    before_s: Annotated[
-        float | None, option(None, "Only jobs submitted before this time.", min=0, max=1e9)
-    ] = None,
-    user: Annotated[list[int] | None, option(None, "Only jobs of these users.", min=-1)] = None,
-    without_user: Annotated[
-        list[int] | None, option(None, "No jobs of these users.", min=-1)
-    ] = None,
-    status: Annotated[
-        list[int] | None, option(None, "Only jobs of these statuses.", min=-1)
-    ] = None,
-    min_cpus: Annotated[
-        int | None, option(None, "Only jobs with at least this number of CPUs.", min=1, max=10**7)
-    ] = None,
-    max_cpus: Annotated[
-        int | None, option(None, "Only jobs with at most this number of CPUs.", min=1, max=10**7)
-    ] = None,
-    shift_s: Annotated[
-        float | None, option(None, "Shift submission times; a negative value makes them earlier.")
-    ] = None,
-    interarrival_factor: Annotated[
-        float | None, option(None, "Multiply times between submissions.")
-    ] = None,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
+    log: Path,
+    to: Path | None = None,
+    cpus: int | None = None,
+    from_s: float | None = None,
+    before_s: float | None = None,
+    user: list[int] | None = None,
+    without_user: list[int] | None = None,
+    status: list[int] | None = None,
+    min_cpus: int | None = None,
+    max_cpus: int | None = None,
+    shift_s: float | None = None,
+    interarrival_factor: float | None = None,
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Summarize a log, or convert all or part of it."""
     from grid.model.workload import TraceFilterSection

@@ -8,11 +8,11 @@ import json
 import math
 import os
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import Discriminator, Field, Tag, model_validator
@@ -27,7 +27,6 @@ from grid.config.yaml_tree import Node, at, child, read_tree, resolve, tree_of_v
 from grid.model.errors import ErrorLine, InputError, input_error, shorten
 from grid.model.errors import Path as Steps
 from grid.model.fields import Name, Section, Seed
-from grid.model.job_results import ALL_JOBS
 from grid.results.definitions import METRICS
 
 MAX_RUNS = 100_000
@@ -48,7 +47,6 @@ Objects = Mapping[str, Mapping[str, Any]]
 
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 Key = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.*-]{0,127}$")]
-Plain = str | int | float | bool | None
 Settings = dict[Key, Any]
 """Values by the name of a parameter or the path of a key, as `grid run --set` takes them."""
 
@@ -154,7 +152,7 @@ class AnswerSection(Section):
     along: Key | None = Field(
         default=None, description="The axis along which the best value may change. Default: none."
     )
-    among: Annotated[tuple[Plain, ...], Field(min_length=1)] | None = Field(
+    among: Annotated[tuple[Value, ...], Field(min_length=1)] | None = Field(
         default=None, description="The values that are compared. Default: all."
     )
 
@@ -276,7 +274,7 @@ class ExperimentSection(Section):
     @property
     def dimensions(self) -> dict[tuple[str, ...], int]:
         """The axes that vary together, and how many values they have."""
-        return {group: len(rows) for group, rows in _dimensions(self)}
+        return {group: len(rows) for group, rows in _rows(self).items()}
 
     def sampled(self) -> ExperimentSection:
         """The experiment with values in place of ranges, in `zip`."""
@@ -311,6 +309,9 @@ class ExperimentSection(Section):
 
 # Axes
 
+Row = tuple[tuple[Value, ...], dict[str, Any]]
+"""One value of each of some axes that vary together, and their settings."""
+
 
 def axis_choices(name: str, axis: Axis) -> list[tuple[Value, dict[str, Any]]]:
     """The values of the axis `name` as tables and charts show them, with the settings of each."""
@@ -318,35 +319,43 @@ def axis_choices(name: str, axis: Axis) -> list[tuple[Value, dict[str, Any]]]:
         return [(_number_or(label), settings) for label, settings in axis.items()]
     if isinstance(axis, RangeSection):
         return []
-    return [(_shown_value(value), {name: value}) for value in axis]
+    plain = (type(None), str, int, float, bool)
+    return [
+        (value if isinstance(value, plain) else json.dumps(value, ensure_ascii=False),
+         {name: value})
+        for value in axis
+    ]  # fmt: skip
 
 
-Row = tuple[tuple[Value, ...], dict[str, Any]]
-"""One value of each of some axes that vary together, and their settings."""
+def _labels(experiment: ExperimentSection, name: str) -> list[Value]:
+    return [label for label, _ in axis_choices(name, experiment.axes.get(name, ()))]
 
 
-def _dimensions(experiment: ExperimentSection) -> list[tuple[tuple[str, ...], list[Row]]]:
-    """The axes that vary together, with the rows of their values; in the order of the axes."""
+def _rows(experiment: ExperimentSection) -> dict[tuple[str, ...], list[Row]]:
+    """By the axes that vary together: the rows of their values; in the order of the axes."""
     together = {name: group for group in experiment.zip for name in group}
-    found = []
+    found: dict[tuple[str, ...], list[Row]] = {}
     for group in dict.fromkeys(together.get(name, (name,)) for name in experiment.axes):
         columns = [axis_choices(name, experiment.axes[name]) for name in group]
-        rows: list[Row] = []
-        for chosen in zip(*columns, strict=True):
-            settings: dict[str, Any] = {}
-            for _, changes in chosen:
-                settings |= changes
-            rows.append((tuple(label for label, _ in chosen), settings))
-        found.append((group, rows))
+        found[group] = [
+            (
+                tuple(label for label, _ in row),
+                {key: one for _, all in row for key, one in all.items()},
+            )
+            for row in zip(*columns, strict=True)
+        ]
     return found
 
 
 def _is_in(point: Point, cells: Mapping[str, Any]) -> bool:
     """Whether a point has, on each axis of `cells`, the value or one of the values given there."""
     return all(
-        any(is_value(one, point[name]) for one in (given if isinstance(given, list) else [given]))
-        for name, given in cells.items()
+        any(is_value(one, point[name]) for one in _listed(given)) for name, given in cells.items()
     )
+
+
+def _listed(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]
 
 
 def is_value(given: Value, label: Value) -> bool:
@@ -356,19 +365,15 @@ def is_value(given: Value, label: Value) -> bool:
 
 def _number_or(label: str) -> str | int | float:
     """A label that is a number as a number, so that it has a position on a numeric axis."""
+    value = _resolved(label)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else label
+
+
+def _resolved(text: str) -> Any:
     try:
-        value = resolve(label)
+        return resolve(text)
     except ValueError:
-        return label
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value
-    return label
-
-
-def _shown_value(value: Any) -> Value:
-    if value is None or isinstance(value, str | int | float | bool):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+        return text
 
 
 # Loading
@@ -387,63 +392,63 @@ def load_experiment(
     key takes precedence. KEY=VALUE,VALUE is an axis. `seeds`, a count from 1 or a list, replaces
     the experiment's.
     """
-    root, mistakes = _read(given)
-    if mistakes:
-        raise InputError(mistakes)
+    root, errors = _read(given)
+    if errors:
+        raise InputError(errors)
     keys = root.value.keys() if isinstance(root.value, dict) else ()
     if "scenario" not in keys and ("vos" in keys or "vos_from_trace" in keys):
         expected = "an experiment, which names a scenario (grid run runs a scenario)"
         raise InputError([root.error((), expected, "a scenario")])
-    experiment = validate(root, ExperimentSection)
-    if not isinstance(experiment, ExperimentSection):
-        raise InputError(experiment)
+    experiment = _validated(root, ExperimentSection)
     if quick and experiment.quick is None:
-        what = "quick", "nothing", "axes, seeds or set for --quick"
-        raise InputError([ErrorLine(root.source, None, *what)])
+        raise InputError(
+            [ErrorLine(root.source, None, "quick", "nothing", "axes, seeds or set for --quick")]
+        )
     chosen = experiment.quickened() if quick else experiment
     axes: dict[str, Any] = {}
-    update: dict[str, Any] = {}
     if not isinstance(overrides, Mapping):
         every = list(each_of(overrides))
         several = [one for one in every if isinstance(one, str) and has_several(one)]
-        found = _axes_of(several)
-        axes = {key: tuple(map(_resolved, values)) for key, values in found.items()}
+        axes = {key: tuple(map(_resolved, all)) for key, all in _axes_of(several).items()}
         overrides = [one for one in every if one not in several]
     typed = _settings(overrides)
-    update |= {"set": chosen.set | typed, "axes": chosen.axes | axes}
+    update: dict[str, Any] = {"set": chosen.set | typed, "axes": chosen.axes | axes}
     if seeds is not None:
-        update["seeds"] = _checked_seeds(seeds)
+        listed = seeds if isinstance(seeds, int | str) else list(seeds)
+        tree, errors = tree_of_value({"seeds": listed}, FROM_PYTHON)
+        if errors:
+            raise InputError(errors)
+        update["seeds"] = _validated(tree, QuickSection).seeds
     chosen = chosen.model_copy(update=update)
-    mistakes = [
-        ErrorLine(root.source, _line_of(root, what[0]), *what)
-        for what in _problems_of_design(chosen)
-    ]
-    if mistakes:
-        raise InputError(mistakes)
+
+    def error_of(field: str, found: str, expected: str) -> ErrorLine:
+        key = field.removeprefix("set.")
+        if key in typed:
+            return ErrorLine("--set", None, key, found, expected)
+        return ErrorLine(root.source, _line_of(root, field), field, found, expected)
+
+    for check in (_problems_of_names, _problems_of_cells, _problems_of_size):
+        if errors := [error_of(*one) for one in check(chosen)]:
+            raise InputError(errors)
     chosen = chosen.sampled()
-    mistakes = [
-        ErrorLine("--set", None, what[0].removeprefix("set."), *what[1:])
-        if what[0].removeprefix("set.") in typed
-        else ErrorLine(root.source, _line_of(root, what[0]), *what)
-        for what in (*_problems(chosen), *_problems_of_study(experiment))
-    ]
-    if mistakes:
+    if errors := [error_of(*one) for one in (*_problems(chosen), *_problems_of_study(experiment))]:
         # Errors of the runs are reported too: an unknown axis name may be the cause of both.
         file = Path(given) if isinstance(given, str | os.PathLike) else None
         settings = {key: one for key, one in chosen.set.items() if key not in ("seed", "seeds")}
-        runs = chosen.model_copy(update={"set": settings})
-        refused = [one for _, error in expand(runs, file)[1] for one in error.errors]
-        raise InputError(list(dict.fromkeys([*mistakes, *refused])))
+        refused = expand(chosen.model_copy(update={"set": settings}), file)[1]
+        raise InputError([*dict.fromkeys(errors), *errors_of(refused)])
     return chosen
 
 
-def _checked_seeds(seeds: int | Sequence[int]) -> int | tuple[int, ...] | None:
-    given = seeds if isinstance(seeds, int | str) else list(seeds)
-    root, mistakes = tree_of_value({"seeds": given}, FROM_PYTHON)
-    checked = mistakes if mistakes else validate(root, QuickSection)
-    if not isinstance(checked, QuickSection):
-        raise InputError(checked)
-    return checked.seeds
+Model = TypeVar("Model", bound=Section)
+
+
+def _validated(root: Node, model: type[Model]) -> Model:
+    """The section in the tree. Raises InputError."""
+    found = validate(root, model)
+    if not isinstance(found, model):
+        raise InputError(found)  # type: ignore[arg-type]
+    return found
 
 
 def _line_of(root: Node, field: str) -> int | None:
@@ -452,8 +457,7 @@ def _line_of(root: Node, field: str) -> int | None:
     node = child(root, top)
     if node is None:
         return None
-    inner = child(node, axis)  # The name of an axis may have dots.
-    return node.line if inner is None else inner.line
+    return (child(node, axis) or node).line  # The name of an axis may have dots.
 
 
 def _read(given: Any) -> tuple[Node, list[ErrorLine]]:
@@ -469,52 +473,17 @@ def _read(given: Any) -> tuple[Node, list[ErrorLine]]:
 
 def _settings(overrides: Overrides) -> dict[str, Any]:
     if not isinstance(overrides, Mapping):
-        written = map(written_override, each_of(overrides))
-        return {name: node.plain() for name, node in written}
-    node, mistakes = tree_of_value(overrides, OVERRIDE.strip())
-    if mistakes:
-        raise InputError(mistakes)
-    plain: dict[str, Any] = node.plain()
-    return plain
+        return {name: node.plain() for name, node in map(written_override, each_of(overrides))}
+    node, errors = tree_of_value(overrides, OVERRIDE.strip())
+    if errors:
+        raise InputError(errors)
+    return dict(node.plain())
 
 
 # Checks of several keys together
 
 Problem = tuple[str, str, str]
 """Field, found and expected."""
-
-
-def _problems_of_design(experiment: ExperimentSection) -> Iterator[Problem]:
-    """Errors in what combines the axes: names first, then values, then their number."""
-    axes, ranges = experiment.axes, experiment.ranges
-    if bool(ranges) != (experiment.sampling is not None):
-        found = f"the range {next(iter(ranges))}" if ranges else "no axis that is a range"
-        yield ("axes" if ranges else "sampling"), found, "`sampling` with an axis of low and high"
-        return
-    zipped = [name for group in experiment.zip for name in group]
-    named = [
-        *(("zip", name) for name in zipped),
-        *(("conditions", name) for name in experiment.conditions),
-        *((field, name) for field, cells in _cells_of(experiment) for name in cells),
-    ]
-    for field, name in named:
-        if name not in axes:
-            yield field, f"{name!r}, which is no axis", f"axes: {', '.join(axes) or 'none'}"
-        elif name in ranges:
-            yield field, f"the range {name}", "an axis of values"
-    if any(name not in axes or name in ranges for _, name in named):
-        return
-    if _repeated(tuple(zipped)):
-        yield "zip", f"{_repeated(tuple(zipped))[0]} again", "each axis once"
-        return
-    wrong = list(_problems_of_values(experiment))
-    yield from wrong
-    if wrong:
-        return
-    if (runs := experiment.sampled().runs) > MAX_RUNS:
-        yield "seeds", f"{runs} runs in all", f"at most {MAX_RUNS}"
-    elif not runs:
-        yield "exclude", "all combinations", "at least one remaining combination"
 
 
 def _cells_of(experiment: ExperimentSection) -> list[tuple[str, Mapping[str, Any]]]:
@@ -524,11 +493,35 @@ def _cells_of(experiment: ExperimentSection) -> list[tuple[str, Mapping[str, Any
     ]
 
 
-def _problems_of_values(experiment: ExperimentSection) -> Iterator[Problem]:
-    labels = {
-        name: [label for label, _ in axis_choices(name, axis)]
-        for name, axis in experiment.axes.items()
-    }
+def _axes_in(axes: Iterable[str]) -> str:
+    return ", ".join(axes) or "none"
+
+
+def _problems_of_names(experiment: ExperimentSection) -> Iterator[Problem]:
+    """Names in what combines the axes that are no axes of values."""
+    axes, ranges = experiment.axes, experiment.ranges
+    if bool(ranges) != (experiment.sampling is not None):
+        found = f"the range {next(iter(ranges))}" if ranges else "no axis that is a range"
+        yield ("axes" if ranges else "sampling"), found, "`sampling` with an axis of low and high"
+        return
+    zipped = tuple(name for group in experiment.zip for name in group)
+    named = [
+        *(("zip", name) for name in zipped),
+        *(("conditions", name) for name in experiment.conditions),
+        *((field, name) for field, cells in _cells_of(experiment) for name in cells),
+    ]
+    for field, name in named:
+        if name not in axes:
+            yield field, f"{name!r}, which is no axis", f"axes: {_axes_in(axes)}"
+        elif name in ranges:
+            yield field, f"the range {name}", "an axis of values"
+    for name in _repeated(zipped)[:1]:
+        yield "zip", f"{name} again", "each axis once"
+
+
+def _problems_of_cells(experiment: ExperimentSection) -> Iterator[Problem]:
+    """Values in what combines the axes that these do not have, and rows that repeat."""
+    labels = {name: _labels(experiment, name) for name in experiment.axes}
     for group in experiment.zip:
         lengths = [len(labels[name]) for name in group]
         if len(set(lengths)) > 1:
@@ -538,10 +531,18 @@ def _problems_of_values(experiment: ExperimentSection) -> Iterator[Problem]:
             yield "zip", f"the values {', '.join(map(str, row[0]))} again", "each row once"
     for field, cells in _cells_of(experiment):
         for name, given in cells.items():
-            for value in given if isinstance(given, list) else [given]:
+            for value in _listed(given):
                 if not any(is_value(value, label) for label in labels[name]):
                     expected = f"a value of it: {', '.join(map(str, labels[name]))}"
                     yield field, f"{name}: {shorten(value)}", expected
+
+
+def _problems_of_size(experiment: ExperimentSection) -> Iterator[Problem]:
+    runs = experiment.sampled().runs
+    if runs > MAX_RUNS:
+        yield "seeds", f"{runs} runs in all", f"at most {MAX_RUNS}"
+    elif not runs:
+        yield "exclude", "all combinations", "at least one remaining combination"
 
 
 def _problems(experiment: ExperimentSection) -> Iterator[Problem]:
@@ -553,37 +554,39 @@ def _problems(experiment: ExperimentSection) -> Iterator[Problem]:
     for field in ("compare", "repeated_over"):
         name = getattr(experiment, field)
         if name is not None and name not in axes:
-            expected = f"one of the axes: {', '.join(axes) or 'none'}"
-            yield field, f"{name!r}, which is no axis", expected
+            yield field, f"{name!r}, which is no axis", f"one of the axes: {_axes_in(axes)}"
     yield from _problems_of_repetitions(experiment)
     for field, values in (("seeds", experiment.seeds), ("metrics", experiment.metrics)):
         for value in _repeated(values) if isinstance(values, tuple) else ():
             yield field, f"{value} again", f"each {field.removesuffix('s')} once"
     set_by: dict[str, str] = {}
-    for name, axis in axes.items():
-        is_zipped = any(name in group for group in experiment.zip)
-        yield from _problems_of_axis(name, axis, is_zipped=is_zipped)
-        given = [set(settings) for _, settings in axis_choices(name, axis)]
-        for key in sorted(set().union(*given)):
-            if (other := set_by.setdefault(key, name)) != name:
-                found = f"a value of {key}, which the axis {other} also sets"
-                yield f"axes.{name}", found, "each key in one axis"
-        for key in sorted(experiment.set) if given else ():
-            if all(any(_is_within(key, own) for own in keys) for keys in given):
-                found = f"{shorten(experiment.set[key])} for all runs"
-                yield f"set.{key}", found, f"no value, since the axis {name} sets this key"
+    for name in axes:
+        yield from _problems_of_axis(experiment, name, set_by)
 
 
-def _problems_of_axis(name: str, axis: Axis, *, is_zipped: bool) -> Iterator[Problem]:
+def _problems_of_axis(
+    experiment: ExperimentSection, name: str, set_by: dict[str, str]
+) -> Iterator[Problem]:
+    """Errors of an axis; `set_by` has the axis of each setting so far."""
     if name in COLUMNS:
-        yield f"axes.{name}", "a column of every table", f"another name than {', '.join(COLUMNS)}"
-    labels: list[Value] = []
-    for label, settings in axis_choices(name, axis):
-        if label in labels and not is_zipped:
+        expected = f"another name than {', '.join(COLUMNS)}"
+        yield f"axes.{name}", "a column of every table", expected
+    choices = axis_choices(name, experiment.axes[name])
+    if not any(name in group for group in experiment.zip):
+        for label in _repeated(tuple(label for label, _ in choices)):
             yield f"axes.{name}", f"{shorten(label)} again", "each value once"
+    for label, settings in choices:
         if "seed" in settings and name != "seed":
             yield f"axes.{name}.{label}.seed", "a seed", "them in `seeds`"
-        labels.append(label)
+    for key in sorted({key for _, settings in choices for key in settings}):
+        if (other := set_by.setdefault(key, name)) != name:
+            found = f"a value of {key}, which the axis {other} also sets"
+            yield f"axes.{name}", found, "each key in one axis"
+    for key in sorted(experiment.set) if choices else ():
+        # A plugin's name implies its settings.
+        if all(any(f"{key}.".startswith(f"{own}.") for own in keys) for _, keys in choices):
+            found = f"{shorten(experiment.set[key])} for all runs"
+            yield f"set.{key}", found, f"no value, since the axis {name} sets this key"
 
 
 def _problems_of_repetitions(experiment: ExperimentSection) -> Iterator[Problem]:
@@ -591,12 +594,12 @@ def _problems_of_repetitions(experiment: ExperimentSection) -> Iterator[Problem]
     if axis is None or axis not in experiment.axes:
         return
     others = ", ".join(name for name in experiment.axes if name != axis)
+    found = f"{axis!r}, whose values are repetitions"
     if not others:
         yield "repeated_over", f"{axis!r}, the only axis", "one axis of several"
     elif experiment.compare == axis:
-        yield "compare", f"{axis!r}, whose values are repetitions", f"another axis: {others}"
+        yield "compare", found, f"another axis: {others}"
     elif experiment.study is not None and axis in experiment.study.axes():
-        found = f"{axis!r}, whose values are repetitions"
         yield "study.answers", found, f"answers by other axes: {others}"
 
 
@@ -607,33 +610,27 @@ def _problems_of_study(experiment: ExperimentSection) -> Iterator[Problem]:
         return
     for name in study.axes():
         if name not in axes:
-            yield "study", f"{name!r}, which is no axis", f"axes: {', '.join(axes) or 'none'}"
+            yield "study", f"{name!r}, which is no axis", f"axes: {_axes_in(axes)}"
     for answer in study.answers:
-        name = answer.best_of
+        name, labels = answer.best_of, _labels(experiment, answer.best_of)
         if answer.along == name:
-            others = ", ".join(other for other in axes if other != name)
-            yield "study", f"the best {name} along {name}", f"another axis: {others or 'none'}"
-        labels = [label for label, _ in axis_choices(name, axes.get(name, ()))]
+            others = _axes_in(other for other in axes if other != name)
+            yield "study", f"the best {name} along {name}", f"another axis: {others}"
         for value in answer.among or ():
             if labels and not any(is_value(value, label) for label in labels):
                 found = f"among {shorten(value)}, which the axis {name} does not have"
                 yield "study", found, f"its values: {', '.join(map(str, labels))}"
 
 
-def _is_within(key: str, whole: str) -> bool:
-    """Whether setting `whole` also sets `key`: a plugin's name implies its settings."""
-    return key == whole or key.startswith(f"{whole}.")
-
-
 def _repeated(values: tuple[Any, ...]) -> list[Any]:
     return [value for value in dict.fromkeys(values) if values.count(value) > 1]
 
 
-# Cases
+# Runs
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PlannedRun:
     """One run of an experiment. Errors in its scenario are reported against `file`."""
 
     point: Point
@@ -642,24 +639,26 @@ class Case:
     file: str
     measure: str = "run"
 
-    @property
-    def kind(self) -> str:
-        """The policies of all clusters: runs of one kind need the same compiled functions."""
-        return " ".join(
-            f"{cluster.policy!r}" for vo in self.scenario.vos or () for cluster in vo.clusters
-        )
+
+Refused = list[tuple[Point, InputError]]
+"""Points that are no valid scenario."""
+
+
+def errors_of(refused: Refused) -> list[ErrorLine]:
+    """Each error once: combinations share most of them."""
+    return list(dict.fromkeys(one for _, error in refused for one in error.errors))
 
 
 def expand(
     experiment: ExperimentSection, file: Path | None, objects: Objects | None = None
-) -> tuple[list[Case], list[tuple[Point, InputError]]]:
-    """The cases of `experiment`, seeds innermost, and the points that are no valid scenario.
+) -> tuple[list[PlannedRun], Refused]:
+    """The runs of `experiment`, seeds innermost, and the points that are no valid scenario.
 
     `file` is where the experiment was read (None: in Python). `objects` are plugins as
     `load_scenario` takes them.
     """
-    cases: list[Case] = []
-    refused: list[tuple[Point, InputError]] = []
+    runs: list[PlannedRun] = []
+    refused: Refused = []
     try:
         scenario_file = scenario_of(experiment, file)
     except InputError as error:
@@ -673,33 +672,30 @@ def expand(
         try:
             scenario = load_scenario(scenario_file, overrides, objects)
             _check_metrics(experiment, scenario, file)
-            _check_measure(experiment, scenario, file)
         except InputError as error:
             refused.append((point, _located(error, file, point)))
             continue
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})
-            cases.append(Case(point, seed, seeded, source_of(scenario_file), experiment.measure))
-    return cases, refused
+            source = source_of(scenario_file)
+            runs.append(PlannedRun(point, seed, seeded, source, experiment.measure))
+    return runs, refused
 
 
 def _combinations(experiment: ExperimentSection) -> Iterator[tuple[Point, dict[str, Any]]]:
     """Every combination of one value an axis: as a point, and as settings of the scenario."""
     axes = experiment.axes
     first = {name: axis_choices(name, axes[name])[0][1] for name in experiment.conditions}
-    groups, rows = zip(*_dimensions(experiment), strict=True) if axes else ((), ())
-    for chosen in itertools.product(*rows):
-        labels = {
-            name: label
-            for group, (values, _) in zip(groups, chosen, strict=True)
-            for name, label in zip(group, values, strict=True)
-        }
+    rows = _rows(experiment)
+    for chosen in itertools.product(*rows.values()):
+        labels: Point = {}
+        settings: dict[str, Any] = {}
+        for group, (values, changes) in zip(rows, chosen, strict=True):
+            labels |= zip(group, values, strict=True)
+            settings |= changes
         point = {name: labels[name] for name in axes}
         if any(_is_in(point, cells) for cells in experiment.exclude):
             continue
-        settings: dict[str, Any] = {}
-        for _, changes in chosen:
-            settings |= changes
         for name, cells in experiment.conditions.items():
             if not _is_in(point, cells):
                 settings |= first[name]
@@ -717,9 +713,9 @@ def scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict
             raise input_error("", "no such file", "a scenario in a file", given)
         return path
     except InputError as error:
-        (mistake,) = error.errors
-        found = f"{shorten(given)}, {mistake.found}"
-        raise InputError([_mistake_in(file, ("scenario",), found, mistake.expected)]) from None
+        (first,) = error.errors
+        found = f"{shorten(given)}, {first.found}"
+        raise InputError([_error_at(file, ("scenario",), found, first.expected)]) from None
 
 
 def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path | None) -> None:
@@ -728,34 +724,25 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
         [one.short_name for one in given] for given in (scenario.metrics.vo, scenario.metrics.job)
     )
     known = [*METRICS, *own]
+    answers = experiment.study.answers if experiment.study is not None else ()
     asked: list[tuple[Steps, str]] = [
-        (("metrics", position), name) for position, name in enumerate(experiment.metrics)
+        *((("metrics", n), name) for n, name in enumerate(experiment.metrics)),
+        *((("study", "answers", n, "metric"), one.metric) for n, one in enumerate(answers)),
     ]
-    if experiment.study is not None:
-        answers = enumerate(experiment.study.answers)
-        asked += [
-            (("study", "answers", position, "metric"), one.metric) for position, one in answers
-        ]
-    mistakes = []
+    errors = []
     for steps, name in asked:
         if name in of_jobs:
-            found = f"{name!r}, a metric of jobs"
-            mistakes.append(_mistake_in(file, steps, found, "a metric of VOs"))
+            errors.append(_error_at(file, steps, f"{name!r}, a metric of jobs", "a metric of VOs"))
         elif name not in known and not name.startswith("plan_seconds_"):
-            mistakes.append(_mistake_in(file, steps, repr(name), metric_like(name, known)))
-    if mistakes:
-        raise InputError(mistakes)
-
-
-def _check_measure(experiment: ExperimentSection, scenario: Scenario, file: Path | None) -> None:
-    """Raises InputError if a measured interval is set, and no metric is of jobs."""
-    if experiment.measure != "knapsack" or scenario.metrics.measured.are_all:
-        return
-    expected = (
-        "`run` if `metrics` has submitted_from_s or submitted_until_s: "
-        "knapsack choices have no metrics of jobs"
-    )
-    raise InputError([_mistake_in(file, ("measure",), "knapsack", expected)])
+            errors.append(_error_at(file, steps, repr(name), metric_like(name, known)))
+    if experiment.measure == "knapsack" and not scenario.metrics.measured.are_all:
+        expected = (
+            "`run` if `metrics` has submitted_from_s or submitted_until_s: "
+            "knapsack choices have no metrics of jobs"
+        )
+        errors.append(_error_at(file, ("measure",), "knapsack", expected))
+    if errors:
+        raise InputError(errors)
 
 
 def metric_like(name: str, known: Sequence[str]) -> str:
@@ -765,16 +752,7 @@ def metric_like(name: str, known: Sequence[str]) -> str:
     return f"a metric, such as {likely[0]}" if likely else "a metric that `grid metrics` lists"
 
 
-def measured_intervals(cases: Sequence[Case]) -> list[dict[str, float | None]]:
-    """The submission intervals whose jobs are measured, each once; empty: all jobs."""
-    found = dict.fromkeys(case.scenario.metrics.measured for case in cases)
-    if list(found) == [ALL_JOBS]:
-        return []
-    names = "submitted_from_s", "submitted_until_s"
-    return [dict(zip(names, one.interval_s, strict=True)) for one in found]
-
-
-def _mistake_in(file: Path | None, steps: Steps, found: str, expected: str) -> ErrorLine:
+def _error_at(file: Path | None, steps: Steps, found: str, expected: str) -> ErrorLine:
     """An error at a key of the experiment, with its line if the experiment is in a file."""
     field = ".".join(map(str, steps))
     if file is None:
@@ -789,15 +767,15 @@ def _located(error: InputError, file: Path | None, point: Point) -> InputError:
         return error
     root = _read(file)[0]
 
-    def of_file(mistake: ErrorLine) -> ErrorLine:
-        setting = mistake.file.removeprefix(OVERRIDE)
+    def of_file(one: ErrorLine) -> ErrorLine:
+        setting = one.file.removeprefix(OVERRIDE)
         key = setting.partition("=")[0]
         line = _line_of_setting(root, key, point)
-        if setting == mistake.file or line is None:
-            return mistake  # From the scenario or the command line.
+        if setting == one.file or line is None:
+            return one  # From the scenario or the command line.
         # For an unknown key the value does not matter, nor which value of an axis it is.
-        field = key if mistake.field == key else ": ".join(filter(None, (setting, mistake.field)))
-        return replace(mistake, file=str(file), line=line, field=field)
+        field = key if one.field == key else ": ".join(filter(None, (setting, one.field)))
+        return replace(one, file=str(file), line=line, field=field)
 
     return InputError([of_file(one) for one in error.errors])
 
@@ -806,37 +784,35 @@ def _line_of_setting(root: Node, key: str, point: Point) -> int | None:
     """The line that sets `key`: in `set`, as an axis of values, or in a label of `point`."""
     axes = child(root, "axes")
     given = axes.value if axes is not None and isinstance(axes.value, dict) else {}
-    labels = {name: axis.value for name, axis in given.items() if isinstance(axis.value, dict)}
-    chosen = [
-        inner
-        for name, inners in labels.items()
+    labelled = {name: axis.value for name, axis in given.items() if isinstance(axis.value, dict)}
+    settings = child(root, "set")
+    found = [None if settings is None else child(settings, key)]
+    found += [given.get(key) if key not in labelled else None]
+    found += [
+        child(inner, key)
+        for name, inners in labelled.items()
         for text, inner in inners.items()
         if name in point and is_value(text, point[name])
     ]
-    nodes = [child(root, "set"), *chosen]
-    found = [None if node is None else child(node, key) for node in nodes]
-    axis = given.get(key)
-    if axis is not None and not isinstance(axis.value, dict):
-        found.insert(1, axis)
     return next((one.line for one in found if one is not None), None)
 
 
-def key_of(case: Case, code: str) -> str:
+def key_of(run: PlannedRun, code: str) -> str:
     """The name of the run's result: 32 hexadecimal digits of a hash of all that it depends on.
 
     These are the resolved scenario with its seed, what is measured, the bytes of its traces (not
     their paths), and `code`, the version of the code. Raises OSError for an unreadable trace.
     """
-    resolved = case.scenario.model_dump(mode="json")
+    resolved = run.scenario.model_dump(mode="json")
     resolved.pop("name")  # Does not change the run.
     for owner in (resolved, *(resolved["vos"] or ())):
         workload = owner["workload"]
         if workload is not None and workload["trace"] is not None:
             workload["trace"] = hash_of_log(workload["trace"])
-    plugins = case.scenario.plugins
+    plugins = run.scenario.plugins
     # A plugin in a file is identified by the file's content, not its path.
     resolved = _without_paths(resolved, {ref: one.sha256 for ref, one in plugins.sources.items()})
-    known = [resolved, code, case.measure]
+    known = [resolved, code, run.measure]
     if plugins.objects or plugins.packages:
         # An object that cannot be hashed gets a new identity each time.
         known.append({name: one or uuid.uuid4().hex for name, one in plugins.hashes().items()})
@@ -847,10 +823,8 @@ def key_of(case: Case, code: str) -> str:
 def _without_paths(value: Any, hashes: Mapping[str, str]) -> Any:
     """`value` with the path in each reference to a plugin replaced by the hash of its file."""
     if isinstance(value, dict):
-        return {
-            _without_paths(key, hashes): _without_paths(inner, hashes)
-            for key, inner in value.items()
-        }
+        pairs = value.items()
+        return {_without_paths(key, hashes): _without_paths(one, hashes) for key, one in pairs}
     if isinstance(value, list):
         return [_without_paths(inner, hashes) for inner in value]
     if isinstance(value, str) and value in hashes:
@@ -874,7 +848,7 @@ def experiment_of(
 
     `seeds` is a count from 1 or a list; by default the scenario's own seed. Raises InputError.
     """
-    axes = _axes_of(settings)
+    axes = _axes_of(filter(has_several, settings))
     single = [setting for setting in settings if not has_several(setting)]
     loaded = load_scenario(scenario, [*single, *(f"{key}={all[0]}" for key, all in axes.items())])
     given = {"name": loaded.name, "scenario": str(scenario), "seeds": [loaded.seed]}
@@ -882,24 +856,18 @@ def experiment_of(
     return load_experiment(given, overrides=varied, seeds=seeds)
 
 
-def _axes_of(settings: Sequence[str]) -> dict[str, list[str]]:
-    """The values of each setting that has several. Raises InputError."""
+def _axes_of(settings: Iterable[str]) -> dict[str, list[str]]:
+    """The values of settings that have several. Raises InputError."""
     axes: dict[str, list[str]] = {}
-    for setting in filter(has_several, settings):
-        key, _, values = setting.partition("=")
+    for setting in settings:
+        key, _, text = setting.partition("=")
+        values = [value.strip() for value in text.split(",")]
+        wrong = None
         if key in axes:
-            found = f"{','.join(axes[key])}, and then {values}"
-            raise InputError([ErrorLine("--set", None, key, found, "all its values in one list")])
-        axes[key] = [value.strip() for value in values.split(",")]
-        for value in _repeated(tuple(axes[key])):
-            raise InputError(
-                [ErrorLine("--set", None, key, f"{shorten(value)} again", "each value once")]
-            )
+            wrong = f"{','.join(axes[key])}, and then {text}", "all its values in one list"
+        elif again := _repeated(tuple(values)):
+            wrong = f"{shorten(again[0])} again", "each value once"
+        if wrong is not None:
+            raise InputError([ErrorLine("--set", None, key, *wrong)])
+        axes[key] = values
     return axes
-
-
-def _resolved(text: str) -> Any:
-    try:
-        return resolve(text)
-    except ValueError:
-        return text

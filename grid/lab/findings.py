@@ -10,7 +10,7 @@ from typing import Any
 
 from grid.lab.report.picture import shown
 from grid.lab.statistics import Interval
-from grid.lab.store import read_sweep, runs_missing
+from grid.lab.store import MeasuredInterval, read_sweep, runs_missing
 from grid.lab.study import Study, without
 from grid.results.definitions import METRICS, label_of, row_texts
 
@@ -155,22 +155,22 @@ def _best_of(study: Study, axis: str, metric: str, sign: float) -> Iterator[str]
 def warnings_of(folder: Path, study: Study) -> list[str]:
     """All that a reader of the sweep in `folder` must know to interpret its means."""
     sweep = read_sweep(folder)
-    axis = sweep.get("repeated_over")
+    axis = sweep.repeated_over
     repeated = f"Each pair of a seed and a value of {axis} is a repetition." if axis else ""
     found = (
         repeated, missing_runs(folder), without_effect(study), fewer_seeds(study),
-        unfinished_jobs(study), measured_words(sweep.get("measured", ())),
+        unfinished_jobs(study), measured_words(sweep.measured),
     )  # fmt: skip
     return [one for one in found if one]
 
 
-def measured_words(measured: Sequence[Mapping[str, float | None]]) -> str:
+def measured_words(measured: Sequence[MeasuredInterval]) -> str:
     """The submission intervals whose jobs are measured; empty if all jobs are."""
     intervals = []
     for one in measured:
-        until_s = one["submitted_until_s"]
+        until_s = one.submitted_until_s
         until = "" if until_s is None else f" and before {until_s:,.12g} s"
-        intervals.append(f"from {one['submitted_from_s']:,.12g} s on{until}")
+        intervals.append(f"from {one.submitted_from_s:,.12g} s on{until}")
     if not intervals:
         return ""
     differ = "in an interval that differs between settings: " if len(intervals) > 1 else ""

@@ -7,7 +7,7 @@ import traceback
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,42 +22,29 @@ from grid.results.machines import machine_cpus, ran
 from grid.results.series import series
 from grid.runtime.run import Run, execute
 
+if TYPE_CHECKING:
+    from grid.lab.experiment import PlannedRun
+
 POINTS = 101
 
 Record = dict[str, Any]
-
-Work = tuple[int, Scenario, str, str]
-"""A run's number, its scenario, the file for errors, and what is measured (see `attempt`)."""
 
 Answer = tuple[Record, Record] | str
 """The record and the clock of a run, or its error."""
 
 
-class Step(NamedTuple):
-    """A run that has ended, by its number, with its answer; without a number, a tick.
-
-    `is_first` is the step at which workers are ready for their first runs.
-    """
-
-    running: int
-    number: int | None = None
-    answer: Answer | None = None
-    is_first: bool = False
-
-
-def attempt(scenario: Scenario, file: str, measure: str = "run") -> Answer:
-    """Run `scenario` in this process. Errors become one line, since other runs go on.
+def attempt(run: PlannedRun) -> Answer:
+    """Execute a run in this process. Errors become one line, since other runs go on.
 
     Only a lack of memory is raised: this process could not make further runs.
-    `measure` is `run`, for the metrics of a run, or `knapsack`, for those of its knapsack choices.
     """
     try:
-        if measure == "knapsack":
+        if run.measure == "knapsack":
             from grid.lab.knapsack_choices import knapsack_choices
 
-            return knapsack_choices(scenario, file)
-        run = execute(scenario, file, in_process=True, compile_first=True)
-        return record_of(run, scenario), clock_of(run)
+            return knapsack_choices(run.scenario, run.file)
+        done = execute(run.scenario, run.file, in_process=True, compile_first=True)
+        return record_of(done, run.scenario), clock_of(done)
     except (MemoryError, OutOfMemory):
         raise
     except PluginFailed as error:

@@ -7,21 +7,20 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from grid.config.load import section_yaml, validate, with_included
 from grid.config.text_file import read_mapping, read_text
 from grid.config.yaml_tree import read_tree
 from grid.lab.experiment import MAX_BYTES as MAX_EXPERIMENT_BYTES
-from grid.lab.experiment import Case, ExperimentSection, scenario_of
+from grid.lab.experiment import ExperimentSection, PlannedRun, scenario_of
 from grid.lab.record import Record
 from grid.model.errors import InputError, dotted, input_error
-from grid.model.plugins.source import Source
 from grid.results.run_folder import SWEEP_FILE
 
 EXPERIMENT_FILE = "experiment.yaml"
@@ -37,55 +36,76 @@ MAX_BYTES = 1 << 25
 """Of one file. Empty lists take about 25 times the memory that they take in JSON."""
 EXPECTED = "a file that a sweep wrote"
 
-Whole = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
-Plain = str | Whole | float | bool | None
+Int64 = Annotated[int, Field(ge=-(1 << 63), lt=1 << 63)]
+Scalar = str | Int64 | float | bool | None
+Key = Annotated[str, Field(pattern="^[0-9A-Za-z]{1,64}$")]
+Ends = Annotated[list[float | None], Field(min_length=2, max_length=2)]
 
 
 class _Content(BaseModel):
-    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+    model_config = ConfigDict(strict=True, allow_inf_nan=False, extra="allow")
 
 
-class _Case(_Content):
-    point: dict[str, Plain]
-    seed: Whole
-    key: Annotated[str, Field(pattern="^[0-9A-Za-z]{1,64}$")]
+class Entry(_Content):
+    """A run of a sweep; those of equal settings share a key."""
+
+    point: dict[str, Scalar]
+    seed: Int64
+    key: Key
 
 
-class _Reason(_Content):
-    point: dict[str, Plain]
+class AbsentPoint(_Content):
+    """A point that is no valid scenario."""
+
+    point: dict[str, Scalar]
     reason: str
 
 
-class _Failure(_Content):
-    point: dict[str, Plain]
-    seed: Whole
-    error: str
+class MeasuredInterval(_Content):
+    """The submission times of the jobs that metrics cover."""
 
-
-class _Measured(_Content):
     submitted_from_s: Annotated[float, Field(ge=0)]
     submitted_until_s: Annotated[float, Field(gt=0)] | None
 
 
-class _SweepContent(_Content):
+class SweepFile(_Content):
+    """The content of sweep.json, and versions and logs; `measured` is empty if all jobs are."""
+
     name: str
     code: str
-    axes: dict[str, list[Plain]]
-    seeds: list[Whole]
+    logs: dict[str, str] = {}
+    axes: dict[str, list[Scalar]]
+    seeds: list[Int64]
     level: Annotated[float, Field(gt=0, lt=1)]
     compare: str | None
     repeated_over: str | None = None
     zip: list[list[str]] = []
     metrics: list[str]
     meanings: dict[str, str] = {}
-    bounds: dict[str, Annotated[list[float | None], Field(min_length=2, max_length=2)]] = {}
-    measured: list[_Measured] = []
-    cases: list[_Case]
-    absent: list[_Reason]
+    bounds: dict[str, Ends] = {}
+    measured: list[MeasuredInterval] = []
+    cases: list[Entry]
+    absent: list[AbsentPoint]
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> SweepFile:
+        if any(case.point.keys() != self.axes.keys() for case in self.cases):
+            raise ValueError("a case that does not have the sweep's axes")
+        if self.repeated_over not in (None, *self.axes):
+            raise ValueError("a `repeated_over` that is none of the axes")
+        return self
 
 
-class _FailedContent(_Content):
-    failed: list[_Failure]
+class FailedRun(_Content):
+    """A run without a result."""
+
+    point: dict[str, Scalar]
+    seed: Int64
+    error: str
+
+
+class _FailedFile(_Content):
+    failed: list[FailedRun]
 
 
 class Store:
@@ -138,7 +158,8 @@ class Store:
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
             lock = os.fdopen(os.open(self.folder / LOCK, flags, 0o666), "wb")
         except OSError as error:
-            raise self._mistake(error.strerror or str(error), "a writable folder") from None
+            found = error.strerror or str(error)
+            raise input_error("", found, "a writable folder", str(self.folder)) from None
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -146,7 +167,8 @@ class Store:
                 if not os.path.samestat(os.fstat(lock.fileno()), (self.folder / LOCK).lstat()):
                     raise FileNotFoundError
             except OSError:
-                raise self._mistake("a running sweep", "no other sweep in it") from None
+                expected = "no other sweep in it"
+                raise input_error("", "a running sweep", expected, str(self.folder)) from None
             for left_over in self.folder.rglob(".*.partial"):
                 left_over.unlink()
             try:
@@ -157,20 +179,18 @@ class Store:
 
     def refuse_other_folders(self) -> None:
         """Raises InputError if the folder exists and is not that of a sweep."""
-        expected = "a new folder, or that of a sweep"
-        if not self.folder.is_dir() and (self.folder.exists() or self.folder.is_symlink()):
-            found = "a file" if self.folder.exists() else "a link to nothing"
-            raise self._mistake(found, expected)
-        names = {path.name for path in self.folder.iterdir()} if self.folder.exists() else set()
+        folder = self.folder
+        names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+        if not folder.is_dir() and (folder.exists() or folder.is_symlink()):
+            found = "a file" if folder.exists() else "a link to nothing"
         # A sweep that was killed at its start has no description yet.
-        is_sweep = SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}
-        if not is_sweep:
-            raise self._mistake("a folder that is not a sweep", expected)
-        if any((self.folder / kind).is_symlink() for kind in ("runs", "clock")):
-            raise self._mistake("a link to another folder", expected)
-
-    def _mistake(self, found: str, expected: str) -> InputError:
-        return input_error("", found, expected, str(self.folder))
+        elif not (SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}):
+            found = "a folder that is not a sweep"
+        elif any((folder / kind).is_symlink() for kind in ("runs", "clock")):
+            found = "a link to another folder"
+        else:
+            return
+        raise input_error("", found, "a new folder, or that of a sweep", str(folder))
 
 
 # Files
@@ -210,40 +230,30 @@ def refuse_sweep(folder: Path) -> None:
         raise input_error("", "the folder of a sweep", expected, str(folder))
 
 
-def read_sweep(folder: Path) -> Record:
+def read_sweep(folder: Path) -> SweepFile:
     """The description of the sweep in `folder`. Raises InputError."""
-    path = folder / SWEEP_FILE
-    sweep = _of_shape(path, read_json(path), _SweepContent)
-    for case in sweep["cases"]:
-        if case["point"].keys() != sweep["axes"].keys():
-            raise _no_file_of_a_sweep(path, "a case that does not have the sweep's axes")
-    if sweep.get("repeated_over") not in (None, *sweep["axes"]):
-        raise _no_file_of_a_sweep(path, "a `repeated_over` that is none of the axes")
-    return sweep
+    return _of_shape(folder / SWEEP_FILE, SweepFile)
 
 
 def runs_missing(folder: Path) -> tuple[int, int]:
     """How many runs of the sweep in `folder` are missing, and how many it has in all."""
-    store, cases = Store(folder), read_sweep(folder)["cases"]
-    return sum(not store.has(case["key"]) for case in cases), len(cases)
+    store, cases = Store(folder), read_sweep(folder).cases
+    return sum(not store.has(case.key) for case in cases), len(cases)
 
 
 def other_sweep(folder: Path, name: str) -> str | None:
     """The name of the experiment whose sweep is in `folder`, if that is not `name`."""
     try:
-        found: str = read_sweep(folder)["name"] if (folder / SWEEP_FILE).exists() else name
+        found = read_sweep(folder).name if (folder / SWEEP_FILE).exists() else name
     except InputError:
         return None
-    return None if found == name else found
+    return None if name == found else found
 
 
-def read_failures(folder: Path) -> list[Record]:
-    """The failed runs of a sweep: point, seed and error. Raises InputError."""
+def read_failures(folder: Path) -> list[FailedRun]:
+    """The failed runs of a sweep. Raises InputError."""
     path = folder / FAILED_FILE
-    if not path.exists():
-        return []
-    failures: list[Record] = _of_shape(path, read_json(path), _FailedContent)["failed"]
-    return failures
+    return _of_shape(path, _FailedFile).failed if path.exists() else []
 
 
 def _read_sealed(path: Path) -> Record:
@@ -252,10 +262,10 @@ def _read_sealed(path: Path) -> Record:
         is_sound = content.pop(CHECKSUM, None) == _checksum(content)
         is_sound &= content.pop(KEY, path.stem) == path.stem
     except RecursionError:
-        raise _no_file_of_a_sweep(path, "values nested too deep") from None
+        raise input_error("", "values nested too deep", EXPECTED, str(path)) from None
     if not is_sound:
         expected = "what the sweep wrote; the same sweep repeats the run"
-        raise _no_file_of_a_sweep(path, "a result that was changed or damaged", expected)
+        raise input_error("", "a result that was changed or damaged", expected, str(path))
     return content
 
 
@@ -264,17 +274,16 @@ def _checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _of_shape(path: Path, content: Record, shape: type[_Content]) -> Record:
+Content = TypeVar("Content", bound=_Content)
+
+
+def _of_shape(path: Path, shape: type[Content]) -> Content:
     try:
-        shape.model_validate(content)
+        return shape.model_validate(read_json(path))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise _no_file_of_a_sweep(path, f"{dotted(first['loc'])}: {first['msg']}") from None
-    return content
-
-
-def _no_file_of_a_sweep(path: Path, found: str, expected: str = EXPECTED) -> InputError:
-    return input_error("", found, expected, str(path))
+        found = ": ".join(filter(None, (dotted(first["loc"]), first["msg"])))
+        raise input_error("", found, EXPECTED, str(path)) from None
 
 
 # Sources
@@ -283,20 +292,24 @@ _SCENARIO_LINE = re.compile(r"^scenario:[ \t].*?(?=[ \t]+#|[ \t]*$)", re.MULTILI
 
 
 def write_sources(
-    folder: Path, experiment: ExperimentSection, file: Path | None, cases: Iterable[Case]
+    folder: Path, experiment: ExperimentSection, file: Path | None, runs: Iterable[PlannedRun]
 ) -> None:
-    """Copy the experiment, its scenario and the plugin files of its `cases` into `folder`.
+    """Copy the experiment, its scenario and the plugin files of its `runs` into `folder`.
 
     The copy of a sweep's folder can therefore be run again. Texts are copied with their comments.
     Logs are not copied, since they may be large. Raises InputError.
     """
-    sources = {id(case.scenario.plugins): case.scenario.plugins.sources for case in cases}
-    of_files = {
-        one.written: one for by_name in sources.values() for one in by_name.values() if one.written
-    }
-    paths = _paths_in_folder(of_files)
-    for written, source in of_files.items():
-        _write_plugin(folder, paths[written], source.text)
+    plugins = {id(run.scenario.plugins): run.scenario.plugins.sources for run in runs}
+    texts = {one.written: one.text for sources in plugins.values() for one in sources.values()}
+    paths = _paths_in_folder([written for written in texts if written])
+    for written, path in paths.items():
+        parent = folder
+        for step in Path(path).parts[:-1]:
+            parent /= step
+            if parent.is_symlink():
+                raise input_error("", "a link", "a folder", str(parent))
+            parent.mkdir(exist_ok=True)
+        write_text(folder / path, texts[written])
     scenario = scenario_of(experiment, file)
     if isinstance(scenario, Path):
         write_text(folder / SCENARIO_FILE, _with_paths(with_included(scenario), paths))
@@ -318,35 +331,20 @@ def _text_of(experiment: ExperimentSection, file: Path | None) -> str:
     return section_yaml(experiment)
 
 
-def _paths_in_folder(files: Mapping[str, Source]) -> dict[str, str]:
+def _paths_in_folder(files: Sequence[str]) -> dict[str, str]:
     """The path of each plugin file in the folder, by the path that the scenario has.
 
     Relative paths stay; files from elsewhere get a unique name.
     """
-    paths = {
-        written: written
-        for written in files
-        if not Path(written).is_absolute() and ".." not in Path(written).parts
-    }
+    inside = [one for one in files if not {"/", ".."} & {*Path(one).parts}]
+    paths = dict(zip(inside, inside, strict=True))
     for written in files:
-        if written not in paths:
-            path, number = Path(written), 1
-            name = path.name
-            while name in paths.values():
-                number += 1
-                name = f"{path.stem}-{number}{path.suffix}"
-            paths[written] = name
+        name, number = Path(written).name, 1
+        while written not in paths and name in paths.values():
+            number += 1
+            name = f"{Path(written).stem}-{number}{Path(written).suffix}"
+        paths.setdefault(written, name)
     return paths
-
-
-def _write_plugin(folder: Path, path: str, text: str) -> None:
-    parent = folder
-    for step in Path(path).parts[:-1]:
-        parent /= step
-        if parent.is_symlink():
-            raise input_error("", "a link", "a folder", str(parent))
-        parent.mkdir(exist_ok=True)
-    write_text(folder / path, text)
 
 
 def _with_paths(text: str, paths: Mapping[str, str]) -> str:

@@ -26,6 +26,7 @@ from grid.lab.statistics import (
 )
 from grid.lab.store import Store, read_failures, read_json, read_sweep
 from grid.model.errors import input_error
+from grid.results.definitions import OwnBounds
 from grid.results.run_folder import SWEEP_FILE
 
 GRID = "grid"
@@ -61,6 +62,7 @@ class Study:
     """Axes that vary together."""
     names: Mapping[str, str] = field(default_factory=dict)
     """Aliases of metrics: the metric that is looked up for a requested name."""
+    bounds: OwnBounds = field(default_factory=dict)
 
     def seen(self, where: Mapping[str, Any], names: Mapping[str, str]) -> Study:
         """The runs at the values of `where`, without these axes; `names` are aliases of metrics."""
@@ -269,25 +271,19 @@ def _weighted(means: Iterable[tuple[float, float]]) -> float | None:
 
 def read_study(folder: Path) -> Study:
     """The sweep in `folder`. Raises InputError if there is none."""
-    sweep = read_sweep(folder)
-    store = Store(folder)
+    sweep, store = read_sweep(folder), Store(folder)
+    failed = [(one.point, f"it failed ({one.error})") for one in read_failures(folder)]
     return Study(
-        sweep["name"],
-        sweep["axes"],
-        sweep["level"],
-        sweep["compare"],
-        tuple(sweep["metrics"]),
-        tuple(
-            (case["point"], case["seed"], case["key"])
-            for case in sweep["cases"]
-            if store.has(case["key"])
-        ),
-        (
-            *((one["point"], one["reason"]) for one in sweep["absent"]),
-            *((one["point"], f"it failed ({one['error']})") for one in read_failures(folder)),
-        ),
+        sweep.name,
+        sweep.axes,
+        sweep.level,
+        sweep.compare,
+        tuple(sweep.metrics),
+        tuple((one.point, one.seed, one.key) for one in sweep.cases if store.has(one.key)),
+        (*((one.point, one.reason) for one in sweep.absent), *failed),
         (store,),
-        tuple(map(tuple, sweep.get("zip", ()))),
+        tuple(map(tuple, sweep.zip)),
+        bounds=sweep.bounds,
     )
 
 
@@ -296,7 +292,7 @@ def read_repeated(folder: Path) -> Study:
 
     Raises InputError if there is no sweep.
     """
-    axis, study = read_sweep(folder).get("repeated_over"), read_study(folder)
+    axis, study = read_sweep(folder).repeated_over, read_study(folder)
     return study if axis is None else study.repeated_over(axis)
 
 

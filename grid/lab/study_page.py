@@ -22,7 +22,6 @@ from grid.lab.findings import SAME, SAME_NOTE, cells_of, warnings_of
 from grid.lab.report.picture import shown
 from grid.lab.report.sweep_page import comparison_chart, panels_left_out
 from grid.lab.statistics import mean_interval, paired_values
-from grid.lab.store import read_sweep
 from grid.lab.study import Study, read_repeated, read_study
 from grid.results.definitions import METRICS, OwnBounds, label_of
 
@@ -50,7 +49,7 @@ def write_study_page(
         name = str(file)
     command = shlex.join(["grid", "sweep", name, *options, "--page", str(page)])
     quick = " With `--quick`: fewer values and seeds than the study." * ("--quick" in options)
-    charts = "\n\n".join(_charts(study, about, page, read_sweep(folder).get("bounds", {})))
+    charts = "\n\n".join(_charts(study, about, page, study.bounds))
     parts = [
         f"# {about.title}",
         f"Written by `{command}`.{quick}",

@@ -98,9 +98,9 @@ class SweepProgress(NamedTuple):
 
     runs: int
     kept: int
-    done: int
-    failed: int
-    running: int
+    done: int = 0
+    failed: int = 0
+    running: int = 0
     cells: tuple[Cell, ...] = ()
     failures: tuple[str, ...] = ()
     is_over: bool = False
@@ -122,6 +122,12 @@ class Observer:
 
     def begin(self, beginning: Beginning) -> None:
         """A run that is observed begins."""
+
+    def begin_sweep(self, beginning: SweepBeginning) -> None:
+        """A sweep that is observed begins."""
+
+    def sweep(self, progress: SweepProgress) -> None:
+        """Progress of a sweep."""
 
     def is_due(self) -> bool:
         """Whether to call `look` now. Called very often."""
@@ -157,6 +163,14 @@ class Observers(Observer):
     def begin(self, beginning: Beginning) -> None:
         for one in self._looking:
             one.begin(beginning)
+
+    def begin_sweep(self, beginning: SweepBeginning) -> None:
+        for one in self._looking:
+            one.begin_sweep(beginning)
+
+    def sweep(self, progress: SweepProgress) -> None:
+        for one in self._all:
+            one.sweep(progress)
 
     def is_due(self) -> bool:
         return any(one.is_due() for one in self._looking)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 from grid.cli.app import app
 from grid.lab.experiment import load_experiment
-from grid.lab.sweep import Place, run_sweep
+from grid.lab.sweep import Workers, run_sweep
 from tests.lab.small_experiments import EXPERIMENT, files, write
 
 GRID = Path(sys.executable).with_name("grid")
@@ -106,7 +106,7 @@ def test_an_interrupted_sweep_can_be_continued(tmp_path: Path, number: signal.Si
     kept = {name: text for name, text in files(folder / "runs").items() if name[0] != "."}
     assert 3 <= len(kept) < 600
     short = write(tmp_path, EXPERIMENT.replace("seeds: 3", "seeds: 1"))
-    run_sweep(load_experiment(short), short, folder, Place(in_process=True))
+    run_sweep(load_experiment(short), short, folder, Workers(in_process=True))
     assert kept.items() <= files(folder / "runs").items()
     assert not list(folder.rglob(".*.partial"))
 

@@ -80,12 +80,12 @@ def _run_folder() -> Files:
 @cache
 def _sweep_folder() -> Files:
     from grid.lab.experiment import load_experiment
-    from grid.lab.sweep import Place, run_sweep
+    from grid.lab.sweep import Workers, run_sweep
     from tests.fuzz.judge import private_folder
 
     with private_folder() as name:
         file = CORPUS / "experiment.yaml"
-        run_sweep(load_experiment(file), file, Path(name) / "sweep", Place(in_process=True))
+        run_sweep(load_experiment(file), file, Path(name) / "sweep", Workers(in_process=True))
         return _contents(Path(name))
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import grid
-from grid.lab.experiment import Case, expand, key_of, load_experiment
+from grid.lab.experiment import PlannedRun, expand, key_of, load_experiment
 from grid.lab.record import MODULES, PACKAGES, code_version
 from grid.model.errors import InputError
 from tests.lab.small_experiments import EXPERIMENT, write
 
 
-def cases_of(folder: Path, text: str, *, quick: bool = False) -> list[Case]:
+def cases_of(folder: Path, text: str, *, quick: bool = False) -> list[PlannedRun]:
     path = write(folder, text)
     cases, wrong = expand(load_experiment(path, quick=quick), path)
     assert not wrong

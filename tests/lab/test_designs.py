@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grid.lab.experiment import Case, expand, key_of, load_experiment
-from grid.lab.sweep import Place, run_sweep
+from grid.lab.experiment import PlannedRun, expand, key_of, load_experiment
+from grid.lab.sweep import Workers, run_sweep
 from grid.model.errors import InputError
 from tests.lab.small_experiments import write
 
@@ -22,14 +22,14 @@ seeds: 1
 """
 
 
-def cases_of(folder: Path, more: str, text: str = DESIGN) -> list[Case]:
+def cases_of(folder: Path, more: str, text: str = DESIGN) -> list[PlannedRun]:
     path = write(folder, text + more)
     cases, refused = expand(load_experiment(path), path)
     assert not refused
     return cases
 
 
-def points_of(cases: list[Case]) -> list[tuple[object, ...]]:
+def points_of(cases: list[PlannedRun]) -> list[tuple[object, ...]]:
     return [tuple(case.point.values()) for case in cases]
 
 
@@ -56,8 +56,8 @@ def test_an_axis_without_effect_is_run_once(tmp_path: Path) -> None:
     keys = {str(case.point): key_of(case, "") for case in cases}
     assert len(keys) == 12 and len(set(keys.values())) == 2 + 6
     path = tmp_path / "experiment.yaml"
-    place = Place(in_process=True)
-    sweep = run_sweep(load_experiment(path), path, tmp_path / "out", place)
+    workers = Workers(in_process=True)
+    sweep = run_sweep(load_experiment(path), path, tmp_path / "out", workers)
     assert sweep.runs == 8 and not sweep.failures
 
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import grid
 from grid.cli.app import app
 from grid.lab.experiment import load_experiment
-from grid.lab.sweep import Place, dry_run_lines, run_sweep
+from grid.lab.sweep import Workers, dry_run_lines, run_sweep
 from grid.model.errors import InputError
 from tests.fuzz.judge import judged, undrawn
 from tests.lab.small_experiments import EXPERIMENT, write
@@ -57,7 +57,7 @@ def read_all(folder: Path) -> int:
             assert len(str(error).splitlines()) == 1, error
     experiment = load_experiment(file)
     assert len(dry_run_lines(experiment, file, out)) in (2, 3)
-    return run_sweep(experiment, file, out, Place(in_process=True)).damaged
+    return run_sweep(experiment, file, out, Workers(in_process=True)).damaged
 
 
 def ends_in_one_line(*command: str | Path, folder: Path) -> None:

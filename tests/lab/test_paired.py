@@ -148,7 +148,7 @@ def test_intervals_and_differences_are_over_repetitions(tmp_path: Path) -> None:
     expected = mean_interval(gaps, 0.95)
     assert row["seeds"] == 3
     assert (row["low"], row["high"]) == pytest.approx((expected.low, expected.high), abs=1e-6)
-    assert read_sweep(tmp_path / "days")["compare"] == "size"
+    assert read_sweep(tmp_path / "days").compare == "size"
     path = tmp_path / "days" / "sweep.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"repeated_over": "week"}))
     with pytest.raises(InputError, match="`repeated_over`"):

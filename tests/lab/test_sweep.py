@@ -15,13 +15,13 @@ import grid
 from grid.lab.experiment import load_experiment
 from grid.lab.paper_figures import paper_figures
 from grid.lab.study import read_study
-from grid.lab.sweep import Place, Sweep, run_sweep
+from grid.lab.sweep import Sweep, Workers, run_sweep
 from grid.model.errors import InputError
 from tests.lab.small_experiments import EXPERIMENT, files, write
 
 
 def sweep(path: Path, folder: Path, *, in_process: bool = True) -> Sweep:
-    return run_sweep(load_experiment(path), path, folder, Place(in_process=in_process))
+    return run_sweep(load_experiment(path), path, folder, Workers(in_process=in_process))
 
 
 @pytest.fixture(scope="module")

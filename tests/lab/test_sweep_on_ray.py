@@ -15,7 +15,7 @@ import pytest
 import ray
 
 from grid.lab.experiment import load_experiment
-from grid.lab.sweep import Place, run_sweep
+from grid.lab.sweep import Workers, run_sweep
 from tests.lab.small_experiments import EXPERIMENT, files, write
 
 KILLS = int(os.environ.get("GRID_KILLS", "2"))
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.ray
 
 
 def sweep_in_process(path: Path, folder: Path) -> dict[str, bytes]:
-    run_sweep(load_experiment(path), path, folder, Place(in_process=True))
+    run_sweep(load_experiment(path), path, folder, Workers(in_process=True))
     return files(folder)
 
 
 @pytest.mark.usefixtures("ray_session")
 def test_tasks_write_the_files_of_a_sweep_in_process(tmp_path: Path) -> None:
     path = write(tmp_path)
-    run_sweep(load_experiment(path), path, tmp_path / "tasks", Place())
+    run_sweep(load_experiment(path), path, tmp_path / "tasks", Workers())
     assert files(tmp_path / "tasks") == sweep_in_process(path, tmp_path / "here")
 
 
@@ -50,7 +50,7 @@ def test_tasks_are_limited_by_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(ray, "wait", counted)
     path = write(tmp_path)
-    assert run_sweep(load_experiment(path), path, tmp_path / "tasks", Place(cpus=1)).runs == 9
+    assert run_sweep(load_experiment(path), path, tmp_path / "tasks", Workers(cpus=1)).runs == 9
     assert under_way == {1}
 
 
@@ -63,7 +63,7 @@ services.get_node_ip_address = lambda *_, **__: "127.0.0.1"
 from ray.cluster_utils import Cluster
 import ray
 from grid.lab.experiment import load_experiment
-from grid.lab.sweep import Place
+from grid.lab.sweep import Workers
 from grid.lab.sweep import run_sweep
 
 node = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
@@ -71,7 +71,7 @@ cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboa
 cluster.add_node(**node)
 cluster.wait_for_nodes()
 path, folder = Path(sys.argv[1]), Path(sys.argv[2])
-done = run_sweep(load_experiment(path), path, folder, Place(cluster.address))
+done = run_sweep(load_experiment(path), path, folder, Workers(cluster.address))
 print(done.runs - done.kept, len(done.failures))
 ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
 alive = [node for node in ray.nodes() if node["Alive"]]

@@ -42,13 +42,6 @@ class LivePage(Observer):
         self._next = self._asked = 0.0
         self._sender = threading.Thread(target=self._send, daemon=True)
 
-    def publish(self, report: SweepBeginning | SweepProgress) -> None:
-        """Show a sweep, first its beginning. Raises RunFailed if its page cannot be served."""
-        if isinstance(report, SweepBeginning):
-            self.begin(report)
-        else:
-            self._outbox.put(report)
-
     def begin(self, beginning: Beginning | SweepBeginning) -> None:
         """Show the run. Raises RunFailed if its page cannot be served."""
         try:
@@ -64,6 +57,12 @@ class LivePage(Observer):
     def is_due(self) -> bool:
         self._asked = time.monotonic()
         return self._asked >= self._next and not self._outbox.unfinished_tasks
+
+    def begin_sweep(self, beginning: SweepBeginning) -> None:
+        self.begin(beginning)
+
+    def sweep(self, progress: SweepProgress) -> None:
+        self._outbox.put(progress)
 
     def look(self, look: Look) -> None:
         self._outbox.put(look)

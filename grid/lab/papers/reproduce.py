@@ -19,9 +19,10 @@ from grid.lab.papers.page import write_index, write_page
 from grid.lab.papers.paper import NAMES, Paper, load_paper
 from grid.lab.report.page import NOT_FITTING, not_fitting
 from grid.lab.study import Study, read_study
-from grid.lab.sweep import Place, Progress, Wanted, run_sweeps
+from grid.lab.sweep import SweepRequest, Workers, run_sweeps
 from grid.model.errors import ErrorLine, InputError, input_error
 from grid.model.time import SECOND_US
+from grid.results.look import NO_OBSERVER, Observer
 from grid.results.run_folder import SWEEP_FILE, check_place
 from grid.workload.jobs import jobs_from_log
 from grid.workload.logs import read_swf
@@ -36,11 +37,11 @@ FAILURES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """RunOptions experiments are run."""
+    """How experiments are run."""
 
-    place: Place = field(default_factory=Place)
+    workers: Workers = field(default_factory=Workers)
     quick: bool = False
-    progress: Progress | None = None
+    observer: Observer = NO_OBSERVER
     as_is: bool = False
     """Judge the runs that are there, and run nothing."""
     seeds: int | Sequence[int] | None = None
@@ -139,7 +140,7 @@ def _studies(
     names = [name for one, claims in requests
              for name in one.experiments(claims, readings=not options.quick)]  # fmt: skip
     found: dict[str, Study] = {}
-    wanted: list[Wanted] = []
+    requested: list[SweepRequest] = []
     for name in dict.fromkeys(names):
         if options.as_is and (out / name / SWEEP_FILE).is_file():
             found[name] = read_study(out / name)
@@ -154,10 +155,11 @@ def _studies(
             report(f"not run: {done.not_run[-1]}")
             continue
         report(f"will run {name}: {experiment.runs:,} runs")
-        wanted.append(Wanted(experiment, EXPERIMENTS / f"{name}.yaml", out / name, partly=True))
-    with _one_ray(options.place) if wanted else nullcontext():
-        swept = run_sweeps(wanted, options.place, options.progress)
-    for one, sweep in zip(wanted, swept, strict=True):
+        file = EXPERIMENTS / f"{name}.yaml"
+        requested.append(SweepRequest(experiment, file, out / name, partly=True))
+    with _one_ray(options.workers) if requested else nullcontext():
+        swept = run_sweeps(requested, options.workers, options.observer)
+    for one, sweep in zip(requested, swept, strict=True):
         name = one.folder.name
         if isinstance(sweep, InputError):
             done.not_run.append(f"{name}: {sweep.errors[0]}")
@@ -192,14 +194,14 @@ def _experiment(name: str, trace: Path | None) -> dict[str, Any] | Path:
 
 
 @contextmanager
-def _one_ray(place: Place) -> Iterator[None]:
+def _one_ray(workers: Workers) -> Iterator[None]:
     """One Ray for all experiments: it takes seconds to start."""
-    if place.in_process:
+    if workers.in_process:
         yield
         return
     from grid.runtime.cluster import ray_cluster
 
-    with ray_cluster(place.address, place.cpus):
+    with ray_cluster(workers.address, workers.cpus):
         yield
 
 

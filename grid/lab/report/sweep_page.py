@@ -69,12 +69,12 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         found = "a sweep without a finished run"
         raise input_error("", found, f"one with results{why}", str(folder))
     sweep = read_sweep(folder)
-    bounds: OwnBounds = sweep.get("bounds", {})
+    bounds = study.bounds
     metrics = study.metrics or telling_metrics(study)
     settings = Settings(study)
     definitions = [
         f"{label_of(metric)}: {meaning}"
-        for metric, meaning in sweep.get("meanings", {}).items()
+        for metric, meaning in sweep.meanings.items()
         if metric in metrics
     ]
     across, _, _ = _roles(study, None)

@@ -11,37 +11,39 @@ import pytest
 from grid.integrations.watch.page_process import live_page
 from grid.integrations.watch.sweep_view import MAX_ROWS, SweepView
 from grid.lab.experiment import load_experiment
-from grid.lab.sweep import Place, Sweep, run_sweep
-from grid.results.look import Cell, SweepBeginning, SweepProgress
+from grid.lab.sweep import Sweep, Workers, run_sweep
+from grid.results.look import Cell, Observer, SweepBeginning, SweepProgress
 from tests.integrations.watch.pages import get, served, write_scenario
 from tests.lab.report import chromium
 from tests.lab.report.small_reports import EXPERIMENT, SCENARIO
 
-HERE = Place(in_process=True)
+HERE = Workers(in_process=True)
 WITH_METRICS = EXPERIMENT + "metrics: [response_time_mean, hops_mean]\n"
 
 
-class Reports:
+class Reports(Observer):
     """Keeps what a sweep reports."""
+
+    wants_looks = True
 
     def __init__(self) -> None:
         self.reports: list[SweepProgress] = []
 
-    def __call__(self, report: SweepBeginning | SweepProgress) -> None:
-        if isinstance(report, SweepBeginning):
-            self.beginning, self.view = report, SweepView(report)
-        else:
-            self.reports.append(report)
-            self.view.take(report)
+    def begin_sweep(self, beginning: SweepBeginning) -> None:
+        self.beginning, self.view = beginning, SweepView(beginning)
+
+    def sweep(self, progress: SweepProgress) -> None:
+        self.reports.append(progress)
+        self.view.take(progress)
 
 
 def swept(
-    folder: Path, text: str = WITH_METRICS, scenario: str = SCENARIO, place: Place = HERE
+    folder: Path, text: str = WITH_METRICS, scenario: str = SCENARIO, workers: Workers = HERE
 ) -> tuple[Sweep, Reports]:
     write_scenario(folder, scenario)
     file, reports = folder / "experiment.yaml", Reports()
     file.write_text(text)
-    return run_sweep(load_experiment(file), file, folder / "sweep", place, publish=reports), reports
+    return run_sweep(load_experiment(file), file, folder / "sweep", workers, reports), reports
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +83,7 @@ def test_results_arrive_one_by_one_with_the_time_left(sweep: tuple[Sweep, Report
 def test_earlier_runs_are_reported_at_once(sweep: tuple[Sweep, Reports]) -> None:
     done, first = sweep
     file, reports = done.folder.parent / "experiment.yaml", Reports()
-    again = run_sweep(load_experiment(file), file, done.folder, HERE, publish=reports)
+    again = run_sweep(load_experiment(file), file, done.folder, HERE, reports)
     assert again.kept == 12 == len(reports.reports[0].cells)
     rows = zip(reports.view.answer()["rows"], first.view.answer()["rows"], strict=True)
     assert all(one[:2] == other[:2] for one, other in rows)
@@ -104,7 +106,7 @@ def test_failed_runs_are_reported(tmp_path: Path) -> None:
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_a_sweep_on_ray_reports_the_same(tmp_path: Path, sweep: tuple[Sweep, Reports]) -> None:
-    _, reports = swept(tmp_path, place=Place())
+    _, reports = swept(tmp_path, workers=Workers())
     answer, expected = reports.view.answer(), sweep[1].view.answer()
     assert (answer["done"], answer["failed"], answer["over"]) == (12, 0, True)
     for row, right in zip(answer["rows"], expected["rows"], strict=True):
@@ -129,7 +131,7 @@ def test_the_page_shows_the_sweep_until_it_ends(tmp_path: Path) -> None:
     file, addresses = tmp_path / "experiment.yaml", list[str]()
     file.write_text(EXPERIMENT.replace("seeds: 3", "seeds: 1"))
     with live_page(addresses.append) as page:
-        run_sweep(load_experiment(file), file, tmp_path / "sweep", HERE, publish=page.publish)
+        run_sweep(load_experiment(file), file, tmp_path / "sweep", HERE, page)
         while not (answer := json.loads(get(addresses[0], "sweep")[1]))["over"]:
             pass
         assert answer["done"] == 4
