@@ -120,7 +120,7 @@ def _end_first(now: int, store: Store) -> int:
     return int(slot)
 
 
-@inner(allocates=False)
+@inlined
 def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> int:
     """The slot of a job that arrives; -1: it can never run here and is rejected.
 
@@ -141,8 +141,7 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> int:
     whole[at.LEFT, slot] = _duration(arrivals[arrival, _RUN], mips, store)
     whole[at.DEADLINE, slot], whole[at.ROW, slot] = arrivals[arrival, _DEADLINE], row
     whole[at.STATE, slot], whole[at.RESERVED, slot] = WAITING, NEVER
-    real[at.WORK, slot] = estimate * mips
-    real[at.ESTIMATED_S, slot], real[at.NEXT_S, slot] = estimate, mips
+    whole[at.ESTIMATE, slot], real[at.REFERENCE_MIPS, slot] = estimate, mips
     counters[at.NEXT_SERIAL] += 1
     if counters[at.LAST] == store.lists.shape[1]:
         first, last = counters[at.FIRST], counters[at.LAST]

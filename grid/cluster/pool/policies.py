@@ -31,6 +31,7 @@ def _insert(slots: Ints, first: int, place: int, slot: int, key: Ints | Floats) 
 @inner(allocates=False)
 def insert_by_work(slot: int, store: Store) -> None:
     counters, work = store.counters, store.real[at.WORK]
+    work[slot] = store.whole[at.ESTIMATE, slot] * store.real[at.REFERENCE_MIPS, slot]
     _insert(store.lists[at.QUEUE], counters[at.FIRST], counters[at.LAST], slot, work)
     counters[at.LAST] += 1
 
@@ -46,8 +47,9 @@ def insert_by_deadline(slot: int, store: Store) -> None:
 def append_and_list(slot: int, store: Store) -> None:
     """Also put the job into the list by work."""
     append(slot, store)
-    counters = store.counters
-    _insert(store.lists[at.SHORTEST], 0, counters[at.N_SHORTEST], slot, store.real[at.WORK])
+    counters, work = store.counters, store.real[at.WORK]
+    work[slot] = store.whole[at.ESTIMATE, slot] * store.real[at.REFERENCE_MIPS, slot]
+    _insert(store.lists[at.SHORTEST], 0, counters[at.N_SHORTEST], slot, work)
     counters[at.N_SHORTEST] += 1
 
 
@@ -55,9 +57,11 @@ def append_and_list(slot: int, store: Store) -> None:
 def append_timed(slot: int, store: Store) -> None:
     """Also compute the times for the priority, from the estimate and the reference speed."""
     append(slot, store)
-    real = store.real
-    real[at.ESTIMATED_S, slot], mips = real[at.ESTIMATED_S, slot] / SECOND_US, real[at.NEXT_S, slot]
-    real[at.NEXT_S, slot] = real[at.ESTIMATED_S, slot] * mips / store.speeds[at.MIPS, 0]
+    real, estimated_s = store.real, store.whole[at.ESTIMATE, slot] / SECOND_US
+    real[at.ESTIMATED_S, slot] = estimated_s
+    real[at.NEXT_S, slot] = (
+        estimated_s * real[at.REFERENCE_MIPS, slot] / store.speeds[at.MIPS, 0]
+    )
 
 
 @inlined
