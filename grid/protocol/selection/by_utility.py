@@ -8,13 +8,12 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from grid.model.arrays import Floats, Ints
+from grid.model.arrays import Floats
 from grid.model.job import Job, Requirement
 from grid.model.resources import ResourceColumns, ResourceTable, SomeResources
 from grid.model.time import to_seconds
-from grid.protocol.selection import MODES, PARTIAL, Choice, Rng, best_choice
+from grid.protocol.selection import MODES, NO_ROWS, PARTIAL, Choice, Rng, best_choice
 
-NO_ROWS: Ints = np.empty(0, np.int64)
 Ties = Annotated[
     Literal["own_vo", "first", "less_loaded", "random"],
     Field(description="how ties between equal resources are broken"),

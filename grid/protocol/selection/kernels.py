@@ -75,6 +75,8 @@ def best_resources(
     vo: Ints,
     cpus: Floats,
     widest: Floats,
+    rows: Ints,
+    every: bool,
     assigned: Floats,
     own: int,
     own_only: bool,
@@ -84,6 +86,7 @@ def best_resources(
 ) -> tuple[int, int, int, int]:
     """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
 
+    `vo`, `cpus` and `widest` are of all resources, of which those in `rows`, or `every` one, count.
     -1 if there is none; the first is NOT_A_NUMBER if a utility is none. A resource counts if its
     utility is above zero, its status is known and it is wide enough; with `own_only` those of other
     VOs do not count. It is free if it has `processors` CPUs that are not assigned. The better of
@@ -91,6 +94,8 @@ def best_resources(
     first, then the less loaded, then the earlier row, or the last two alone. `busy_ties` are for
     resources that need not be free.
     """
+    if not every:
+        vo, cpus, widest = vo[rows], cpus[rows], widest[rows]
     free = anywhere = mine = others = -1
     for r in range(len(utility)):
         if not assigned[r] < np.inf or (own_only and vo[r] != own):
