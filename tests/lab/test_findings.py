@@ -31,6 +31,7 @@ from grid.lab.report.sweep_page import (
     flows,
 )
 from grid.lab.statistics import mean_interval
+from grid.lab.store import MeasuredInterval
 from grid.lab.study import Study
 from grid.lab.sweep_table import print_sweep_table
 from tests.lab.studies import study_of
@@ -109,8 +110,8 @@ def test_means_over_fewer_seeds_are_named(tmp_path: Path) -> None:
 
 
 def test_measured_intervals_are_named() -> None:
-    one = {"submitted_from_s": 5.0, "submitted_until_s": 20.0}
-    other = {"submitted_from_s": 0.0, "submitted_until_s": None}
+    one = MeasuredInterval(submitted_from_s=5.0, submitted_until_s=20.0)
+    other = MeasuredInterval(submitted_from_s=0.0, submitted_until_s=None)
     assert measured_words([]) == ""
     assert measured_words([one]).endswith("submitted from 5 s on and before 20 s.")
     assert measured_words([other, one]).endswith("from 0 s on; from 5 s on and before 20 s.")

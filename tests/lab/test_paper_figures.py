@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from grid.config.load import load_scenario
-from grid.lab.experiment import Case, key_of
+from grid.lab.experiment import PlannedRun, key_of
 from grid.lab.paper_figures import paper_figures
 from grid.lab.record import attempt
 from grid.model.job import JobState
@@ -93,14 +95,13 @@ def test_solvers_see_the_same_instances_and_the_exact_one_is_no_worse() -> None:
     found = {}
     for knapsack in ("greedy", "exact"):
         scenario = load_scenario("scenarios/knapsack.yaml", [*KNAPSACK, f"knapsack={knapsack}"])
-        answer = attempt(scenario, "x", "knapsack")
+        planned = PlannedRun({}, 1, scenario, "x", "knapsack")
+        answer = attempt(planned)
         assert not isinstance(answer, str), answer
         record, clock = answer
         found[knapsack] = record["metrics"]["grid"]
         assert clock["plan_seconds"]["knapsack"]["count"] == found[knapsack]["choices"]
-        case = Case({}, 1, scenario, "x")
-        measured = Case({}, 1, scenario, "x", "knapsack")
-        assert key_of(case, "code") != key_of(measured, "code")
+        assert key_of(planned, "code") != key_of(replace(planned, measure="run"), "code")
     greedy, exact = found["greedy"], found["exact"]
     assert greedy["choices"] == exact["choices"] > 10
     assert 0 < greedy["least_usage"] <= greedy["license_usage"] <= greedy["best_usage"] <= 100
