@@ -163,38 +163,31 @@ class FaultsSection(Section):
 
 def message_faults(faults: FaultsSection, grid_seed: int, positions: Mapping[str, int]) -> Faults:
     """The faults of messages; `positions` are those of the VOs by name."""
-    partitions = []
-    for cut in faults.partitions:
-        for whole in disjoint([cut.outage], faults.heal_us):
-            one, other = (
-                frozenset(positions[name] for name in names) for names in (cut.one, cut.other)
-            )
-            partitions.append(Partition(whole, one, other))
-    return Faults(
-        _seed(faults, grid_seed),
-        faults.within_vos,
-        faults.between_vos,
-        tuple(partitions),
-        faults.heal_us,
+    partitions = tuple(
+        Partition(
+            whole, *(frozenset(positions[vo] for vo in side) for side in (cut.one, cut.other))
+        )
+        for cut in faults.partitions
+        for whole in disjoint([cut.outage], faults.heal_us)
     )
+    seed = _seed(faults, grid_seed)
+    return Faults(seed, faults.within_vos, faults.between_vos, partitions, faults.heal_us)
 
 
 def entity_outages(
     faults: FaultsSection, grid_seed: int, entities: Mapping[str, str]
 ) -> dict[str, tuple[Outage, ...]]:
     """The outages of each entity; `entities` has the name of the VO of each."""
-    outages: dict[str, list[Outage]] = {name: [] for name in entities}
-    for crash in faults.crashes:
-        outages[crash.entity].append(crash.outage)
-    for down in faults.vo_outages:
-        for name, vo in entities.items():
-            if vo == down.vo:
-                outages[name].append(down.outage)
-    if faults.random_crashes is not None:
-        seed = _seed(faults, grid_seed)
-        for name, mine in outages.items():
-            mine += _random_outages(seed, name, faults.random_crashes, faults.heal_us)
-    return {name: disjoint(mine, faults.heal_us) for name, mine in outages.items() if mine}
+    found = {}
+    for name, vo in entities.items():
+        mine = [one.outage for one in faults.crashes if one.entity == name]
+        mine += [one.outage for one in faults.vo_outages if one.vo == vo]
+        if faults.random_crashes is not None:
+            stream = random_stream(_seed(faults, grid_seed), f"crashes of {name}")
+            mine += _random_crashes(stream, faults.random_crashes, faults.heal_us)
+        if mine:
+            found[name] = disjoint(mine, faults.heal_us)
+    return found
 
 
 def machine_outages(
@@ -233,10 +226,9 @@ def _failures(
         time += down_us
 
 
-def _random_outages(
-    seed: int, name: str, crashes: RandomCrashesSection, heal_us: Time
+def _random_crashes(
+    stream: np.random.Generator, crashes: RandomCrashesSection, heal_us: Time
 ) -> Iterator[Outage]:
-    stream = random_stream(seed, f"crashes of {name}")
     time: Time = 0
     while True:
         time += 1 + round(stream.exponential(crashes.every_us))

@@ -171,23 +171,24 @@ def object_errors(objects: Mapping[str, Mapping[str, Any]], source: str) -> list
     errors = []
     plugins = Plugins({}, objects)
     for kind_name, of in objects.items():
+        is_mapping = isinstance(of, Mapping) and all(isinstance(name, str) for name in of)
         if kind_name not in KINDS:
             expected = expected_name(kind_name, KINDS, "a kind of plugins")
-            if not isinstance(of, Mapping):
+            if not is_mapping:
                 expected = "an argument of this function or a kind of plugins, such as policies; "
                 expected += "settings of a scenario go into `set`"
             errors.append(ErrorLine(source, None, kind_name, repr(kind_name), expected))
-        elif not isinstance(of, Mapping) or not all(isinstance(name, str) for name in of):
-            found = f"{type(of).__name__} {shorten(of)}"
+            continue
+        if not is_mapping:
             expected = f"a mapping of names to {KINDS[kind_name].title} objects"
-            errors.append(ErrorLine(source, None, kind_name, found, expected))
-        else:
-            for name in of:
-                try:
-                    plugins.find(KINDS[kind_name], name)
-                except InvalidPlugin as error:
-                    where = f"{kind_name}.{name}"
-                    errors.append(ErrorLine(source, None, where, error.found, error.expected))
+            errors.append(ErrorLine(source, None, kind_name, shorten(of), expected))
+            continue
+        for name in of:
+            try:
+                plugins.find(KINDS[kind_name], name)
+            except InvalidPlugin as error:
+                where = f"{kind_name}.{name}"
+                errors.append(ErrorLine(source, None, where, error.found, error.expected))
     return errors
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,13 +26,11 @@ from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION
 TIES = ("own_vo", "first", "random")
 
 
-class RoundTrips(NamedTuple):
+class RoundTrips(float):
     """A setting of time, as a multiple of a round trip between VOs."""
 
-    factor: float
 
-
-TRIPS = tuple(RoundTrips(factor) for factor in (0.1, 0.5, 1.0, 2.0, 10.0))
+TRIPS = tuple(map(RoundTrips, (0.1, 0.5, 1.0, 2.0, 10.0)))
 SETTINGS: dict[str, dict[str, tuple[Any, ...]]] = {
     "above_load": {"load": (0.5, 1.0, 2.0)},
     "until_idle": {
@@ -91,20 +89,17 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
         "avoid_loops": _one_of((False, True), stream),
         "when_refused": _one_of(("next", "origin", "reject"), stream),
     }
-    if isinstance(changes["information"], PluginRef) and changes["information"].name == "edges":
-        changes["information"] = _between(changes["information"], scenario)
+    overlay = changes["information"]
+    if isinstance(overlay, PluginRef) and overlay.name == "edges":
+        # Without edges to VOs that the scenario does not have.
+        vos = sum(vo.count or 1 for vo in scenario.vos or ())
+        there = tuple(edge for edge in overlay.settings["edges"] if max(edge) < vos)
+        changes["information"] = PluginRef("edges", {"edges": there})
     protocol = ProtocolSection.model_validate(dict(scenario.protocol) | changes)
     network = scenario.network.model_copy(update={"local_latency_s": local_s})
-    vos = [_drawn(vo, stream, latency_s) for vo in scenario.vos or ()]
-    drawn = {"network": network, "protocol": protocol, "vos": tuple(vos) or None}
+    of_vos = tuple(_drawn(vo, stream, latency_s) for vo in scenario.vos or ()) or None
+    drawn = {"network": network, "protocol": protocol, "vos": of_vos}
     return scenario.model_copy(update=drawn)
-
-
-def _between(overlay: PluginRef, scenario: Scenario) -> PluginRef:
-    """The overlay without the edges to VOs that the scenario does not have."""
-    vos = sum(vo.count or 1 for vo in scenario.vos or ())
-    there = tuple(edge for edge in overlay.settings["edges"] if max(edge) < vos)
-    return PluginRef("edges", {"edges": there})
 
 
 def _drawn(
@@ -124,7 +119,7 @@ def _plugin(kind: Kind, stream: np.random.Generator, latency_s: float) -> Plugin
     settings = {key: _one_of(of, stream) for key, of in SETTINGS.get(name, {}).items()}
     for key, value in settings.items():
         if isinstance(value, RoundTrips):
-            settings[key] = max(1e-3, 2.0 * latency_s * value.factor)
+            settings[key] = max(1e-3, 2.0 * latency_s * value)
     return PluginRef(name, settings)
 
 
@@ -157,13 +152,9 @@ def random_faults(
         heal_s=heal_s,
         between_vos=draw.messages(network.latency_s),
         within_vos=draw.messages(network.local_latency_s),
-        crashes=tuple(
-            CrashSection(entity=name, at_s=draw.time(), for_s=draw.length()) for name in crashing
-        ),
+        crashes=tuple(CrashSection(entity=name, **draw.when()) for name in crashing),
         random_crashes=draw.crashes() if stream.random() < 0.25 else None,
-        vo_outages=tuple(
-            VoOutageSection(vo=name, at_s=draw.time(), for_s=draw.length()) for name in down
-        ),
+        vo_outages=tuple(VoOutageSection(vo=name, **draw.when()) for name in down),
         partitions=draw.partitions(names) if len(vos) > 1 else (),
         machine_outages=draw.machine_outages(vos),
     )
@@ -180,8 +171,9 @@ class _Draw:
     def happens(self) -> bool:
         return bool(self._stream.random() < 0.5)
 
-    def time(self) -> float:
-        return float(self._stream.uniform(0.0, self._heal_s))
+    def when(self) -> dict[str, float]:
+        at_s = float(self._stream.uniform(0.0, self._heal_s))
+        return {"at_s": at_s, "for_s": self.length()}
 
     def length(self) -> float:
         """From a thousandth of the run to a third of it."""
@@ -209,9 +201,7 @@ class _Draw:
             order = [vos[int(place)] for place in self._stream.permutation(len(vos))]
             split = int(self._stream.integers(1, len(vos)))
             one, other = tuple(order[:split]), tuple(order[split:])
-            cuts.append(
-                PartitionSection(one=one, other=other, at_s=self.time(), for_s=self.length())
-            )
+            cuts.append(PartitionSection(one=one, other=other, **self.when()))
         return tuple(cuts)
 
     def machine_outages(
@@ -226,8 +216,6 @@ class _Draw:
         count = int(self._stream.integers(1, 5)) if self.happens() and machines else 0
         chosen = [machines[int(self._stream.integers(len(machines)))] for _ in range(count)]
         return tuple(
-            MachineOutageSection(
-                vo=vo, cluster=cluster, machine=machine, at_s=self.time(), for_s=self.length()
-            )
+            MachineOutageSection(vo=vo, cluster=cluster, machine=machine, **self.when())
             for vo, cluster, machine in chosen
         )

@@ -58,34 +58,24 @@ def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
     file but one of a similar name in its folder.
     """
     found = look_for(given, experiment=experiment, here=here)
-    if found is not None:
-        return found
     path = here / given
-    one, other = ("an experiment", "a scenario") if experiment else ("a scenario", "an experiment")
-    if near := _near(path):
-        raise input_error("", "no such file", f"{one} in a file, such as {near}", str(given))
-    if not os.path.lexists(path) and given.suffix == _SUFFIX:
-        shipped = look_for(Path(given.stem), experiment=experiment, here=here)
-        if shipped is not None:
-            expected = f"{one} in a file, or the name {given.stem}"
-            raise input_error("", "no such file", expected, str(given))
-    if given.parent != _CURRENT or not given.name or given.suffix or os.path.lexists(path):
-        return path
-    if look_for(given, experiment=not experiment) is not None:
-        command = "run" if experiment else "sweep"
+    if found is not None or not given.name or os.path.lexists(path):
+        return found or path
+    kinds = {True: ("an experiment", "sweep"), False: ("a scenario", "run")}
+    (one, _), (other, command) = kinds[experiment], kinds[not experiment]
+    is_name = given.parent == _CURRENT and given.suffix in ("", _SUFFIX)
+    if is_name and look_for(given, experiment=not experiment) is not None:
         raise input_error("", other, f"{one}: try `grid {command} {given}`", str(given))
-    names = [shipped.name for shipped in all_shipped() if shipped.is_experiment == experiment]
+    shipped = all_shipped() if is_name else []
+    names = {each.name: each.name for each in shipped if each.is_experiment == experiment}
+    names |= {file.stem: str(file) for file in path.parent.glob(f"*{_SUFFIX}")}
+    if near := get_close_matches(path.stem, names, 1):
+        expected = f"{one} in a file, or its name, such as {names[near[0]]}"
+        raise input_error("", "no such file", expected, str(given))
+    if not is_name or given.suffix:
+        return path
     what = f"{one} in a file, or a name that `grid scenarios` lists"
     raise input_error("", "no such file", expected_name(given.name, names, what), str(given))
-
-
-def _near(path: Path) -> str | None:
-    """The file with a name similar to that of the missing `path`."""
-    if os.path.lexists(path):
-        return None
-    names = {one.stem: one for one in path.parent.glob(f"*{_SUFFIX}")}
-    near = get_close_matches(path.stem, names, 1)
-    return str(names[near[0]]) if near else None
 
 
 def look_for(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path | None:

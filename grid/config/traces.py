@@ -17,7 +17,7 @@ from grid.model.arrays import Bools
 from grid.model.errors import InputError, input_error
 from grid.model.job_table import JobTable
 from grid.model.plugins.calls import short_path
-from grid.model.workload import TraceFilterSection, WorkloadSection
+from grid.model.workload import WorkloadSection
 from grid.workload.jobs import GWF_ROUTES, ROUTES, jobs_from_log, repeated
 from grid.workload.logs import Log, read_log
 from grid.workload.trace import filter_log, moved
@@ -43,13 +43,9 @@ def hash_of_log(path: str) -> str:
 
 def hashes_of_logs(scenario: Scenario) -> dict[str, str]:
     """That of each log of the scenario, by its path. Raises InputError."""
-    return {short_path(path): hash_of_log(path) for path in logs_of(scenario)}
-
-
-def logs_of(scenario: Scenario) -> list[str]:
-    """The paths of the logs of the scenario."""
     workloads = scenario.workload, *(vo.workload for vo in scenario.vos or ())
-    return sorted({one.trace for one in workloads if one is not None and one.trace is not None})
+    logs = sorted({one.trace for one in workloads if one is not None and one.trace is not None})
+    return {short_path(path): hash_of_log(path) for path in logs}
 
 
 class _ReadLog(NamedTuple):
@@ -109,7 +105,6 @@ class _Workload(NamedTuple):
     field: str
 
     def error(self, key: str, found: str, expected: str) -> InputError:
-        """An error in a key of the workload."""
         return input_error(f"{self.field}.{key}", found, expected, self.file)
 
     def read(self, max_cpus: int | None) -> _ReadLog:
@@ -120,11 +115,14 @@ class _Workload(NamedTuple):
         if section.prediction_field is not None and log.extra_us is None:
             found = f"{section.prediction_field} for {shown}"
             raise self.error("prediction_field", found, "an SWF log")
-        selected = np.ones(len(log), np.bool_)
+        site_column, lines = self._site_column(log, shown), log.lines
         if section.filter is not None:
-            lines = log.lines
-            log = self._filtered(log, section.filter, shown)
-            selected = np.isin(lines, log.lines)
+            log = filter_log(log, section.filter, site_column)
+            if len(log) == 0:
+                given = section.filter.model_dump(mode="json", exclude_unset=True).items()
+                limits = ", ".join(f"{name}: {value}" for name, value in given)
+                found = f"none of the jobs of {shown} for {limits}"
+                raise self.error("filter", found, "at least one")
         try:
             log = moved(log, section.shift_s, section.interarrival_factor)
         except ValueError as error:
@@ -133,7 +131,6 @@ class _Workload(NamedTuple):
         if log.is_gwf and section.waits_for_predecessors:
             expected = "an SWF log: GWF has no think times"
             raise self.error("waits_for_predecessors", f"true for {shown}", expected)
-        self._site_column(log, shown)
         jobs, reasons = jobs_from_log(
             log,
             route=section.route,
@@ -152,6 +149,7 @@ class _Workload(NamedTuple):
             jobs = repeated(jobs, section.repeat)
         except ValueError as error:
             raise self.error("repeat", str(section.repeat), str(error)) from None
+        selected = np.isin(lines, log.lines) if section.filter else np.ones(len(lines), np.bool_)
         return _ReadLog(jobs, reasons, selected, blank_lines)
 
     def _site_column(self, log: Log, shown: str) -> int:
@@ -163,13 +161,3 @@ class _Workload(NamedTuple):
             expected = "partition, group, user or queue: SWF has no sites and VOs"
             raise self.error("route", f"{route!r} for {shown}", expected)
         return ROUTES[route or "partition"]
-
-    def _filtered(self, log: Log, wanted: TraceFilterSection, shown: str) -> Log:
-        column = None if wanted.sites is None else self._site_column(log, shown)
-        filtered = filter_log(log, wanted, column)
-        if len(filtered) == 0:
-            given = wanted.model_dump(mode="json", exclude_unset=True).items()
-            limits = ", ".join(f"{name}: {value}" for name, value in given)
-            found = f"none of the jobs of {shown} for {limits}"
-            raise self.error("filter", found, "at least one")
-        return filtered

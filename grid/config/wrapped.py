@@ -53,7 +53,9 @@ def entities_of(
     bare = grid.bare_entities(members, hooks)
     if sum(grid.jobs_by_vo()) <= MOST_JOBS_CHECKED:
         bare = {name: checked_entity(grid, name, entity) for name, entity in bare.items()}
-    return _with_witnesses(grid, bare) if events else bare
+    if events:
+        return {name: _recorder(grid, name, entity) for name, entity in bare.items()}
+    return bare
 
 
 def fault_tolerant(
@@ -99,24 +101,32 @@ def _reliable_entity(
     """The entity of that name, checked, with reliable delivery."""
     entity = checked_entity(grid, name, grid.bare_entities([name], hooks)[name])
     if events:
-        entity = _with_witnesses(grid, {name: entity})[name]
+        entity = _recorder(grid, name, entity)
     return Reliable(name, entity, grid.seed, rules, saved)
 
 
-def _with_witnesses(grid: Grid, entities: dict[str, Entity]) -> dict[str, Entity]:
-    """The same entities with event recorders."""
-    clusters = [tuple(cluster.name for cluster in vo.clusters) for vo in grid.vos]
-    vos = tuple(vo.name for vo in grid.vos)
-    return {
-        name: EventRecorder(entity, vos, clusters[grid.vo_of[name]])
-        for name, entity in entities.items()
-    }
+def _recorder(grid: Grid, name: str, entity: Entity) -> EventRecorder:
+    clusters = tuple(cluster.name for cluster in grid.vos[grid.vo_of[name]].clusters)
+    return EventRecorder(entity, grid.directory.vos, clusters)
 
 
 def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:
     """The entity with the checker of its kind, if there is one."""
-    checker = _checker(grid, name, entity)
-    return entity if checker is None else Checked(entity, checker)
+    position = grid.vo_of[name]
+    vo = grid.vos[position]
+    checker: Checker
+    match entity:
+        case LocalScheduler():
+            checker = SchedulerChecker(vo.name, grid.settings.protocol.ttl)
+        case ResourceManager():
+            checker = ManagerChecker(vo.name, resources_of(vo, position), **_quota(vo))
+        case GridDispatcher():
+            checker = PassingChecker()
+        case LocalDispatcher():
+            checker = ClusterChecker(entity.cluster)
+        case _:
+            return entity
+    return Checked(entity, checker)
 
 
 def place_of(grid: Grid, name: str) -> tuple[str, str | None]:
@@ -160,21 +170,6 @@ def _quota(vo: VirtualOrganization) -> dict[str, Any]:
     if vo.admission.name != "limited" or settings.get("cpus_of"):
         return {}
     return {"jobs": settings.get("jobs"), "processors": settings.get("cpus")}
-
-
-def _checker(grid: Grid, name: str, entity: Entity) -> Checker | None:
-    position = grid.vo_of[name]
-    vo = grid.vos[position]
-    match entity:
-        case LocalScheduler():
-            return SchedulerChecker(vo.name, grid.settings.protocol.ttl)
-        case ResourceManager():
-            return ManagerChecker(vo.name, resources_of(vo, position), **_quota(vo))
-        case GridDispatcher():
-            return PassingChecker()
-        case LocalDispatcher():
-            return ClusterChecker(entity.cluster)
-    return None
 
 
 # Stall detection

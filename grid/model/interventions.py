@@ -10,20 +10,30 @@ from grid.model.time import SECOND_US, Time
 KILL, TAKE_MACHINE_DOWN, TAKE_VO_DOWN = "kill", "take_machine_down", "take_vo_down"
 CUT_OFF, HEAL, PAUSE, GO_ON = "cut_off", "heal", "pause", "go_on"
 
-FIELDS: dict[str, tuple[str, ...]] = {
-    KILL: ("entity",),
-    TAKE_MACHINE_DOWN: ("vo", "cluster", "machine"),
-    TAKE_VO_DOWN: ("vo",),
-    CUT_OFF: ("vo", "other"),
-    HEAL: (),
-    PAUSE: (),
-    GO_ON: (),
-}
-"""The interventions, and the fields of each."""
-MOST_MACHINES = 1_000_000
-"""No cluster has more machines."""
 LASTS = (TAKE_MACHINE_DOWN, TAKE_VO_DOWN, CUT_OFF)
 """Interventions that last until `heal`."""
+MOST_MACHINES = 1_000_000
+"""No cluster has more machines."""
+_KINDS: dict[str, tuple[tuple[str, ...], str, str]] = {
+    KILL: (("entity",), "kill the actor of {entity}", "the actor of {entity} was killed"),
+    TAKE_MACHINE_DOWN: (
+        ("vo", "cluster", "machine"),
+        "take machine {machine} of {vo}/{cluster} down",
+        "machine {machine} of {vo}/{cluster} was taken down",
+    ),
+    TAKE_VO_DOWN: (("vo",), "take {vo} down", "{vo} was taken down"),
+    CUT_OFF: (
+        ("vo", "other"),
+        "cut {vo} and {other} off from each other",
+        "{vo} and {other} were cut off from each other",
+    ),
+    HEAL: ((), "heal all injected faults", "all injected faults were healed"),
+    PAUSE: ((), "stop the clock", "the clock was stopped"),
+    GO_ON: ((), "resume the clock", "the clock was resumed"),
+}
+"""The fields of each, and its sentences as a request and when completed."""
+FIELDS = {what: fields for what, (fields, _, _) in _KINDS.items()}
+"""The interventions, and the fields of each."""
 
 
 class Action(NamedTuple):
@@ -43,29 +53,11 @@ class Action(NamedTuple):
 
     def in_words(self) -> str:
         """A sentence for a completed intervention."""
-        return _SENTENCES[self.what][1].format(**self._asdict())
+        return _KINDS[self.what][2].format(**self._asdict())
 
     def as_request(self) -> str:
         """A sentence for a request."""
-        return _SENTENCES[self.what][0].format(**self._asdict())
-
-
-_SENTENCES = {
-    KILL: ("kill the actor of {entity}", "the actor of {entity} was killed"),
-    TAKE_MACHINE_DOWN: (
-        "take machine {machine} of {vo}/{cluster} down",
-        "machine {machine} of {vo}/{cluster} was taken down",
-    ),
-    TAKE_VO_DOWN: ("take {vo} down", "{vo} was taken down"),
-    CUT_OFF: (
-        "cut {vo} and {other} off from each other",
-        "{vo} and {other} were cut off from each other",
-    ),
-    HEAL: ("heal all injected faults", "all injected faults were healed"),
-    PAUSE: ("stop the clock", "the clock was stopped"),
-    GO_ON: ("resume the clock", "the clock was resumed"),
-}
-"""Sentences for a request and for a completed intervention."""
+        return _KINDS[self.what][1].format(**self._asdict())
 
 
 class Request(NamedTuple):

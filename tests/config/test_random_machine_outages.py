@@ -75,30 +75,16 @@ def test_times_up_and_down_have_the_given_distributions(shape: float) -> None:
     assert not stats.kstest(up_s / 600.0 * scale, stats.weibull_min(shape).cdf).pvalue > 0.001
 
 
-def test_jobs_restart_and_none_runs_on_a_machine_that_is_down() -> None:
-    given = scenario(FAILING | {"up_s": 6 * 3600.0})
-    run = grid.run(given)
-    assert run.metrics["grid"]["restarts"] > 0
-    assert run.metrics["grid"]["jobs_completed"] == 300
-    jobs, down = run.results, outages(grid_of(given), 0)
-    for one in down:
-        there = (jobs.outcome.machine == one.machine) & (jobs.placement.cluster == 0)
-        there &= jobs.outcome.restarts == 0
-        begun, ended = jobs.outcome.start_us[there], jobs.outcome.end_us[there]
-        assert not ((begun < one.end_us) & (ended > one.start_us)).any()
-
-
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "key"),
     [
-        ({"vo": "z"}, "0.vo: found 'z', expected the name of a VO: a, b"),
-        ({"cluster": "form"}, "0.cluster: found 'form', expected a cluster of a VO"),
-        ({"vo": "b", "cluster": "farm"}, "0.cluster: found 'farm', expected a cluster of b"),
-        ({"up_s": 0.001, "down_s": 0.001}, "0.up_s: found 0.001, expected at least 3.456"),
-        ({"shape": 0.0}, "0.shape: found 0.0, expected"),
+        ({"vo": "z"}, "vo"),
+        ({"cluster": "form"}, "cluster"),
+        ({"vo": "b", "cluster": "farm"}, "cluster"),
+        ({"up_s": 0.001, "down_s": 0.001}, "up_s"),
     ],
 )
-def test_invalid_outages_are_reported(wrong: dict[str, Any], said: str) -> None:
+def test_invalid_outages_are_reported(wrong: dict[str, Any], key: str) -> None:
     with pytest.raises(InputError) as refused:
         grid.load_scenario(scenario(FAILING | wrong))
-    assert said in str(refused.value)
+    assert refused.value.errors[0].field == f"faults.random_machine_outages.0.{key}"

@@ -6,8 +6,6 @@ import json
 import subprocess
 import sys
 
-from grid.config import warm_up
-
 
 def late(how: str) -> list[str]:
     """Kernels that a run compiles after its warm-up, in a separate process."""
@@ -20,9 +18,3 @@ def late(how: str) -> list[str]:
 def test_a_run_compiles_nothing_late() -> None:
     assert late("warm") == []
     assert late("cold") != []
-
-
-def test_the_outage_of_a_warm_up_meets_a_job() -> None:
-    down = warm_up.AN_OUTAGE
-    assert 0 < down.start_us < warm_up._job("a", 0, 1).run_us
-    assert down.end_us < warm_up.LONG_ENOUGH_US

@@ -89,9 +89,7 @@ JOB = "vos.0.workload.jobs.0"
 NO_YAML = [
     Wrong("empty file", "", 1, ""),
     Wrong("binary file", b"\x7fELF\x02\x01\x01\x00\xff\xfe\x00", 1, ""),
-    Wrong("UTF-16", RIGHT.encode("utf-16"), 1, ""),
     Wrong("control character", "name: a\nseed: \x01\n", 2, ""),
-    Wrong("text", "just text\n", 1, ""),
     Wrong("two documents", "name: a\n---\nname: b\n", 2, ""),
     Wrong("tab", "name: a\nnetwork:\n\tlatency_s: 1\n", 3, ""),
     Wrong("unclosed quote", 'seed: 1\nname: "a\nvos: []\n', 2, ""),
@@ -102,10 +100,9 @@ NO_YAML = [
     Wrong("more than 4 MiB", "#" * (4 * 1024 * 1024 + 1), None, ""),
     Wrong("alias bomb", ALIAS_BOMB, 6, "a5.0"),
     Wrong("alias ladder", ALIAS_LADDER, 64, "a63.0"),
+    Wrong("100,000 tag directives", "%TAG !a! b\n" * 100000, 1, ""),
     Wrong("alias of itself", "name: a\nvos: &v [*v]\n", 2, "vos.0"),
     Wrong("alias of nothing", "name: *who\n", 1, "name"),
-    Wrong("100,000 tag directives", "%TAG !a! b\n" * 100000, 1, ""),
-    Wrong("list as key", "name: a\n? [x]\n: b\n", 2, ""),
 ]  # fmt: skip
 
 NO_PLAIN_DATA = [
@@ -118,9 +115,7 @@ NO_PLAIN_DATA = [
 
 NO_SUCH_KEY = [
     Wrong("unknown key", edited("cpus: 4", "cpu: 4"), 17, f"{CPUS[:-1]}"),
-    Wrong("unknown key at the top", edited("protocol:", "protocols:"), 7, "protocols"),
     Wrong("a key of another section", edited("seed: 7", "ttl: 7"), 2, "ttl"),
-    Wrong("a key of the top level", edited("ttl: 3", "faults: 3"), 8, "protocol.faults"),
     Wrong("merge of text", edited("cpus: 4", "<<: cpus"), 17, f"{CPUS[:-4]}<<"),
     Wrong("control character in a key", '"a\\nb": 1\n', 1, "'a\\nb'"),
     Wrong("missing key", edited("run_s: 60", "submit_s: 60"), 21, f"{JOB}.run_s"),
@@ -131,15 +126,9 @@ NO_SUCH_KEY = [
 
 WRONG_TYPE = [
     Wrong("text for a number", edited("cpus: 4", "cpus: four"), 17, CPUS),
-    Wrong("number in quotes", edited("cpus: 4", "cpus: '4'"), 17, CPUS),
     Wrong("YAML 1.1 base 60", edited("run_s: 60", "run_s: 1:30"), 22, f"{JOB}.run_s"),
-    Wrong("yes", edited("run_s: 60", "run_s: 60\n          checkpointable: yes"), 23,
-        f"{JOB}.checkpointable"),
-    Wrong("number for a name", edited("name: base", "name: 5"), 1, "name"),
     Wrong("name with a space", edited("name: base", "name: a b"), 1, "name"),
     Wrong("nothing for a section", edited("  ttl: 3\n", ""), 7, "protocol"),
-    Wrong("number for machines", edited("- cpus: 8", "- machines: 8"), 29,
-        "vos.1.clusters.0.machines"),
     Wrong("list for a policy", edited("policy: fcfs", "policy: [fcfs]"), 13,
         "vos.0.clusters.0.policy"),
     Wrong("number for a policy's name", edited("policy: fcfs", "policy: {name: 5}"), 13,
@@ -152,17 +141,12 @@ WRONG_TYPE = [
 
 WRONG_SIZE = [
     Wrong("negative", edited("cpus: 4", "cpus: -4"), 17, CPUS),
-    Wrong("measured until before it begins",
-        edited("  ttl: 3\n", "  ttl: 3\nmetrics: {submitted_from_s: 9, submitted_until_s: 9}\n"), 9,
-        "metrics"),
     Wrong("admission of a VO that is not there",
         edited("    clusters:\n      - cpus: 8", "    admission: {name: limited, settings: {from_vos: [nort]}}\n    clusters:\n      - cpus: 8"),  # noqa: E501
         28, "vos.1.admission.settings.from_vos"),
-    Wrong("no speed", edited("cpus: 4", "mips: 0"), 17, f"{CPUS[:-4]}mips"),
     Wrong("utility above one", option("speed", "              options: [{value: 1, utility: 2}]"),
         26, f"{JOB}.requirements.0.options.0.utility"),
     Wrong("machines in all", edited("count: 2", "count: 1000000"), 9, "vos"),
-    Wrong("CPUs in all", edited("cpus: 4", "cpus: 1000000").replace("t: 2", "t: 11"), 9, "vos"),
     Wrong("VOs in all",
         "name: a\nvos:\n" + "".join(f"  - {{name: {name}, count: 10000, clusters: [{{cpus: 1}}], workload: {{jobs: []}}}}\n" for name in "abc"),  # noqa: E501
         2, "vos"),
@@ -179,17 +163,11 @@ WRONG_NAMES = [
     Wrong("unknown generator of machines",
         edited("- cpus: 8", "- machines: {generator: nosuch, count: 3}"), 29,
         "vos.1.clusters.0.machines.generator"),
-    Wrong("unknown generator of jobs",
-        edited("- cpus: 8", "- cpus: 8\n    workload: {generator: nosuch}"), 30,
-        "vos.1.workload.generator"),
     Wrong("settings that do not go together", edited("policy: fcfs", "policy: batsim"), 13,
         "vos.0.clusters.0.policy.settings.command"),
     Wrong("setting that cannot be by itself",
         edited("policy: fcfs", "policy: {name: batsim, settings: {command: x}}"), 13,
         "vos.0.clusters.0.policy.settings.command"),
-    Wrong("setting of a policy that has none",
-        edited("policy: fcfs", "policy: {name: fcfs, settings: {depth: 4}}"), 13,
-        "vos.0.clusters.0.policy.settings.depth"),
     Wrong("unknown setting of a generator",
         edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: partial_utility\n      settings:\n        usrs: 5"),  # noqa: E501
         33, "vos.1.workload.settings.usrs"),
@@ -202,8 +180,6 @@ WRONG_NAMES = [
     Wrong("gangs on machines that are switched off",
         edited("- cpus: 8", "- policy: afcfs\n        cpus: 8\n        switch_off: {after_s: 60}"),
         29, "vos.1.clusters.0.machines"),
-    Wrong("speed-beside-machines", edited("policy: fcfs", "policy: fcfs\n        mips: 2000"), 12,
-        "vos.0.clusters.0"),
     Wrong("license of nobody", edited("[solver]", "[silver]"), 18, f"{CPUS[:-4]}licenses.0"),
     Wrong("license twice",
         edited("[{name: solver, copies: 2}]", "[{name: solver, copies: 2}, {name: solver, copies: 1}]"),  # noqa: E501
@@ -227,31 +203,25 @@ WRONG_JOBS = [
     Wrong("missing trace", edited("seed: 7", "workload: {trace: nosuch.swf}"), 2, "workload.trace"),
     Wrong("NUL in a trace's path", edited("seed: 7", 'workload: {trace: "a\\0b"}'), 2,
         "workload.trace"),
-    Wrong("trace with an endless name", edited("seed: 7", f"workload: {{trace: {'a' * 5000}}}"), 2,
-        "workload.trace"),
 ]  # fmt: skip
 
 WRONG_PARAMETERS = [
     Wrong("unknown parameter", edited("ttl: 3", "ttl: ${hops}"), 8, "protocol.ttl"),
     Wrong("unclosed reference", edited("ttl: 3", "ttl: ${lat"), 8, "protocol.ttl"),
     Wrong("parameter of a wrong type", edited("ttl: 3", "ttl: ${who}"), 8, "protocol.ttl"),
-    Wrong("parameter within text", edited("name: base", "name: a ${lat}"), 1, "name"),
     Wrong("list of parameters", edited("{lat: 0.1, who: north}", "[lat, who]"), 3, "parameters"),
     Wrong("parameter of a parameter", edited("{lat: 0.1,", '{lat: "${who}",'), 3, "parameters.lat"),
     Wrong("unused parameter", edited("{lat: 0.1,", "{lat: 0.1, latt: 1,"), 3, "parameters.latt"),
     Wrong("name of a parameter", edited("{lat: 0.1,", "{lat: 1, a.b: 1,"), 3, "parameters.a.b"),
     Wrong("--set without a value", RIGHT, None, "", ("lat",)),
     Wrong("--set of nothing known", RIGHT, None, "latt", ("latt=5",)),
-    Wrong("--set of no key", RIGHT, None, "protocol.tll", ("protocol.tll=5",)),
     Wrong("--set past a list", RIGHT, None, "vos.2", ("vos.2.name=x",)),
     Wrong("--set below a number", RIGHT, None, "seed.a", ("seed.a=1",)),
     Wrong("--set of a wrong type", RIGHT, None, "network.latency_s", ("lat=fast",)),
-    Wrong("--set of a list", RIGHT, None, "lat", ("lat=[1, 2]",)),
     Wrong("--set of NaN", RIGHT, None, "lat", ("lat=.nan",)),
     Wrong("--set of broken YAML", RIGHT, None, "lat", ("lat=[1, ",)),
     Wrong("--set of 100,000 brackets", RIGHT, None, f"seed.{DEEP}", ("seed=" + "[" * 100000,)),
     Wrong("--set of a deep path", RIGHT, None, f"vos.{DEEP[2:]}", ("vos" + ".0" * 999 + "=1",)),
-    Wrong("--set of a key twice", RIGHT, None, "protocol.ttl", ("protocol={ttl: 1, ttl: 2}",)),
 ]  # fmt: skip
 
 WRONG_SCENARIOS = [

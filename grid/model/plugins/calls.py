@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -85,11 +85,11 @@ def in_one_line(error: BaseException) -> str:
     """An exception's type and message."""
     try:
         text = " ".join(str(error).split())
-        if isinstance(error, ValidationError):
-            first = error.errors(include_url=False)[0]
-            text = f"{'.'.join(map(str, first['loc']))}: found {shorten(first['input'])}"
     except Exception:
         text = "with a message that cannot be read"
+    if isinstance(error, ValidationError):
+        first = error.errors(include_url=False)[0]
+        text = f"{'.'.join(map(str, first['loc']))}: found {shorten(first['input'])}"
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -165,36 +165,29 @@ def with_checks(origin: Origin, made: Any, calls: Mapping[str, Call]) -> Any:
     Raises InvalidPlugin if a method is missing or takes other arguments.
     """
     for name, call in calls.items():
+        method = f"{name}({', '.join(('self', *call.arguments))})"
         if not callable(getattr(type(made), name, None)):
             found = f"{type(made).__name__} without {name} ({origin.place})"
-            method = f"{name}({', '.join(('self', *call.arguments))})"
             raise InvalidPlugin(found, f"a {origin.title} with a method {method}")
-        _refuse_other_arguments(origin, made, name, call.arguments)
-    if "__call__" not in calls:
-        if not hasattr(made, "__dict__"):
-            raise InvalidPlugin(f"{type(made).__name__} with __slots__", "a class without")
-        for name, call in calls.items():
-            vars(made)[name] = PluginCall(origin, call, made, name)
-        vars(made)["origin"] = origin
-        return made
-    wrapped = PluginCall(origin, calls["__call__"], made)
+        try:
+            inspect.signature(made if name == "__call__" else getattr(made, name)).bind(
+                *call.arguments
+            )
+        except TypeError:
+            kind = getattr(made, "__name__", type(made).__name__)
+            found = f"{kind}.{name} with other arguments ({origin.place})"
+            raise InvalidPlugin(found, method) from None
+        except ValueError:  # a function in C may have no signature
+            continue
+    if not hasattr(made, "__dict__") and "__call__" not in calls:
+        raise InvalidPlugin(f"{type(made).__name__} with __slots__", "a class without")
+    is_call = "__call__" in calls
+    owner = PluginCall(origin, calls["__call__"], made) if is_call else made
     for name, call in calls.items():
         if name != "__call__":
-            vars(wrapped)[name] = PluginCall(origin, call, made, name)
-    return wrapped
-
-
-def _refuse_other_arguments(
-    origin: Origin, made: Any, method: str, arguments: Iterable[str]
-) -> None:
-    try:
-        inspect.signature(made if method == "__call__" else getattr(made, method)).bind(*arguments)
-    except TypeError:
-        found = f"{getattr(made, '__name__', type(made).__name__)}.{method} with other arguments"
-        expected = f"{method}({', '.join(('self', *arguments))})"
-        raise InvalidPlugin(f"{found} ({origin.place})", expected) from None
-    except ValueError:  # a function in C may have no signature
-        return
+            vars(owner)[name] = PluginCall(origin, call, made, name)
+    vars(owner)["origin"] = origin
+    return owner
 
 
 def label_of(plugin: Any) -> str:

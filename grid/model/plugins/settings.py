@@ -49,11 +49,9 @@ MOST = 1e12
 """The largest weight or factor: sums and products of several stay finite."""
 Weight = Annotated[float, Strict(), Field(ge=-MOST, le=MOST)]
 
-_SCALARS = (bool, int, float, str)
-
 
 class Declared(NamedTuple):
-    """The settings that a plugin declares, and how it takes them.
+    """The settings that a plugin declares.
 
     With `whole` it takes the model itself; `injects` is the parameter for the run's `Plugins`.
     """
@@ -68,14 +66,13 @@ class Declared(NamedTuple):
             checked = self._validated(dict(settings))
         except ValidationError as invalid:
             error: dict[str, Any] = dict(invalid.errors(include_url=False)[0])
-            path = path_of(error)
-            found = "nothing" if is_missing(error) else shorten(error["input"])
-            if "tag" in error.get("ctx", {}):
-                found = repr(error["ctx"]["tag"])
-            if not path:
+            path, wanted = path_of(error), expected(error)
+            found = shorten(error.get("ctx", {}).get("tag", error["input"]))
+            if is_missing(error):
+                found = "nothing"
+            elif not path:
                 found = f"the settings {', '.join(settings)}" if settings else "no settings"
-            wanted = expected(error)
-            if error["type"] == "extra_forbidden" and len(path) == 1:
+            elif error["type"] == "extra_forbidden" and len(path) == 1:
                 found = "an unknown setting"
                 wanted = expected_name(str(path[0]), self.model.model_fields, "a setting")
             raise InvalidPlugin(found, wanted, path) from None
@@ -161,15 +158,14 @@ def declared(target: Any, given: int, injected: type) -> Declared:
     whole: type[BaseModel] | None = None
     injects = None
     for name, parameter, annotation in _parameters(target, given):
+        kind = annotation if isinstance(annotation, type) else object
         if name.startswith("_") or name == "model_config":
             # pydantic would leave such a field out of the model silently.
             raise TypeError(f"the parameter {name} has a name that no setting can have")
-        if isinstance(annotation, type) and issubclass(annotation, injected):
+        if issubclass(kind, injected):
             injects = name
-        elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            if name != "settings":
-                raise TypeError(f"the parameter {name} is a model and not called settings")
-            whole = annotation
+        elif issubclass(kind, BaseModel) and name == "settings":
+            whole = kind
         else:
             default = ... if parameter.default is parameter.empty else parameter.default
             fields[name] = (annotation, default)
@@ -189,9 +185,7 @@ def _parameters(target: Any, given: int) -> Iterator[tuple[str, inspect.Paramete
     """Name, parameter and annotation of each setting; with `**others`, those of parent classes."""
     callables = [target]
     if inspect.isclass(target):
-        callables = [
-            base.__dict__["__init__"] for base in target.__mro__ if "__init__" in vars(base)
-        ]
+        callables = [vars(base)["__init__"] for base in target.__mro__ if "__init__" in vars(base)]
         given += 1
     seen: dict[str, None] = {}
     for function in callables:
@@ -213,15 +207,14 @@ def _annotation(function: Any, parameter: inspect.Parameter) -> Any:
     if isinstance(annotation, str):
         while isinstance(function, partial):
             function = function.func
-        if inspect.isclass(function):
-            function = function.__init__
-        function = inspect.unwrap(function)
+        function = inspect.unwrap(function.__init__ if inspect.isclass(function) else function)
         annotation = eval(annotation, getattr(function, "__globals__", {}))
         # cloudpickle sends a class of a script with the names that its code uses, and not with
         # those in annotations that are text.
         getattr(function, "__annotations__", {})[parameter.name] = annotation
     if annotation is parameter.empty:
-        return type(parameter.default) if type(parameter.default) in _SCALARS else Any
+        is_scalar = type(parameter.default) in (bool, int, float, str)
+        return type(parameter.default) if is_scalar else Any
     return annotation
 
 

@@ -51,13 +51,6 @@ def test_plugins_give_the_same_digest_on_ray(mine: Path) -> None:
         grid.run(scenario("mine.py:Raises"), ray=True, placement="2")
 
 
-def test_objects_plug_in_by_name(mine: Path) -> None:
-    names: dict[str, Any] = {}
-    exec(mine.read_text(), names)
-    run = grid.run(scenario("largest"), policies={"largest": names["Largest"]})
-    assert run.metrics["grid"]["jobs_completed"] == 3
-
-
 class Backwards(KernelPolicy):
     """Inherits a compiled form and plans otherwise."""
 
@@ -121,27 +114,11 @@ class FirstOnly:
         return Plan(start=[(slot, machine)] if machine >= 0 else [])
 
 
-@pytest.mark.thorough
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
-def test_a_sweep_identifies_objects_by_their_code(tmp_path: Path) -> None:
-    experiment = {"name": "study", "scenario": scenario("mine"), "seeds": 1}
-    kept = []
-    for target, here in ((FirstOnly, False), (FirstOnly, True), (Backwards, True)):
-        policies = {"mine": target}
-        done = grid.sweep(experiment, tmp_path / "study", in_process=here, policies=policies)
-        kept.append((done.kept, len(done.failures)))
-    assert kept == [(0, 0), (1, 0), (0, 0)]
-
-
 def test_the_identity_of_an_object_covers_its_code_and_state() -> None:
     assert identity_of(FirstOnly) == identity_of(FirstOnly) != identity_of(Backwards)
     assert identity_of(FirstOnly(1)) == identity_of(FirstOnly(1)) != identity_of(FirstOnly(2))
     one, other = partial(FirstOnly, 1), partial(FirstOnly, 2)
     assert identity_of(one) == identity_of(partial(FirstOnly, 1)) != identity_of(other)
-    names: dict[str, Any] = {"__name__": "nowhere"}
-    exec("def plugin(): return 1", names)
-    assert identity_of(names["plugin"]) is None
     assert identity_of(partial(FirstOnly, lambda: 1)) is None
 
 

@@ -106,17 +106,13 @@ def run(place: str, text: str, **settings: Any) -> Any:
     [
         ("policy", "raise SystemExit(0)"),
         ("policy", "return None"),
-        ("policy", "return Plan(start=[(10**6, 0)])"),
         ("policy", "return Plan(start=[(view.queue[0], 99)])"),
         ("policy", "view.free[0] -= 1; return Plan()"),
         ("selection", "return best_choice(np.ones(1), job, table, own_vo, own_only)"),
-        ("selection", "return best_choice(np.full(2, np.nan), job, table, own_vo, own_only)"),
         ("selection", "table.columns.mips[:] = 1.0"),
         ("forwarding", "question.table.columns.cpus[0] = 9.0"),
         ("forwarding", "return asks(question, wait_us=10.5)"),
-        ("forwarding", "return asks(question, vos=1)"),
         ("forwarding", "return Award(0.0) if question.bids else asks(question)"),
-        ("forwarding", "return local(question)._replace(wait='perhaps')"),
         (
             "forwarding",
             """
@@ -129,12 +125,10 @@ def run(place: str, text: str, **settings: Any) -> Any:
             """,
         ),
         ("discount", "return np.zeros(1)"),
-        ("discount", "return -table.assigned_cpus - 1.0"),
         (
             "overlay",
             "class Mine(Overlay):\n    def subscribers(self, vos, rng): return [(0.5,)] * vos",
         ),
-        ("overlay", "class Mine(Overlay):\n    def subscribers(self, vos, rng): return None"),
         (
             "overlay",
             """
@@ -155,15 +149,9 @@ def run(place: str, text: str, **settings: Any) -> Any:
         ),
         ("jobs", "return jobs(names, estimate_us=np.full(3, -1))"),
         ("jobs", "return jobs(names) | {3: None}"),
-        ("jobs", "names.append('mars')"),
         ("machines", "return tuple(Machine(f'm{n}', 0) for n in range(count))"),
         ("machines", "return (Machine('m', 1, licenses=('other',)), Machine('n', 1))"),
-        (
-            "machines",
-            "return GeneratedMachines((Machine('m', 1), Machine('n', 1)), (License('a', 1),) * 2)",
-        ),
         ("machines", "return (Machine('m', 1),)"),
-        ("job", "results.outcome.end_us[:] = 0"),
         ("job", "return np.full(len(results), np.inf)"),
         ("vo", "results.submit_us[:] = 0"),
         ("vo", "def Mine(results, directory):\n    return 101\nMine.bounds = (0, 100)"),
@@ -179,29 +167,15 @@ def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_plugin(
     assert line.startswith("mine.py:") and " mine.py:Mine: " in line and "\n" not in line
 
 
-def test_an_error_names_its_innermost_line_and_keeps_the_traceback() -> None:
-    with pytest.raises(RunFailed) as failed:
-        run("policy", "def divide(one): return one // 0\nreturn divide(1)")
-    assert "ZeroDivisionError" in str(failed.value)
-    assert "one // 0" in getattr(failed.value, "details", "")
-
-
 @pytest.mark.parametrize(
     ("place", "text"),
     [
         ("policy", "class Mine: ignores = ('memery',)"),
         ("policy", "class Mine:\n    async def plan(self, view, now): return Plan()"),
-        ("policy", "class Mine(GangPolicy):\n    def __init__(self): pass"),
         ("policy", "class Mine:\n    def plan(self, view): return Plan()"),
         ("policy", "class Mine: pass"),
-        (
-            "policy",
-            "class Mine:\n    def __init__(self): 1 / 0\n    def plan(self, view, now): pass",
-        ),
         ("selection", "class Mine:\n    def choose(self, job, table): return None"),
-        ("selection", "class Mine(METHOD): pass"),
         ("vo", "def Mine(results, directory):\n    return 1\nMine.bounds = (1, 0)"),
-        ("vo", "def Mine(results): return 1"),
         ("overlay", "class Mine(Overlay): period_us = -5"),
         ("forwarding", "class Mine: pass"),
     ],
@@ -211,7 +185,7 @@ def test_an_invalid_plugin_is_an_input_error_at_its_key(place: str, text: str) -
         run(place, text)
     (error,) = failed.value.errors
     assert error.field.startswith(KEYS[place])
-    assert "Mine" in str(error) or "METHOD" in str(error)
+    assert "Mine" in str(error)
 
 
 @pytest.mark.parametrize(
@@ -220,8 +194,6 @@ def test_an_invalid_plugin_is_an_input_error_at_its_key(place: str, text: str) -
         ("mine.py:Other", ""),
         ("nowhere.py:Mine", ""),
         ({"name": "mine.py:Mine", "settings": {"most": 0}}, ".settings.most"),
-        ({"name": "mine.py:Mine", "settings": {"mots": 1}}, ".settings.mots"),
-        ({"name": "fcfs", "settings": {"most": 1}}, ".settings.most"),
     ],
 )
 def test_a_wrong_name_or_setting_is_an_input_error(
@@ -256,15 +228,13 @@ def test_a_broken_file_is_reported_with_its_line() -> None:
     [
         ({"job": ["mine.py:stretch"]}, "metrics.job.0"),
         ({"job": ["mine.py:double", "two.py:double"]}, "metrics.job.1"),
-        ({"vo": ["mine.py:makespan"]}, "metrics.vo.0"),
-        ({"cluster": ["mine.py:queued"]}, "metrics.cluster.0"),
     ],
 )
 def test_a_metric_has_a_name_of_its_own(metrics: Any, field: str) -> None:
-    names = ("stretch", "double", "makespan")
+    names = ("stretch", "double")
     text = "\n".join(f"def {name}(results, directory): return 1" for name in names)
     for file in ("mine.py", "two.py"):
-        Path(file).write_text(f"{text}\ndef queued(results, directory, cluster, edges_us): return")
+        Path(file).write_text(text)
     vo = {"name": "a", "clusters": [{"cpus": 1}], "workload": {"jobs": [{"run_s": 1}]}}
     with pytest.raises(InputError) as failed:
         grid.load_scenario({"vos": [vo], "metrics": metrics})
