@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
 
 from grid.policies.convergent.knapsack import (
     choose_jobs,
@@ -95,6 +96,31 @@ def test_exact_by_brute_force(seed: int) -> None:
     assert proven
     assert keeps_to(copies, masks, chosen)
     assert values[chosen].sum() == pytest.approx(best)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_exact_against_scipy(seed: int) -> None:
+    values, masks, copies = instance(seed, 60, 12, 9)
+    oracle = milp(
+        -values,
+        constraints=LinearConstraint(asked_for(masks, 12), -np.inf, copies),
+        bounds=Bounds(0, 1),
+        integrality=np.ones(60),
+        options={"mip_rel_gap": 0.0},
+    )
+    chosen, proven = exact_knapsack(values, masks, copies, NODES)
+    assert proven
+    assert keeps_to(copies, masks, chosen)
+    assert values[chosen].sum() == pytest.approx(-oracle.fun)
+
+
+def test_a_small_budget_ends_and_is_never_worse_than_greedy() -> None:
+    values, masks, copies = instance(0, 400, 40, 20)
+    greedy = greedy_knapsack(values, masks, copies)
+    chosen, proven = exact_knapsack(values, masks, copies, 1000)
+    assert not proven
+    assert keeps_to(copies, masks, chosen)
+    assert values[chosen].sum() >= values[greedy].sum() - 1e-9
 
 
 @pytest.mark.parametrize("seed", range(5))
