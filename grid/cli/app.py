@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from grid import __version__
 from grid.cli.batsim_server import batsim_server
@@ -37,15 +37,17 @@ _EXPECTED = re.compile("Input should be (.*?)(, unable to parse .*)?$")
 
 
 def _without_types(parameters: list[Any]) -> list[Any]:
-    """Show no type for options without a value."""
+    """Show no type for arguments and for options without a value."""
     for one in parameters:
-        if getattr(one, "is_flag", False) and one.metavar is None:
+        if isinstance(one, TyperArgument):
+            vars(one)["display_type_rich"] = lambda ctx: None
+        elif one.is_flag and one.metavar is None:
             one.metavar = ""
     return parameters
 
 
 class Command(TyperCommand):
-    """A command in whose help flags have no type."""
+    """A command in whose help arguments and flags have no type."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         """The parameters."""

@@ -21,6 +21,8 @@ DIGITS = 18
 """Of a number in an option."""
 MAX_SEEDS = 10_000
 """As in an experiment, whose schema would slow down every command."""
+METAVARS = {"Path": "PATH", "int": "N", "float": "NUMBER", "str": "TEXT"}
+"""By the name of a type in an annotation."""
 NO_EVENTS = "--events requires a single run: grid run SCENARIO --set KEY=VALUE --seed N --events"
 SEEDS = "the seeds 1 to N, or those of a list with ranges, such as 101-110,200"
 
@@ -58,6 +60,9 @@ def _parameter(
     more["autocompletion"] = None if complete is None else COMPLETIONS[complete]
     if argument is not None:
         return typer.Argument(metavar=argument, **more)
+    for value_type, metavar in METAVARS.items():
+        if value_type in str(hint):
+            more.setdefault("metavar", metavar)
     # A flag would also have a negative form.
     names = names or ([f"--{name.replace('_', '-')}"] if hint is bool else [])
     return typer.Option(*names, **more)
