@@ -40,7 +40,7 @@ def _without_types(parameters: list[Any]) -> list[Any]:
     """Show no type for arguments and for options without a value."""
     for one in parameters:
         if isinstance(one, TyperArgument):
-            vars(one)["display_type_rich"] = lambda ctx: None
+            vars(one)["display_type_rich"] = lambda **_: None
         elif one.is_flag and one.metavar is None:
             one.metavar = ""
     return parameters
