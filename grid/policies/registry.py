@@ -133,6 +133,7 @@ POLICIES = Kind(
         "easy": "grid.policies.queue:easy",
         "easy_sjbf": "grid.policies.queue:easy_sjbf",
         "flexible": "grid.policies.flexible:flexible",
+        "multifactor": "grid.policies.multifactor:multifactor",
         "conservative": "grid.policies.queue:conservative",
         "selective": "grid.policies.queue:selective",
         "afcfs": "grid.policies.gang_policy:AdaptedFirstComeFirstServed",

@@ -1,0 +1,376 @@
+"""Multifactor priority with fair share by accounts, as in Slurm, in front of EASY backfilling.
+
+Source: Slurm's documentation of the multifactor priority plugin, of Fair Tree, and of the classic
+fair-share algorithm (Slurm 22.05).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field, Strict, model_validator
+
+from grid.model.arrays import Floats, Ints
+from grid.model.plugins.settings import MOST, PluginModel
+from grid.model.time import SECOND_US, Time
+from grid.policies.columns import packed_view, plan_of
+from grid.policies.interface import ClusterView, Plan, Slots
+
+Weight = Annotated[float, Strict(), Field(ge=0, le=MOST)]
+Shares = Annotated[int, Strict(), Field(ge=0, le=10**9)]
+Limit = Annotated[int, Strict(), Field(ge=1)]
+Seconds = Annotated[float, Strict(), Field(gt=0, le=1e9)]
+ROOT = 0
+
+
+class Account(PluginModel):
+    """An account of the tree, with the users who have no other one."""
+
+    name: str
+    parent: str | None = None
+    """The account above; without one, the account is directly below the root."""
+    shares: Shares = 1
+    users: dict[int, Shares] = Field(default_factory=dict)
+    """Shares by the number of a user."""
+
+
+class MultifactorSettings(PluginModel):
+    """The settings of `multifactor`; Slurm's names of the parameters are in parentheses."""
+
+    age_weight: Weight = Field(default=1000.0, description="weight of age (PriorityWeightAge)")
+    fair_share_weight: Weight = Field(
+        default=10_000.0, description="weight of fair share (PriorityWeightFairshare)"
+    )
+    job_size_weight: Weight = Field(
+        default=0.0, description="weight of the share of CPUs (PriorityWeightJobSize)"
+    )
+    max_age_s: Seconds = Field(
+        default=604_800.0, description="age at which the factor is 1 (PriorityMaxAge)"
+    )
+    favor_small: bool = Field(
+        default=False, description="whether small jobs have the larger size (PriorityFavorSmall)"
+    )
+    half_life_s: Annotated[float, Strict(), Field(ge=0, le=1e9)] = Field(
+        default=604_800.0,
+        description="half-life of usage, 0: no decay (PriorityDecayHalfLife)",
+    )
+    calc_period_s: Seconds = Field(
+        default=300.0, description="how often usage is updated (PriorityCalcPeriod)"
+    )
+    algorithm: Literal["fair_tree", "classic"] = Field(
+        default="fair_tree", description="algorithm of fair share; classic: NO_FAIR_TREE"
+    )
+    accounts: tuple[Account, ...] = Field(
+        default=(),
+        description="tree of accounts with their users; other users have a share of the root each",
+    )
+    max_running_jobs: Limit | None = Field(
+        default=None, description="running jobs of a user (MaxJobsPerUser)"
+    )
+    max_cpus: Limit | None = Field(
+        default=None, description="CPUs of a user's running jobs (MaxTRESPerUser)"
+    )
+
+    @model_validator(mode="after")
+    def _is_a_tree(self) -> MultifactorSettings:
+        parents = {one.name: one.parent for one in self.accounts}
+        if len(parents) < len(self.accounts):
+            raise ValueError("every account needs another name")
+        users = [user for one in self.accounts for user in one.users]
+        if len(set(users)) < len(users):
+            raise ValueError("a user has one account")
+        for name in parents:
+            above: str | None = name
+            for _ in parents:
+                above = parents.get(above) if above is not None else None
+            if above is not None:
+                raise ValueError(f"account {name} is below itself")
+        for name, parent in parents.items():
+            if parent is not None and parent not in parents:
+                raise ValueError(f"account {name} is below {parent}, which is no account")
+        return self
+
+
+@dataclass(slots=True)
+class _Association:
+    """An account or a user of the tree."""
+
+    shares: int
+    user: int | None = None
+    children: list[int] = field(default_factory=list)
+
+
+class AccountTree:
+    """Accounts and users with their shares, and the factor of each user by usage."""
+
+    def __init__(self, accounts: Sequence[Account]) -> None:
+        self._nodes = [_Association(1)]
+        self._leaf: dict[int, int] = {}
+        number = {one.name: place for place, one in enumerate(accounts, 1)}
+        self._nodes += [_Association(one.shares) for one in accounts]
+        for one in accounts:
+            parent = ROOT if one.parent is None else number[one.parent]
+            self._nodes[parent].children.append(number[one.name])
+        for one in accounts:
+            for user, shares in one.users.items():
+                self._add(user, number[one.name], shares)
+
+    @property
+    def users(self) -> list[int]:
+        """All users, in the order in which they were added."""
+        return list(self._leaf)
+
+    def add(self, user: int) -> None:
+        """Give a user without an account one share of the root."""
+        self._add(user, ROOT, 1)
+
+    def _add(self, user: int, parent: int, shares: int) -> None:
+        self._leaf[user] = len(self._nodes)
+        self._nodes[parent].children.append(len(self._nodes))
+        self._nodes.append(_Association(shares, user))
+
+    def _usage(self, usage: Mapping[int, float]) -> list[float]:
+        """The usage of each account or user, in CPU seconds, from that of users."""
+        found = [0.0] * len(self._nodes)
+
+        def total(node: int) -> float:
+            user = self._nodes[node].user
+            below = sum(total(child) for child in self._nodes[node].children)
+            found[node] = below if user is None else usage.get(user, 0.0)
+            return found[node]
+
+        total(ROOT)
+        return found
+
+    def fair_tree(self, usage: Mapping[int, float]) -> dict[int, float]:
+        """The factor of each user: rank / number of users, by the level fair share of ancestors.
+
+        Level fair share is S / U: the shares among siblings over the usage among siblings, 0
+        without shares, infinite without usage. Siblings are ranked by it, users before accounts.
+        Users with equal values share a rank, accounts with equal values are ranked as one, and a
+        user shares the rank of the first user of an account with the same value.
+        """
+        used = self._usage(usage)
+        level = [np.inf] * len(self._nodes)
+        for parent in self._nodes:
+            shares = sum(self._nodes[child].shares for child in parent.children)
+            usage_of_all = sum(used[child] for child in parent.children)
+            for child in parent.children:
+                if self._nodes[child].shares == 0:
+                    level[child] = 0.0
+                elif used[child] > 0.0:
+                    level[child] = (self._nodes[child].shares / shares) * usage_of_all / used[child]
+        factors: dict[int, float] = {}
+        count = rank = len(self._leaf)
+
+        def visit(siblings: Sequence[int], tied: bool) -> None:
+            nonlocal rank
+            previous = None
+            merged: list[int] = []
+            is_account = {node: self._nodes[node].user is None for node in siblings}
+            ordered = sorted(siblings, key=lambda node: (-level[node], is_account[node]))
+            for place, node in enumerate(ordered):
+                is_tied = previous == level[node] or (place == 0 and tied)
+                previous = level[node]
+                user = self._nodes[node].user
+                if user is not None:
+                    if not is_tied:
+                        rank = count - len(factors)
+                    factors[user] = rank / count
+                    continue
+                if not merged:
+                    merged_is_tied = is_tied
+                merged += self._nodes[node].children
+                following = ordered[place + 1 : place + 2]
+                if not following or level[following[0]] != level[node]:
+                    visit(merged, merged_is_tied)
+                    merged = []
+
+        visit(self._nodes[ROOT].children, False)
+        return factors
+
+    def classic(self, usage: Mapping[int, float]) -> dict[int, float]:
+        """The factor of each user: 2^(-Ue / S), with normalized shares S and effective usage Ue.
+
+        Ue = U + (Ue of the parent - U) * shares / shares of all siblings, where U is the usage of
+        the account or user over that of all; directly below the root it is U. Without shares the
+        factor is 0.
+        """
+        used = self._usage(usage)
+        everything = used[ROOT] or 1.0
+        factors: dict[int, float] = {}
+
+        def visit(node: int, share: float, effective: float) -> None:
+            siblings = self._nodes[node].children
+            shares = sum(self._nodes[child].shares for child in siblings) or 1
+            for child in siblings:
+                portion = self._nodes[child].shares / shares
+                actual = used[child] / everything
+                of_child = actual if node == ROOT else actual + (effective - actual) * portion
+                user = self._nodes[child].user
+                if user is None:
+                    visit(child, share * portion, of_child)
+                else:
+                    normalized = share * portion
+                    factors[user] = 2.0 ** (-of_child / normalized) if normalized else 0.0
+
+        visit(ROOT, 1.0, 1.0)
+        return factors
+
+
+class DecayedUsage:
+    """CPU seconds by user, updated at every multiple of a period.
+
+    An update multiplies earlier usage by D = 0.5^(period / half-life) and adds that of the period:
+    U = u0 + D u1 + D^2 u2 + ..., with u0 the latest period.
+    """
+
+    def __init__(self, period_us: Time, half_life_us: Time) -> None:
+        self._period_us = period_us
+        self._decay = 0.5 ** (period_us / half_life_us) if half_life_us else 1.0
+        self._until_us: Time = 0
+        self._cpus = np.zeros(0)
+        self._pending = np.zeros(0)
+        self.cpu_seconds = np.zeros(0)
+
+    def next_update_us(self, now: Time) -> Time:
+        """The first update after `now`."""
+        return (now // self._period_us + 1) * self._period_us
+
+    def set_cpus(self, cpus: Floats) -> None:
+        """The CPUs of each user's running jobs from now on; there may be more users than before."""
+        missing = len(cpus) - len(self._cpus)
+        self._pending = np.append(self._pending, np.zeros(missing))
+        self.cpu_seconds = np.append(self.cpu_seconds, np.zeros(missing))
+        self._cpus = cpus
+
+    def advance(self, now: Time) -> bool:
+        """Count what has run until `now`; returns whether there was an update."""
+        first, last = self._until_us // self._period_us, now // self._period_us
+        if first == last:
+            self._pending += self._cpus * ((now - self._until_us) / SECOND_US)
+            self._until_us = now
+            return False
+        until_update_us = (first + 1) * self._period_us - self._until_us
+        self._pending += self._cpus * (until_update_us / SECOND_US)
+        self.cpu_seconds = self.cpu_seconds * self._decay + self._pending
+        whole, decayed = last - first - 1, self._decay ** (last - first - 1)
+        of_period = self._cpus * (self._period_us / SECOND_US)
+        sum_of_powers = whole if self._decay == 1.0 else (1.0 - decayed) / (1.0 - self._decay)
+        self.cpu_seconds = self.cpu_seconds * decayed + of_period * sum_of_powers
+        self._pending = self._cpus * ((now - last * self._period_us) / SECOND_US)
+        self._until_us = now
+        return True
+
+
+class Multifactor:
+    """EASY in the order of Slurm's multifactor priority, with limits by user."""
+
+    def __init__(self, settings: MultifactorSettings) -> None:
+        self._settings = settings
+        self._tree = AccountTree(settings.accounts)
+        self._number = {user: place for place, user in enumerate(self._tree.users)}
+        half_life_us = round(settings.half_life_s * SECOND_US)
+        period_us = max(round(settings.calc_period_s * SECOND_US), 1)
+        self.usage = DecayedUsage(period_us, half_life_us)
+        self.usage.set_cpus(np.zeros(len(self._number)))
+        self._factors = np.zeros(0)
+        self._memory = np.zeros((1, 2), np.int64)
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        updated = self.usage.advance(now)
+        users = self._numbers(view.jobs.user[view.queue])
+        if updated or len(self._number) > len(self._factors):
+            self._factors = self._fair_share()
+        priorities = self.priorities(view, now, users)
+        plan = self._plan_within_limits(view, users, priorities)
+        started = np.array([slot for slot, _ in plan.start], np.int64)
+        holders = np.concatenate([view.running, started])
+        self.usage.set_cpus(self._by_user(view, holders, view.jobs.processors[holders]))
+        if len(started) < len(view.queue) and len(holders):
+            plan.wake_us = self.usage.next_update_us(now)
+        return plan
+
+    def priorities(self, view: ClusterView, now: Time, users: Ints) -> Floats:
+        """The priority of each waiting job, an integer as in Slurm; `users` are by number."""
+        settings, jobs = self._settings, view.jobs
+        age_s = (now - jobs.arrival_us[view.queue]) / SECOND_US
+        cpus, total = jobs.processors[view.queue], int(view.machines.cpus.sum())
+        size = (total + 1 - cpus) / total if settings.favor_small else cpus / total
+        return np.floor(
+            settings.age_weight * np.minimum(age_s / settings.max_age_s, 1.0)
+            + settings.fair_share_weight * self._factors[users]
+            + settings.job_size_weight * size
+        )
+
+    def _numbers(self, users: Ints) -> Ints:
+        """The numbers of users in the arrays; new ones get an association."""
+        different, places = np.unique(users, return_inverse=True)
+        for user in different.tolist():
+            if user not in self._number:
+                self._number[user] = len(self._number)
+                self._tree.add(user)
+        return np.array([self._number[user] for user in different.tolist()], np.int64)[places]
+
+    def _fair_share(self) -> Floats:
+        usage = dict(zip(self._number, self.usage.cpu_seconds.tolist(), strict=False))
+        factors = getattr(self._tree, self._settings.algorithm)(usage)
+        return np.array([factors[user] for user in self._number])
+
+    def _by_user(self, view: ClusterView, slots: Slots, amounts: Ints) -> Floats:
+        users = self._numbers(view.jobs.user[slots])
+        return np.bincount(users, amounts, len(self._number)).astype(np.float64)
+
+    def _plan_within_limits(self, view: ClusterView, users: Ints, priorities: Floats) -> Plan:
+        """Plan, leave out the starts that exceed a limit, and plan again, until none does."""
+        settings, running = self._settings, view.running
+        if settings.max_running_jobs is None and settings.max_cpus is None:
+            return self._plan(view, priorities)
+        jobs = self._by_user(view, running, np.ones(len(running), np.int64))
+        cpus = self._by_user(view, running, view.jobs.processors[running])
+        most_jobs = np.inf if settings.max_running_jobs is None else settings.max_running_jobs
+        most_cpus = np.inf if settings.max_cpus is None else settings.max_cpus
+        asked = view.jobs.processors[view.queue]
+        may_start = (jobs[users] < most_jobs) & (cpus[users] + asked <= most_cpus)
+        user_of = dict(zip(view.queue.tolist(), users.tolist(), strict=True))
+        priority_of = dict(zip(view.queue.tolist(), priorities.tolist(), strict=True))
+        while True:
+            plan = self._plan(replace(view, queue=view.queue[may_start]), priorities[may_start])
+            jobs_then, cpus_then = jobs.copy(), cpus.copy()
+            too_many = []
+            for slot, _ in sorted(plan.start, key=lambda start: -priority_of[start[0]]):
+                user, wanted = user_of[slot], int(view.jobs.processors[slot])
+                if jobs_then[user] < most_jobs and cpus_then[user] + wanted <= most_cpus:
+                    jobs_then[user] += 1
+                    cpus_then[user] += wanted
+                else:
+                    too_many.append(slot)
+            if not too_many:
+                return plan
+            may_start &= ~np.isin(view.queue, too_many)
+
+    def _plan(self, view: ClusterView, priorities: Floats) -> Plan:
+        if len(view.queue) == 0:
+            return Plan()
+        from grid.policies.easy_kernels import plan_by_priority
+
+        rows = np.empty((len(view.queue) + len(view.free), 4), np.int64)
+        count = plan_by_priority(packed_view(view), priorities, False, self._memory, rows)
+        return plan_of(rows[:count])
+
+
+def multifactor(settings: MultifactorSettings) -> Multifactor:
+    """EASY in the order of Slurm's multifactor priority: age, fair share by accounts, job size.
+
+    Priority = age_weight * age / max_age_s (at most 1) + fair_share_weight * factor of the user +
+    job_size_weight * CPUs / CPUs of the cluster, rounded down. Equal priorities are in order of
+    arrival. A job that would exceed a limit of its user waits and blocks no other job. Users are
+    told apart by their number alone, also those of other VOs.
+
+    Deviations from Slurm: usage counts CPU seconds of run time only; size counts CPUs, not nodes;
+    there are no factors for partition, QOS, TRES, association and nice.
+    """
+    return Multifactor(settings)

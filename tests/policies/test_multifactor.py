@@ -1,0 +1,163 @@
+"""Multifactor priority: account trees worked by hand, decay by a slow version, limits by user."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import grid
+from grid.model.errors import InvalidPlugin
+from grid.model.time import SECOND_US
+from grid.policies.multifactor import Account, AccountTree, DecayedUsage
+from grid.policies.registry import make_policy
+from tests.examples import examples
+
+PHYSICS = Account(name="physics", shares=60, users={1: 1, 2: 1})
+CHEMISTRY = Account(name="chemistry", shares=40)
+ORGANIC = Account(name="organic", parent="chemistry", shares=3, users={3: 2, 4: 1})
+ANALYTIC = Account(name="analytic", parent="chemistry", shares=1, users={5: 1})
+TREE = (PHYSICS, CHEMISTRY, ORGANIC, ANALYTIC)
+
+
+def test_fair_tree_worked_by_hand() -> None:
+    """Physics used 500 of 1000: 0.6 / 0.5 = 1.2; chemistry 0.4 / 0.5 = 0.8. Physics is first.
+
+    In it, user 2 used less than user 1. In chemistry, organic has 0.75 / 0.4 = 1.875 and analytic
+    0.25 / 0.6. In organic, users 3 and 4 have (2/3) / (150/200) and (1/3) / (50/200), the larger.
+    """
+    usage = {1: 400.0, 2: 100.0, 3: 150.0, 4: 50.0, 5: 300.0}
+    assert AccountTree(TREE).fair_tree(usage) == {2: 1.0, 1: 0.8, 4: 0.6, 3: 0.4, 5: 0.2}
+
+
+def test_fair_tree_ranks_ties_together() -> None:
+    """Without usage all are infinite: one rank. With shares of 0, an account is last."""
+    assert set(AccountTree(TREE).fair_tree({}).values()) == {1.0}
+    accounts = (Account(name="a", shares=1, users={1: 1}), Account(name="b", users={2: 1, 3: 0}))
+    # a and b tie at 0.5 / 0.5, so their users are ranked together: 1 and 2 have 1, and 3 has 0.
+    assert AccountTree(accounts).fair_tree({1: 10.0, 2: 10.0}) == {1: 1.0, 2: 1.0, 3: 1 / 3}
+
+
+def test_a_user_shares_the_rank_of_the_first_user_of_an_equal_account() -> None:
+    tree = AccountTree((Account(name="a", users={1: 1, 2: 1}),))
+    tree.add(3)
+    # User 3 and account a both have 0.5 / 0.5.
+    assert tree.fair_tree({1: 4.0, 2: 6.0, 3: 10.0}) == {3: 1.0, 1: 1.0, 2: 1 / 3}
+
+
+def test_classic_worked_by_hand() -> None:
+    """S of user 3 is 0.4 * 0.75 * 2/3 = 0.2. Its U is 0.15 and that of organic 0.2.
+
+    Chemistry is below the root, so Ue = U = 0.5. Organic has 0.2 + (0.5 - 0.2) * 0.75 = 0.425, and
+    user 3 has 0.15 + (0.425 - 0.15) * 2/3 = 1/3.
+    """
+    usage = {1: 400.0, 2: 100.0, 3: 150.0, 4: 50.0, 5: 300.0}
+    factors = AccountTree(TREE).classic(usage)
+    assert factors[3] == pytest.approx(2 ** (-(1 / 3) / 0.2))
+    # User 1: S = 0.3, Ue = 0.4 + (0.5 - 0.4) / 2.
+    assert factors[1] == pytest.approx(2 ** (-0.45 / 0.3))
+    assert set(AccountTree(TREE).classic({}).values()) == {1.0}
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(st.dictionaries(st.integers(1, 5), st.integers(0, 10**6).map(float), max_size=5))
+def test_all_users_of_a_better_account_come_first(usage: dict[int, float]) -> None:
+    factors = AccountTree(TREE).fair_tree(usage)
+    physics = usage.get(1, 0.0) + usage.get(2, 0.0)
+    chemistry = sum(usage.get(user, 0.0) for user in (3, 4, 5))
+    if physics * 0.4 < chemistry * 0.6 * 0.999:
+        assert min(factors[1], factors[2]) > max(factors[3], factors[4], factors[5])
+    assert max(factors.values()) == 1.0 and min(factors.values()) > 0.0
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 2000), st.integers(0, 8)), max_size=8),
+    st.integers(1, 300),
+    st.sampled_from([0, 100, 5000]),
+)
+def test_usage_decays_as_counted_second_by_second(
+    steps: list[tuple[int, int]], period: int, half_life: int
+) -> None:
+    usage = DecayedUsage(period * SECOND_US, half_life * SECOND_US)
+    decay = 0.5 ** (period / half_life) if half_life else 1.0
+    now, cpus, total, pending = 0, 0, 0.0, 0.0
+    usage.set_cpus(np.zeros(1))
+    for seconds, next_cpus in steps:
+        for _ in range(seconds):
+            now += 1
+            pending += cpus
+            if now % period == 0:
+                total, pending = total * decay + pending, 0.0
+        usage.advance(now * SECOND_US)
+        assert usage.cpu_seconds[0] == pytest.approx(total)
+        cpus = next_cpus
+        usage.set_cpus(np.array([float(cpus)]))
+
+
+def run(policy: dict[str, Any], jobs: list[dict[str, Any]], cpus: int = 4) -> list[float]:
+    """The start of each job, in seconds."""
+    cluster = {"cpus": cpus, "policy": {"name": "multifactor", "settings": policy}}
+    workload = {"entry_point": "cluster", "jobs": jobs}
+    done = grid.run({"vos": [{"name": "lab", "clusters": [cluster], "workload": workload}]})
+    return list(done.jobs().sort_values("job_id")["starting_time"])
+
+
+def job(submit_s: float, user: int, run_s: float = 100, cpus: int = 4) -> dict[str, Any]:
+    return {"submit_s": submit_s, "user": user, "run_s": run_s, "cpus": cpus}
+
+
+def test_the_user_with_less_usage_goes_first() -> None:
+    """User 1 has used 400 CPU seconds when the first job ends; user 2 came later, and is first."""
+    jobs = [job(0, 1), job(1, 1), job(2, 2)]
+    assert run({"calc_period_s": 10}, jobs) == [0, 200, 100]
+    # Usage counts from the next update on.
+    assert run({"calc_period_s": 1000}, jobs) == [0, 100, 200]
+    assert run({"fair_share_weight": 0.0, "age_weight": 1e9}, jobs) == [0, 100, 200]
+
+
+def test_usage_of_long_ago_is_forgotten() -> None:
+    """User 1 used 10,000 CPU seconds at first, user 2 later 400. Half-lives decide who is first."""
+    jobs = [job(0, 1, 2500), job(100_000, 2), job(100_001, 1), job(100_002, 2)]
+    assert run({"half_life_s": 0, "calc_period_s": 10}, jobs)[2:] == [100_200, 100_100]
+    assert run({"half_life_s": 1000, "calc_period_s": 10}, jobs)[2:] == [100_100, 100_200]
+
+
+def test_size_and_age() -> None:
+    """While all CPUs are taken, a job of 4 CPUs waits since 1 s, one of 1 CPU since 2 s."""
+    jobs = [job(0, 1), job(1, 2, 100, 4), job(2, 3, 300, 1)]
+    ages = {"fair_share_weight": 0.0, "age_weight": 1e6, "max_age_s": 10_000}
+    assert run(ages, jobs) == [0, 100, 200]
+    small = ages | {"job_size_weight": 1e6, "favor_small": True}
+    assert run(small, jobs) == [0, 400, 100]
+
+
+@pytest.mark.parametrize("limit", [{"max_running_jobs": 1}, {"max_cpus": 2}])
+def test_a_job_beyond_its_user_s_limit_blocks_no_other(limit: dict[str, Any]) -> None:
+    jobs = [job(0, 1, 100, 2), job(0, 1, 100, 2), job(0, 2, 100, 2)]
+    assert run(limit, jobs) == [0, 100, 0]
+
+
+def test_another_job_of_the_user_starts_if_the_first_is_too_wide() -> None:
+    """User 1 may run one job. The first needs 4 CPUs, of which 2 are free; the second needs 1."""
+    ages = {"fair_share_weight": 0.0, "age_weight": 1e6, "max_age_s": 1000, "max_running_jobs": 1}
+    jobs = [job(0, 2, 100, 2), job(1, 1, 100, 4), job(2, 1, 50, 1)]
+    assert run(ages, jobs) == [0, 100, 2]
+
+
+@pytest.mark.parametrize(
+    "accounts",
+    [
+        [{"name": "a"}, {"name": "a"}],
+        [{"name": "a", "parent": "b"}],
+        [{"name": "a", "parent": "b"}, {"name": "b", "parent": "a"}],
+        [{"name": "a", "users": {1: 1}}, {"name": "b", "users": {1: 1}}],
+        [{"name": "a", "shares": -1}],
+    ],
+)
+def test_wrong_trees_are_refused(accounts: list[dict[str, Any]]) -> None:
+    with pytest.raises(InvalidPlugin):
+        make_policy("multifactor", {"accounts": accounts})
