@@ -157,9 +157,9 @@ def run(
         raise input_error("set", "settings for a Grid", "none, for a Grid is run as it is")
     loaded = scenario if isinstance(scenario, Grid) else load_scenario(scenario, set, **parts)
     if not isinstance(loaded, Grid) and (
-        mistakes := unnamed_objects(parts, [loaded], source_of(scenario))
+        errors := unnamed_objects(parts, [loaded], source_of(scenario))
     ):
-        raise InputError(mistakes)
+        raise InputError(errors)
     if out is not None:
         check_folder(Path(out), scenario=loaded.name, force=force)
     if isinstance(loaded, Grid):
@@ -173,7 +173,7 @@ def run(
 
 def sweep(
     experiment: str | os.PathLike[str] | Mapping[str, Any],
-    folder: str | os.PathLike[str] | None = None,
+    out: str | os.PathLike[str] | None = None,
     *,
     set: Sequence[str] | Mapping[str, Any] = (),
     seeds: int | Sequence[int] | None = None,
@@ -184,13 +184,13 @@ def sweep(
     force: bool = False,
     **parts: Mapping[str, Any],
 ) -> Sweep:
-    """Execute all runs of an experiment that are missing in `folder`.
+    """Execute all runs of an experiment that are missing in the folder `out`.
 
     The experiment is a file in YAML, given by its path or by a name that `grid scenarios` lists, or
     a mapping with the same keys, whose `scenario` may also be a mapping. `set` has settings for all
     runs, as for `load_scenario`. `seeds`, a number of seeds from 1 or a list of them, replaces
     those of the experiment. Runs are Ray tasks, on the cluster at `address` or on `cpus` CPUs of
-    this machine; with `in_process` they run one after the other in this process. `folder` is
+    this machine; with `in_process` they run one after the other in this process. `out` is
     sweeps/NAME by default; `load_results` reads its table. With `force` it may be the folder of
     another experiment. `parts` are plugins, as for `run`. The result lists failed runs. Raises
     InputError.
@@ -201,7 +201,7 @@ def sweep(
     experiment = _meant(experiment, experiment=True)
     loaded = load_experiment(experiment, quick=quick, overrides=set, seeds=seeds)
     file = None if isinstance(experiment, Mapping) else Path(experiment)
-    results = Path(folder) if folder is not None else Path("sweeps") / loaded.name
+    results = Path(out) if out is not None else Path("sweeps") / loaded.name
     workers = Workers(address, cpus, in_process)
     return run_sweep(loaded, file, results, workers, objects=parts, force=force)
 
