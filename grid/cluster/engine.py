@@ -442,9 +442,9 @@ class Engine(ClusterState):
         """The job of `slot`, which runs, ends at `now`, as reported by what really runs it."""
         loop.change_end(slot, now, self._blocks)
 
-    def _cancel(self, row: int, now: Time) -> None:
+    def _cancel(self, row: int, running: bool, now: Time) -> None:
         self._make_room_for_change()
-        loop.cancel_job(row, now, self._blocks)
+        loop.cancel_job(row, running, now, self._blocks)
 
     def _change_machine(self, machine: int, down: bool, now: Time) -> None:
         self._make_room_for_change()

@@ -14,9 +14,12 @@ import numpy as np
 from grid.cluster import store as at
 from grid.cluster.arrivals import NAMES
 from grid.cluster.runs import (
+    CANCELLED,
+    FAILED,
     NOT_WAITING,
     OK,
     REJECTED,
+    RUNNING,
     WAITING,
     bits,
     cancel,
@@ -362,7 +365,7 @@ def _stop_or_mark(row: Ints, now: int, store: Store) -> int:
         if not 0 <= slot < len(state):
             return NOT_WAITING
         if kind == KILL:
-            return kill(slot, now, store)
+            return kill(slot, FAILED, now, store)
         if kind == PREEMPT:
             return preempt(slot, now, store)
         if state[slot] != WAITING:
@@ -415,14 +418,22 @@ def change_machine(machine: int, down: bool, now: int, blocks: Blocks) -> None:
 
 
 @kernel(allocates=False)
-def cancel_job(row: int, now: int, blocks: Blocks) -> None:
-    """The job of that row is cancelled if it waits and has never started; see `Core.cancel`."""
+def cancel_job(row: int, running: bool, now: int, blocks: Blocks) -> None:
+    """The job of that row is cancelled if it waits and has never started, or with `running`."""
     store = store_of(blocks)
     counters = store.counters
+    for place in range(counters[at.N_RUNNING] if running else 0):
+        slot = store.lists[at.RUNNING, place]
+        if store.whole[at.ROW, slot] == row:
+            _before_change(now, store)
+            if store.whole[at.STATE, slot] == RUNNING:
+                kill(slot, CANCELLED, now, store)
+            counters[at.NEXT_END] = next_end(store)
+            return
     for place in range(counters[at.FIRST], counters[at.LAST]):
         slot = store.lists[at.QUEUE, place]
         if store.whole[at.ROW, slot] == row:
-            if store.whole[at.FIRST_START, slot] == NEVER:
+            if running or store.whole[at.FIRST_START, slot] == NEVER:
                 _before_change(now, store)
                 cancel(slot, now, store)
                 close_gaps(store)

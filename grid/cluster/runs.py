@@ -472,12 +472,12 @@ def preempt(slot: int, now: int, store: Store) -> int:
 
 
 @inner(allocates=False)
-def kill(slot: int, now: int, store: Store) -> int:
-    """The plan ends the job, if it runs; OK, or NOT_KILLED."""
+def kill(slot: int, state: int, now: int, store: Store) -> int:
+    """The job ends in that state, if it runs; OK, or NOT_KILLED."""
     if store.whole[at.STATE, slot] != RUNNING:
         return NOT_KILLED
     _stop(slot, now, store)
-    _end(slot, FAILED, now, store)
+    _end(slot, state, now, store)
     _leave(slot, store)
     return OK
 

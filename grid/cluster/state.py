@@ -145,8 +145,8 @@ class ClusterState(ABC):
         self._arrivals = Arrivals(self._estimates)
         self._outcomes = Outcomes(self._arrivals.routed)
         self._outages = Outages(outages)
-        self._cancellations: list[tuple[Time, int]] = []
-        """A heap of times and rows of jobs, of which some may have started or left."""
+        self._cancellations: list[tuple[Time, int, bool]] = []
+        """A heap of times, rows of jobs, and whether they leave if they have started."""
         self._simulated_us: Time = 0
         self._cpus = [machine.cpus for machine in platform.machines]
 
@@ -155,25 +155,36 @@ class ClusterState(ABC):
         row = self._arrivals.submit(job, machine, now)
         if job.cancel_us < NEVER:
             # A gang that comes from another cluster may be late.
-            heappush(self._cancellations, (max(job.cancel_us, now + 1), row))
+            heappush(self._cancellations, (max(job.cancel_us, now + 1), row, False))
         return row
 
     def submit_rows(self, jobs: JobTable) -> None:
         """Direct `jobs`, in order of submission, arrive then, none of them in the past."""
         first = self._arrivals.submit_rows(jobs)
         for place in np.flatnonzero(jobs.cancel_us < NEVER).tolist():
-            heappush(self._cancellations, (int(jobs.cancel_us[place]), first + place))
+            heappush(self._cancellations, (int(jobs.cancel_us[place]), first + place, False))
 
     def advance(self, until: Time) -> None:
         """Simulate every instant strictly before `until`."""
         while (now := self._next_change()) < until:
             self._simulate(now)
             while self._cancellations and self._cancellations[0][0] == now:
-                self._cancel(heappop(self._cancellations)[1], now)
+                _, row, running = heappop(self._cancellations)
+                self._cancel(row, running, now)
             for _, machine, down in self._outages.take(now):
                 self._change_machine(machine, down, now)
         self._simulate(until)
         self._simulated_us = max(self._simulated_us, until)
+
+    def cancel_job(self, key: JobKey, running: bool, now: Time) -> bool:
+        """The routed job is to leave at `now`, if it has not started or with `running`.
+
+        Returns whether it is here.
+        """
+        row = next((row for row, job in self._arrivals.routed.items() if job.key == key), None)
+        if row is not None:
+            heappush(self._cancellations, (max(now, self._simulated_us), row, running))
+        return row is not None
 
     def take_down(self, machine: int, now: Time) -> None:
         """The machine is down from `now` on, as in an outage that was given."""
@@ -270,8 +281,8 @@ class ClusterState(ABC):
         """
 
     @abstractmethod
-    def _cancel(self, row: int, now: Time) -> None:
-        """The job of that row is cancelled if it waits and has never started.
+    def _cancel(self, row: int, running: bool, now: Time) -> None:
+        """The job of that row is cancelled if it waits and has never started, or with `running`.
 
         Otherwise as `_change_machine`.
         """

@@ -42,7 +42,7 @@ from grid.model.platform import (
 )
 from grid.model.plugins.registry import Kind, Plugins
 from grid.model.resources import NOT_INCLUDED, clusters_of, resources_of, status_rows, summary_of
-from grid.model.time import Time
+from grid.model.time import Time, from_seconds
 from grid.policies.features import JobFeatures
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
@@ -51,6 +51,7 @@ from grid.protocol import names
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
 from grid.protocol.local_scheduler import LocalScheduler, SchedulerPeers, SchedulerSettings
+from grid.protocol.recovery import RecoverySettings
 from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, DISCOUNTS, FORWARDING, SELECTIONS
 from grid.protocol.resource_manager import AdmissionSettings, ResourceManager
 from grid.protocol.selection import Selection
@@ -211,7 +212,10 @@ class Grid:
     @cached_property
     def job_features(self) -> JobFeatures:
         """What clusters have to support for the jobs."""
-        return JobFeatures.of((*self.submitted, *self.direct))
+        features = JobFeatures.of((*self.submitted, *self.direct))
+        if self.settings.protocol.recovers:
+            features = features._replace(cancellations=True)
+        return features
 
     @cached_property
     def _first_cluster(self) -> tuple[int, ...]:
@@ -345,6 +349,10 @@ class Grid:
 
     def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
         protocol = self.settings.protocol
+        after_us = [
+            None if after_s is None else from_seconds(after_s)
+            for after_s in (protocol.lost_after_s, protocol.recall_after_s)
+        ]
         discount = self.plugins.find(DISCOUNTS, protocol.discount.name).target
         peers = SchedulerPeers(
             names.resource_manager(vo.name),
@@ -357,6 +365,7 @@ class Grid:
             self.rule_of(vo),
             protocol.avoid_loops,
             protocol.when_refused,
+            RecoverySettings(*after_us) if protocol.recovers else None,
             getattr(discount, "counts_dispatches", False),
             self._follow_ups[position].listeners,
         )

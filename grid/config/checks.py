@@ -125,9 +125,27 @@ def vo_problems(settings: GridSettings, vos: Sequence[VirtualOrganization]) -> I
     if vos:
         yield from _link_problems(settings, names)
     overlay = settings.protocol.information
+    yield from _recovery_problems(settings)
     for edge, position in edges_beyond(overlay.name, overlay.settings.items(), len(names)):
         path = ("protocol", "information", "settings", "edges", edge)
         yield path, f"VO {position}", f"at most {len(names) - 1}: the grid has {len(names)} VOs"
+
+
+def _recovery_problems(settings: GridSettings) -> Iterator[Problem]:
+    """VOs cannot be known to be lost if they publish no snapshots, or too few."""
+    protocol = settings.protocol
+    lost_after_s, period_s = protocol.lost_after_s, protocol.snapshots.period_s
+    if lost_after_s is None:
+        return
+    path: Path = ("protocol", "lost_after_s")
+    if protocol.information.name in ("none", "gossip", "index", "probes"):
+        expected = "none: VOs publish no snapshots with this overlay"
+        yield path, f"{lost_after_s:g} with {protocol.information.name}", expected
+    elif period_s is None:
+        yield path, f"{lost_after_s:g}", "none, or `snapshots.period_s`, for heartbeats"
+    elif lost_after_s <= (least_s := period_s + to_seconds(settings.network.longest_us)):
+        expected = f"more than {least_s:g}, the period of snapshots and the longest latency"
+        yield path, f"{lost_after_s:g}", expected
 
 
 def _repeated(names: Sequence[str], path: Path, what: str) -> Iterator[Problem]:
@@ -397,7 +415,7 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
     asking = [(path, f"{job.ram_mb:g}", NO_MEMORY) for path, job in jobs if job.ram_mb > 0]
     features = JobFeatures(
         bool(asking),
-        any(job.cancel_after_s is not None for _, job in jobs),
+        scenario.protocol.recovers or any(job.cancel_after_s is not None for _, job in jobs),
         any(job.predicted_s is not None for _, job in jobs),
     )
     yield from unsupported(vos, scenario.faults, features, scenario.plugins)

@@ -107,12 +107,13 @@ class GridInformation:
         """The classes of equal resources, if all decisions need only the best of each class.
 
         That holds if all VOs receive full snapshots of all others, if selections and forwarding
-        policies compare resources by properties and load only, and if no job is barred from any.
+        policies compare resources by properties and load only, and if no job is barred from any
+        and no VO is ever lost.
         None if there are too few resources a class.
         """
         settings, protocol = self._settings, self._settings.protocol
         plain = self._discount() is None and protocol.snapshot_detail == "full"
-        if settings.faults is not None or protocol.avoid_loops or not plain:
+        if settings.faults is not None or protocol.avoid_loops or protocol.recovers or not plain:
             return None
         if not isinstance(self._overlay(), All) or not all(map(self._decides_by_class, self._vos)):
             return None
@@ -154,6 +155,7 @@ class GridInformation:
             protocol.snapshots.jobs_above if subscribed else None,
             self.include_backlog,
             len(self.subscribers[position]),
+            protocol.lost_after_s is not None and subscribed,
         )
 
     def service(
@@ -172,7 +174,9 @@ class GridInformation:
             summary=protocol.snapshot_detail == "summary",
             discount=self._discount(),
             # If messages may be lost, a missing snapshot does not mean an unchanged state.
-            period_us=None if settings.faults else protocol.snapshots.period_us,
+            period_us=(
+                None if settings.faults or protocol.lost_after_s else protocol.snapshots.period_us
+            ),
             delay_us=distances.longest_us if delays_us is None else int(delays_us[peers].max()),
             delays_us=delays_us,
             last_submission_us=self._last_submission_us,

@@ -187,12 +187,29 @@ class ProtocolSection(Section):
         description="When a VO publishes a snapshot: by whichever of these triggers are given. "
         "Default: all three, `{period_s: 60, load_above: 0.9, jobs_above: 10}`.",
     )
+    lost_after_s: PositiveSeconds | None = Field(
+        default=None,
+        description="A VO is lost if it has not published a snapshot for this long: jobs do not go "
+        "there, and the origin of jobs that are there submits copies of them. It cancels the old "
+        "ones when the VO is back; the first to complete counts. Snapshots are then published in "
+        "every `snapshots.period_s`, also without changes. Default: no VO is ever lost.",
+    )
+    recall_after_s: PositiveSeconds | None = Field(
+        default=None,
+        description="A job that has been with other VOs for this long and has not started is "
+        "called back by its origin and goes elsewhere, while its TTL lasts. Default: never.",
+    )
     stall_after_s: PositiveSeconds | None = Field(
         default=None,
         description="A run ends with an error if no job has changed state for this long, none runs "
         "and none is to be submitted, while messages are sent. Default: 100 times all timings of "
         "the protocol.",
     )
+
+    @property
+    def recovers(self) -> bool:
+        """Whether jobs may come back from other VOs before they start, or are run again."""
+        return self.lost_after_s is not None or self.recall_after_s is not None
 
 
 Metrics = tuple[PluginRef, ...]

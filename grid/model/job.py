@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cache
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -161,6 +161,20 @@ class Job(JobRequest[int, float, bool]):
     @property
     def key(self) -> JobKey:
         return (self.vo, self.number)
+
+
+COPIES = 2**53
+"""Copy n of a job has its number plus n times this; numbers of jobs are below."""
+
+
+def copy_of(job: Job, n: int) -> Job:
+    """The n-th copy of a job, with its own key."""
+    return replace(job, number=job.number + n * COPIES)
+
+
+def original(key: JobKey) -> JobKey:
+    """The key of the job of which that of a copy is given."""
+    return key if key[1] < COPIES else (key[0], key[1] % COPIES)
 
 
 _DTYPES: dict[str, type] = {

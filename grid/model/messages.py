@@ -160,6 +160,40 @@ class SubmissionFail(NamedTuple):
     hops: int
 
 
+# Recovery of jobs from lost VOs, and recall
+
+
+@message(subject="job")
+class JobMoved(NamedTuple):
+    """Local Scheduler to that of the job's origin: it was sent to VO number `vo`.
+
+    `moves` is how often it has been sent from VO to VO, returns included.
+    """
+
+    key: JobKey
+    vo: int
+    moves: int
+
+
+@message(subject="job", decision="cancel")
+class CancelJob(NamedTuple):
+    """From the Local Scheduler of the origin down to the job's cluster: it is not needed.
+
+    A job that waits leaves. One that has started does, too, if it is a superseded copy
+    (`running`), and otherwise stays: its origin recalls it because it has waited for too long.
+    """
+
+    key: JobKey
+    running: bool
+
+
+@message(decision="resubmit")
+class ResubmitJob(NamedTuple):
+    """Local Scheduler to itself: a copy of a job that is with a lost VO."""
+
+    job: Job
+
+
 # Calls for bids and reservations
 
 

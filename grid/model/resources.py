@@ -170,7 +170,10 @@ class ResourceTable:
 
     def of(self, vo: int) -> ResourceTable:
         """What it has of that VO alone."""
-        rows = self.columns.vo == vo
+        return self.only(self.columns.vo == vo)
+
+    def only(self, rows: Bools) -> ResourceTable:
+        """The same with these rows alone."""
         status = {name: getattr(self, name) for name in STATUS_OF_TABLE}
         mine: dict[str, Any] = {name: one[rows] for name, one in status.items() if len(one)}
         return replace(self, columns=self.columns.take(rows), **mine)

@@ -120,9 +120,9 @@ def clear_cancel_timer(ctx: Context, job: Job) -> None:
         ctx.cancel_timer(f"{CANCEL}{job.number} {job.vo}")
 
 
-def key_of_timer(timer: str) -> JobKey:
+def key_of_timer(timer: str, prefix: str = CANCEL) -> JobKey:
     """The job of such a timer."""
-    number, _, vo = timer.removeprefix(CANCEL).partition(" ")
+    number, _, vo = timer.removeprefix(prefix).partition(" ")
     return vo, int(number)
 
 

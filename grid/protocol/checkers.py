@@ -17,7 +17,7 @@ from typing import Any
 from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context, Entity
 from grid.model import messages as msg
-from grid.model.job import JobKey, JobState
+from grid.model.job import COPIES, JobKey, JobState, original
 from grid.model.job_results import JobRow
 from grid.model.records import Violation, word_of
 from grid.model.resources import ResourceColumns
@@ -100,8 +100,7 @@ class Checked:
         self.entity.finish(ctx)
         left = self._checker.jobs_in_hand()
         if left:
-            vo, number = left[0]
-            text = f"it still has {len(left)} jobs; the first is job {number} of {vo}"
+            text = f"it still has {len(left)} jobs; the first is {job_in_words(left[0])}"
             ctx.record(Violation(ctx.name, ctx.now, text, is_left_over=True))
 
     def _check_effects(self, ctx: Context) -> None:
@@ -121,7 +120,8 @@ class Checked:
 
 def job_in_words(key: JobKey) -> str:
     """A job as problems name it."""
-    return f"job {key[1]} of {key[0]}"
+    number, copy = original(key)[1], key[1] // COPIES
+    return f"copy {copy} of job {number} of {key[0]}" if copy else f"job {number} of {key[0]}"
 
 
 class SchedulerChecker(Checker):
@@ -139,6 +139,8 @@ class SchedulerChecker(Checker):
         self._away: dict[JobKey, None] = {}
         """Its own jobs that are with other VOs."""
         self._ended: set[int] = set()
+        self._copied: set[int] = set()
+        """Its own jobs of which there are copies."""
         self._calls: set[msg.CallId] = set()
         """Its own calls without an answer."""
         self._called: set[msg.CallId] = set()
@@ -164,11 +166,24 @@ class SchedulerChecker(Checker):
                 if key not in self._asked:
                     yield f"it received a reply for {job_in_words(key)} without a request"
                 self._asked.discard(key)
+            case msg.ResubmitJob() | msg.JobDone() | msg.SubmissionFail():
+                yield from self._receive_copy_or_end(message)
+            case _:
+                yield from self._receive_call(message)
+
+    def _receive_copy_or_end(self, message: Any) -> Iterator[str]:
+        match message:
+            case msg.ResubmitJob(job):
+                number = original(job.key)[1]
+                if not any(original(key)[1] == number for key in self._away):
+                    yield f"{job_in_words(job.key)} was resubmitted, but is with no other VO"
+                self._copied.add(number)
+                yield from self._take(job.key, self._ttl)
             case msg.JobDone(key) | msg.SubmissionFail(key):
                 if key not in self._away:
                     yield f"it received the end of {job_in_words(key)}, which is with no other VO"
-            case _:
-                yield from self._receive_call(message)
+                if original(key)[1] in self._copied:
+                    self._away.pop(key, None)
 
     def _receive_call(self, message: Any) -> Iterator[str]:
         match message:
@@ -201,7 +216,9 @@ class SchedulerChecker(Checker):
             case msg.ReturnJob(job) if job.vo == self._name:
                 yield f"it sent back its own {job_in_words(job.key)}"
             case msg.JobDone(key) | msg.SubmissionFail(key) if key[0] == self._name:
-                yield f"it reported the end of its own {job_in_words(key)} to another VO"
+                if original(key)[1] not in self._copied:
+                    yield f"it reported the end of its own {job_in_words(key)} to another VO"
+                self._away[key] = None
         yield from super().on_send(message)
 
     def on_record(self, row: Any) -> Iterator[str]:
@@ -209,14 +226,16 @@ class SchedulerChecker(Checker):
             key = row.job.key
             if key[1] in self._ended:
                 yield f"{job_in_words(key)} ended twice"
-            if key not in self._open and key not in self._away:
+            if key not in self._open and key not in self._away and key[1] not in self._copied:
                 yield f"{job_in_words(key)} ended, but was never submitted"
             self._ended.add(key[1])
             self._open.pop(key, None)
-            self._away.pop(key, None)
+            if key[1] not in self._copied:
+                self._away.pop(key, None)
 
     def jobs_in_hand(self) -> Sequence[JobKey]:
-        return (*self._open, *self._away)
+        copied = ((self._name, number) for number in sorted(self._copied - self._ended))
+        return (*self._open, *self._away, *copied)
 
 
 class ManagerChecker(Checker):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from grid.kernel.entity import Context, Entity
-from grid.model.job import Job, JobOutcome, JobState
+from grid.model.job import Job, JobOutcome, JobState, original
 from grid.model.job_results import JobPlacement, JobRow
 from grid.model.messages import (
     MESSAGES,
@@ -138,7 +138,7 @@ def _record(ctx: Context, event: str, columns: Columns, to: str | None = None) -
 def _of_job(job: Job) -> Columns:
     return {
         "vo": job.vo,
-        "job": job.number,
+        "job": original(job.key)[1],
         "processors": job.processors,
         "ram_mb": job.ram_mb or None,
         "licenses": job.licenses or None,
@@ -150,7 +150,7 @@ def _of_key(key: Any) -> Columns:
     """Of a job, or a call: the name of a scheduler has a slash, that of a VO has none."""
     if key is None:
         return {}
-    return _of_call(key) if "/" in key[0] else {"vo": key[0], "job": key[1]}
+    return _of_call(key) if "/" in key[0] else {"vo": key[0], "job": original(key)[1]}
 
 
 def _of_call(call: Any) -> Columns:

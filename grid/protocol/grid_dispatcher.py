@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grid.kernel.entity import Context, MessageHandler
-from grid.model.job import Job, JobKey, rejected
-from grid.model.messages import ClusterChosen, JobEnded, Load, QueryLoad, RunJob
+from grid.model.job import Job, JobKey, cancelled, rejected
+from grid.model.messages import CancelJob, ClusterChosen, JobEnded, Load, QueryLoad, RunJob
 from grid.model.resources import ResourceTable
 from grid.protocol.selection.by_utility import ByUtility
 
@@ -35,6 +35,7 @@ class _PendingJob:
 
     job: Job
     selected: int
+    is_cancelled: bool = False
     loads: list[Load] = field(default_factory=list)
 
 
@@ -69,6 +70,14 @@ class GridDispatcher(MessageHandler):
         for dispatcher in self._queried:
             ctx.send(dispatcher, QueryLoad(job))
 
+    def on_cancel_job(self, ctx: Context, sender: str, cancel: CancelJob) -> None:
+        """Pass it on: a job that was dispatched may have migrated to any cluster."""
+        if cancel.key in self._pending:
+            self._pending[cancel.key].is_cancelled = True
+            return
+        for dispatcher in self._dispatchers:
+            ctx.send(dispatcher, cancel)
+
     def on_load(self, ctx: Context, sender: str, load: Load) -> None:
         pending = self._pending[load.key]
         pending.loads.append(load)
@@ -78,6 +87,9 @@ class GridDispatcher(MessageHandler):
 
     def _dispatch(self, ctx: Context, pending: _PendingJob) -> None:
         job = pending.job
+        if pending.is_cancelled:
+            ctx.send(self._resource_manager, JobEnded(job.key, 0, cancelled(ctx.now)))
+            return
         able = [load for load in pending.loads if load.runs_it]
         if job.requirements:
             utilities = self._utility.utilities(job, self._clusters)

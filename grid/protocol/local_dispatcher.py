@@ -18,6 +18,7 @@ from grid.model.job import cancelled
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
 from grid.model.messages import (
+    CancelJob,
     ClusterChosen,
     JobEnded,
     Load,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 PLAN, WAKE = "play", "wake"
 """Timers: after all messages of an instant, and when the cluster's state changes next."""
 ROWS_AT_A_TIME = 20_000
-HANDLED = (RunJob, QueryLoad, TakeDown, Repair)
+HANDLED = (RunJob, CancelJob, QueryLoad, TakeDown, Repair)
 """Messages that do not concern the migration of gangs."""
 
 
@@ -102,6 +103,10 @@ class LocalDispatcher(MessageHandler):
         self.cluster.submit(run.job, run.machine, ctx.now)
         self._open += 1
         ctx.set_timer(0, PLAN)
+
+    def on_cancel_job(self, ctx: Context, sender: str, cancel: CancelJob) -> None:
+        if self.cluster.cancel_job(cancel.key, cancel.running, ctx.now):
+            ctx.set_timer(0, PLAN)
 
     def on_query_load(self, ctx: Context, sender: str, query: QueryLoad) -> None:
         able = any(one.allow(query.job) for one in self._limits)

@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from grid.kernel.entity import Context, MessageHandler
 from grid.kernel.progress import JobProgress
 from grid.model import messages as msg
@@ -33,6 +35,7 @@ from grid.protocol.forwarding.bidding import Bidder, Caller
 from grid.protocol.forwarding.local import never as stay
 from grid.protocol.forwarding.local import stay_or_leave
 from grid.protocol.forwarding.pulling import LOOK, JobGiver, Puller
+from grid.protocol.recovery import CHECK, NUMBER, RECALL, Recovery, RecoverySettings
 from grid.protocol.selection import Selection
 
 MOST_EXPIRED_LEASES = 3
@@ -67,6 +70,8 @@ class SchedulerSettings:
     policy: Callable[[Question], Answer]
     avoid_loops: bool = False
     when_refused: str = "next"
+    recovery: RecoverySettings | None = None
+    """Of jobs in lost VOs, and of those that wait too long in others; None: neither."""
     counts_dispatches: bool = False
     """The known state is corrected by the VO's own dispatches."""
     listeners: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
@@ -89,6 +94,8 @@ class PendingJob:
     """It was not admitted elsewhere and has to stay in this VO."""
     is_awarded: bool = False
     """It was sent to a reservation in this VO, and is not assigned yet."""
+    cancels: msg.CancelJob | None = None
+    """Its origin does not need it here."""
     expired_leases: int = 0
     refusals: int = 0
     utility: float = 0.0
@@ -126,6 +133,11 @@ class LocalScheduler(MessageHandler):
         """How often a job was submitted, received, assigned or forwarded, or has ended."""
         self._dispatches = Dispatches(peers.distances) if settings.counts_dispatches else None
         self._giver = JobGiver(selection, peers.resource_manager)
+        self._recovery: Recovery | None = None
+        if settings.recovery is not None:
+            self._recovery = Recovery(
+                vo, settings.recovery, peers.information, peers.schedulers, self._counters
+            )
         self._puller: Puller | None = None
         if hasattr(settings.policy, "idle"):
             self._puller = Puller(
@@ -149,6 +161,8 @@ class LocalScheduler(MessageHandler):
             self._query(ctx, self._caller.close(ctx, key_of_timer(timer)))
         elif timer == LOOK and self._puller is not None:
             self._puller.look(ctx)
+        elif self._recovery is not None and (timer == CHECK or timer.startswith(RECALL)):
+            self._recovery.timeout(ctx, timer)
         else:
             self._query(ctx, self._caller.timeout(ctx, timer))
         self._counters.sent(ctx)
@@ -168,6 +182,11 @@ class LocalScheduler(MessageHandler):
         self._pending[job.key] = PendingJob(job, self._vo, self._settings.ttl, 0)
         self._query(ctx, job.key)
 
+    def on_resubmit_job(self, ctx: Context, sender: str, again: msg.ResubmitJob) -> None:
+        """A copy of a job that is with a lost VO."""
+        self.on_submit_job(ctx, sender, msg.SubmitJob(again.job))
+        self._arrives_home(ctx, again.job.key)
+
     def on_forward_job(self, ctx: Context, sender: str, forwarded: msg.ForwardJob) -> None:
         """A job of another VO: request the resource for which it was sent."""
         job = forwarded.job
@@ -175,6 +194,7 @@ class LocalScheduler(MessageHandler):
             job, forwarded.origin, forwarded.ttl - 1, forwarded.hops, forwarded.barred, sender,
             utility=forwarded.utility,
         )  # fmt: skip
+        self._arrives_home(ctx, job.key)
         assign = msg.AssignJob(
             job, forwarded.resource, forwarded.wait, forwarded.call, observed=forwarded.observed
         )
@@ -190,6 +210,7 @@ class LocalScheduler(MessageHandler):
             job, returned.origin, 0 if returned.stay else returned.ttl, returned.hops,
             (*returned.barred, returned.refused_by), stays=returned.stay,
         )  # fmt: skip
+        self._arrives_home(ctx, job.key)
         self._query(ctx, job.key)
 
     # A resource is selected
@@ -200,8 +221,10 @@ class LocalScheduler(MessageHandler):
         pending = self._pending.get(key)
         if pending is not None:
             self._select(ctx, pending, table)
+        elif self._recovery is not None and key == (ctx.name, NUMBER):
+            self._check_lost(ctx, self._recovery, table)
         elif self._puller is not None and key == (ctx.name, 0):
-            self._puller.on_resources(ctx, table)
+            self._pull(ctx, self._puller, table)
         else:
             self._bidder.on_resources(ctx, key, table)
 
@@ -212,6 +235,8 @@ class LocalScheduler(MessageHandler):
         if self._dispatches is not None:
             self._dispatches.assigned(assigned.key, ctx.now)
         self._settled(ctx, pending.job)
+        if pending.cancels is not None:
+            ctx.send(self._peers.resource_manager, pending.cancels)
 
     def on_refused(self, ctx: Context, sender: str, refused: msg.Refused) -> None:
         """The resource is not free, or the reservation has expired: decide again."""
@@ -226,36 +251,44 @@ class LocalScheduler(MessageHandler):
         """This VO does not admit a job of another VO: return it, or reject it."""
         pending = self._pending[refused.key]
         self._forget_dispatch(refused.key)
-        job, when_refused = pending.job, self._settings.when_refused
+        when_refused = self._settings.when_refused
         if when_refused == "reject":
             self._fail(ctx, pending, JobState.REJECTED)
             return
-        self._drop(ctx, pending)
         stays = when_refused == "origin" or not pending.came_from
-        ctx.send(
-            self._peers.schedulers[pending.origin] if stays else pending.came_from,
-            msg.ReturnJob(
-                job, pending.origin, pending.ttl, pending.hops, self._vo, stays, pending.barred
-            ),
+        self._return(ctx, pending, self._peers.schedulers[pending.origin] if stays else "", stays)
+
+    def _return(self, ctx: Context, pending: PendingJob, to: str, stays: bool) -> None:
+        """The job goes back `to` its origin, or to the scheduler that it came from."""
+        self._drop(ctx, pending)
+        to = to or pending.came_from
+        if self._recovery is not None:
+            self._report_move(ctx, pending, self._peers.schedulers.index(to))
+        returned = msg.ReturnJob(
+            pending.job, pending.origin, pending.ttl, pending.hops, self._vo, stays, pending.barred
         )
+        ctx.send(to, returned)
 
     def _query(self, ctx: Context, key: JobKey | None) -> None:
         if key is not None:
             ctx.send(self._peers.information, msg.QueryResources(key))
 
     def _select(self, ctx: Context, pending: PendingJob, table: ResourceTable) -> None:
-        if pending.job.cancel_us <= ctx.now:
-            self._fail(ctx, pending, JobState.CANCELLED)
+        if pending.job.cancel_us <= ctx.now or pending.cancels is not None:
+            self._leave_cancelled(ctx, pending)
             return
         # Licenses are valid in the job's own VO alone.
         own_only = pending.ttl == 0 or pending.job.licenses != 0
         if self._dispatches is not None:
             table = self._dispatches.correct(table, ctx.now)
-        table = table.without(pending.barred, self._vo)
+        barred = pending.barred
+        if self._recovery is not None:
+            barred += self._recovery.lost(table, ctx.now)
+        table = table.without(barred, self._vo)
         choice = self._selection.choose(pending.job, table, self._vo, own_only, ctx.rng)
         question = Question(
             pending.job, choice, table, self._vo, pending.origin, pending.ttl, pending.hops,
-            own_only, ctx.now, pending.barred, self._peers.distances, self._selection, ctx.rng,
+            own_only, ctx.now, barred, self._peers.distances, self._selection, ctx.rng,
             *self._caller.so_far(pending.job.key),
         )  # fmt: skip
         answer = self._decide(pending, question)
@@ -328,6 +361,7 @@ class LocalScheduler(MessageHandler):
             self._counters.add("transfers_mb", job.input_mb)
         if pending.origin == self._vo:
             self._remote[job.key] = job
+        self._report_move(ctx, pending, vo)
         barred = (*pending.barred, self._vo) if self._settings.avoid_loops else pending.barred
         message = msg.ForwardJob(
             job, pending.origin, pending.ttl, pending.hops + 1, resource, pending.utility, wait,
@@ -360,7 +394,10 @@ class LocalScheduler(MessageHandler):
         key, outcome = ended.key, ended.outcome
         pending = self._pending[key]
         if outcome.start_us < 0:
-            self._fail(ctx, pending, outcome.state)
+            if outcome.state == JobState.CANCELLED:
+                self._leave_cancelled(ctx, pending)
+            else:
+                self._fail(ctx, pending, outcome.state)
             return
         del self._pending[key]
         self._forget_dispatch(key)
@@ -368,13 +405,23 @@ class LocalScheduler(MessageHandler):
         placement = JobPlacement(
             pending.assigned_us, self._vo, cluster, pending.hops, pending.utility
         )
-        if pending.origin == self._vo:
-            # It may have come back to its own VO by way of others.
-            self._remote.pop(key, None)
+        if self._ends_here(pending):
             self._record(ctx, JobRow(self._vo, pending.job, placement, outcome))
         else:
             origin = self._peers.schedulers[pending.origin]
             ctx.send(origin, msg.JobDone(key, placement, outcome))
+
+    def _ends_here(self, pending: PendingJob) -> bool:
+        """Whether its end is recorded without a message to its origin: that has no copies of it."""
+        key = pending.job.key
+        if pending.origin != self._vo:
+            return False
+        if self._recovery is not None and self._recovery.has_copies(key):
+            self._remote[key] = pending.job
+            return False
+        # It may have come back to its own VO by way of others.
+        self._remote.pop(key, None)
+        return True
 
     def on_job_done(self, ctx: Context, sender: str, done: msg.JobDone) -> None:
         job = self._remote.pop(done.key)
@@ -393,8 +440,7 @@ class LocalScheduler(MessageHandler):
         self._forget_dispatch(key)
         self._caller.settle(ctx, key, None)
         self._drop(ctx, pending)
-        if pending.origin == self._vo:
-            self._remote.pop(key, None)
+        if self._ends_here(pending):
             self._record(ctx, never_started(self._vo, pending.job, state, pending.hops))
         else:
             origin = self._peers.schedulers[pending.origin]
@@ -402,9 +448,80 @@ class LocalScheduler(MessageHandler):
 
     def _record(self, ctx: Context, row: JobRow) -> None:
         """Record a job of the VO's users that has ended; notify sources that wait for it."""
+        if self._recovery is not None:
+            copies = list(self._recovery.here(row.job.key))
+            result = self._recovery.result(ctx, row)
+            if result is None:
+                return
+            row = result
+            for key in copies:
+                self._cancel(ctx, msg.CancelJob(key, True))
         ctx.record(row)
         for source in self._settings.listeners.get(row.job.number, ()):
             ctx.send(source, msg.PredecessorEnded(row.job.key))
+
+    # Recovery
+
+    def on_job_moved(self, ctx: Context, sender: str, moved: msg.JobMoved) -> None:
+        if self._recovery is not None:
+            self._recovery.on_job_moved(ctx, moved)
+
+    def on_cancel_job(self, ctx: Context, sender: str, cancel: msg.CancelJob) -> None:
+        """Its origin does not need the job here; it may have left, or ended."""
+        self._cancel(ctx, cancel)
+
+    def _cancel(self, ctx: Context, cancel: msg.CancelJob) -> None:
+        pending = self._pending.get(cancel.key)
+        if pending is None:
+            return
+        if pending.cancels is None or cancel.running:
+            pending.cancels = cancel
+        if pending.assigned_us != NO_TIME:
+            ctx.send(self._peers.resource_manager, pending.cancels)
+        else:
+            # When resources, or the answer of the Resource Manager, arrive.
+            self._query(ctx, self._caller.close(ctx, cancel.key))
+
+    def _leave_cancelled(self, ctx: Context, pending: PendingJob) -> None:
+        """A job that has not started is cancelled here; one that is recalled goes to its origin."""
+        is_recalled = pending.cancels is not None and not pending.cancels.running
+        if is_recalled and pending.origin != self._vo and pending.job.cancel_us > ctx.now:
+            self._caller.settle(ctx, pending.job.key, None)
+            self._return(ctx, pending, self._peers.schedulers[pending.origin], False)
+        else:
+            self._fail(ctx, pending, JobState.CANCELLED)
+
+    def _report_move(self, ctx: Context, pending: PendingJob, vo: int) -> None:
+        """The job goes to another VO: report it to its origin."""
+        if self._recovery is None:
+            return
+        # Each hop and each return adds one or more.
+        moves = pending.hops + len(pending.barred) + 1
+        if pending.origin == self._vo:
+            self._recovery.leaves(ctx, pending.job, vo, moves)
+        elif vo != pending.origin:
+            moved = msg.JobMoved(pending.job.key, vo, moves)
+            ctx.send(self._peers.schedulers[pending.origin], moved)
+
+    def _arrives_home(self, ctx: Context, key: JobKey) -> None:
+        """A job has come from another VO: note it if it is of this VO's users."""
+        pending = self._pending[key]
+        if self._recovery is not None and pending.origin == self._vo:
+            self._recovery.comes_home(ctx, key)
+            if self._recovery.is_superseded(key):
+                pending.cancels = msg.CancelJob(key, True)
+
+    def _check_lost(self, ctx: Context, recovery: Recovery, table: ResourceTable) -> None:
+        lost = recovery.check(ctx, table)
+        if self._puller is not None and self._puller.gives_up(ctx, lost):
+            recovery.keep_checking(ctx)
+
+    def _pull(self, ctx: Context, puller: Puller, table: ResourceTable) -> None:
+        """Ask another VO for work, but none that is lost."""
+        if self._recovery is not None:
+            table = table.only(~np.isin(table.columns.vo, self._recovery.lost(table, ctx.now)))
+            self._recovery.keep_checking(ctx)
+        puller.on_resources(ctx, table)
 
     # Bids and pulling work
 
@@ -436,4 +553,4 @@ class LocalScheduler(MessageHandler):
 
     def on_work_reply(self, ctx: Context, sender: str, reply: msg.WorkReply) -> None:
         if self._puller is not None:
-            self._puller.on_work_reply(ctx, reply)
+            self._puller.on_work_reply(ctx, sender, reply)

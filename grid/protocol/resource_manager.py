@@ -44,6 +44,7 @@ class SnapshotSettings:
     A full snapshot has a row for each resource. A summary has two: the resource with the smallest
     share of assigned CPUs, and the one with most free memory. With `include_backlog` snapshots
     have the CPU time that jobs still need. `subscribers` is the number of VOs that receive them.
+    With `heartbeats` there is one in every period, whether anything has changed or not.
     """
 
     summary: bool
@@ -52,6 +53,7 @@ class SnapshotSettings:
     jobs_limit: int | None
     include_backlog: bool = False
     subscribers: int = 0
+    heartbeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +120,15 @@ class ResourceManager(MessageHandler):
             ctx.set_background_timer(self._membership.joins_us, JOIN)
         if self._membership.leaves_us < NEVER:
             ctx.set_background_timer(self._membership.leaves_us, LEAVE)
+        if self._snapshots.heartbeats:
+            ctx.set_background_timer(0, PERIOD)
 
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer == PERIOD:
-            if self._has_changed:
+            if self._has_changed or self._snapshots.heartbeats:
                 self._publish(ctx)
+            if self._snapshots.heartbeats:
+                self._set_period(ctx)
         elif timer.startswith(CANCEL):
             self._cancel(ctx, key_of_timer(timer))
         elif timer.startswith(LEASE):
@@ -206,18 +212,27 @@ class ResourceManager(MessageHandler):
             self._serve_queue(ctx, resource)
             self._report(ctx)
 
-    def _cancel(self, ctx: Context, key: JobKey) -> None:
-        """The user of a queued job cancels it."""
+    def on_cancel_job(self, ctx: Context, sender: str, cancel: msg.CancelJob) -> None:
+        """The job's origin does not need it here: remove it if it is still here."""
+        resource, _ = self._assignments.find(cancel.key)
+        if resource >= 0 and not self._cancel(ctx, cancel.key):
+            cluster = self._cluster[resource]
+            ctx.send(self._grid_dispatcher or self._dispatchers[cluster], cancel)
+
+    def _cancel(self, ctx: Context, key: JobKey) -> bool:
+        """A queued job is cancelled. Returns whether it was queued."""
         resource, _ = self._assignments.find(key)
         waiting = self._queue.withdraw(key, resource)
         if waiting is None:
-            return
+            return False
+        clear_cancel_timer(ctx, waiting.job)
         self._assignments.remove(key, 0, ctx.now)
         if waiting.late:
             ctx.send(self._scheduler, msg.AdmissionQueueUpdate(key, False))
         ctx.send(self._scheduler, msg.JobEnded(key, self._cluster[resource], cancelled(ctx.now)))
         self._serve_queue(ctx, resource)
         self._report(ctx)
+        return True
 
     # Reservations
 
@@ -358,7 +373,14 @@ class ResourceManager(MessageHandler):
         self._over_limit = self._over_limit and self.load() > (self._snapshots.load_limit or 0.0)
         if self._snapshots.period_us is not None and not self._has_changed:
             self._has_changed = True
-            ctx.set_background_timer(-ctx.now % self._snapshots.period_us, PERIOD)
+            if not self._snapshots.heartbeats:
+                ctx.set_background_timer(-ctx.now % self._snapshots.period_us, PERIOD)
+
+    def _set_period(self, ctx: Context) -> None:
+        """Set the timer of the next multiple of the period."""
+        period_us = self._snapshots.period_us
+        assert period_us is not None
+        ctx.set_background_timer(period_us - ctx.now % period_us, PERIOD)
 
     def _report_queue(self, ctx: Context) -> None:
         """The own VO counts queued reservations: they go first for CPUs that are free."""

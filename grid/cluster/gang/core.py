@@ -102,7 +102,8 @@ class GangCluster(ClusterState):
             self._next_us = min(self._next_us, now)
         arrivals.taken(due.stop)
 
-    def _cancel(self, row: int, now: Time) -> None:
+    def _cancel(self, row: int, running: bool, now: Time) -> None:
+        """A gang that has started stays, also with `running`."""
         slot = next((slot for slot, one in self._rows.items() if one == row), NONE)
         gangs = self.state.gangs
         if slot == NONE or gangs.state[slot] != at.QUEUED or gangs.start_us[slot] < NEVER:

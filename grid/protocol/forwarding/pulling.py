@@ -5,7 +5,7 @@ The policy `pull` decides; `Puller` asks for work, and `JobGiver` gives queued j
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -131,6 +131,8 @@ class Puller:
         """How long the last query for the state of resources took."""
         self._failures = 0
         """Attempts without a job since a job ended here or came from another VO."""
+        self._target = -1
+        """The VO whose answer is awaited; -1: none."""
         self._expected: JobKey | None = None
         """The job that was given; until it is assigned, free CPUs are kept for it."""
 
@@ -158,6 +160,7 @@ class Puller:
         idle = Idle(table, vo, ctx.now, tuple(self._asked), self._distances, ctx.rng)
         target, again_us = self._policy.idle(idle)
         if target >= 0:
+            self._target = target
             ctx.send(self._schedulers[target], RequestWork(vo, table.of(vo)))
             self._asked.append(target)
             return
@@ -174,21 +177,31 @@ class Puller:
             self._failures += 1
             ctx.set_background_timer(wait_us, LOOK)
 
-    def on_work_reply(self, ctx: Context, reply: WorkReply) -> None:
+    def on_work_reply(self, ctx: Context, sender: str, reply: WorkReply) -> None:
         """A job follows, or the next VO is asked."""
+        if self._target < 0 or sender != self._schedulers[self._target]:
+            # It was lost for some time; a job that it sent is welcome.
+            return
         self._expected = reply.key
         if reply.key is None:
-            self._is_asking = False
-            self.look(ctx)
+            self._look_again(ctx)
+
+    def gives_up(self, ctx: Context, lost: Sequence[int]) -> bool:
+        """Do not wait for the answer of a lost VO. Returns whether any answer is awaited."""
+        if self._target in lost:
+            self._look_again(ctx)
+        return self._target >= 0
+
+    def _look_again(self, ctx: Context) -> None:
+        self._target, self._expected, self._is_asking = -1, None, False
+        self.look(ctx)
 
     def settled(self, ctx: Context, key: JobKey) -> None:
         """A job is assigned here, or leaves. After the one that was given, look for more."""
         if key == self._expected:
-            self._expected = None
             self._failures = 0
             self._asked = []
-            self._is_asking = False
-            self.look(ctx)
+            self._look_again(ctx)
 
 
 class Request(NamedTuple):
