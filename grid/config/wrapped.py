@@ -202,6 +202,7 @@ def stall_span_us(grid: Grid) -> Time | None:
             for setting, value in given.items()
             if setting.endswith("_s") and isinstance(value, int | float)
         )
+    waits_s += (protocol.lost_after_s or 0.0) + (protocol.recall_after_s or 0.0)
     if grid.network.faults is not None:
         waits_s += to_seconds(grid.network.faults.longest_cut_us)
     return from_seconds(min(1e12, max(LEAST_STALL_S, STALL_FACTOR * waits_s)))

@@ -174,10 +174,6 @@ class SchedulerChecker(Checker):
     def _receive_copy_or_end(self, message: Any) -> Iterator[str]:
         match message:
             case msg.ResubmitJob(job):
-                number = original(job.key)[1]
-                if not any(original(key)[1] == number for key in self._away):
-                    yield f"{job_in_words(job.key)} was resubmitted, but is with no other VO"
-                self._copied.add(number)
                 yield from self._take(job.key, self._ttl)
             case msg.JobDone(key) | msg.SubmissionFail(key):
                 if key not in self._away:
@@ -207,12 +203,8 @@ class SchedulerChecker(Checker):
                     yield f"it forwarded {job_in_words(job.key)} with a TTL of {message.ttl}"
                 if job.vo == self._name:
                     self._away[job.key] = None
-            case msg.CallForBids(job, call):
-                self._calls.add(call)
-            case msg.Bid(call):
-                if call not in self._called:
-                    yield f"it replied twice to a call, or to a released call: {call}"
-                self._called.discard(call)
+            case msg.CallForBids() | msg.Bid() | msg.ResubmitJob():
+                yield from self._send_call_or_copy(message)
             case msg.ReturnJob(job) if job.vo == self._name:
                 yield f"it sent back its own {job_in_words(job.key)}"
             case msg.JobDone(key) | msg.SubmissionFail(key) if key[0] == self._name:
@@ -220,6 +212,20 @@ class SchedulerChecker(Checker):
                     yield f"it reported the end of its own {job_in_words(key)} to another VO"
                 self._away[key] = None
         yield from super().on_send(message)
+
+    def _send_call_or_copy(self, message: Any) -> Iterator[str]:
+        match message:
+            case msg.CallForBids(job, call):
+                self._calls.add(call)
+            case msg.ResubmitJob(job):
+                number = original(job.key)[1]
+                if not any(original(key)[1] == number for key in self._away):
+                    yield f"it resubmitted {job_in_words(job.key)}, which is with no other VO"
+                self._copied.add(number)
+            case msg.Bid(call):
+                if call not in self._called:
+                    yield f"it replied twice to a call, or to a released call: {call}"
+                self._called.discard(call)
 
     def on_record(self, row: Any) -> Iterator[str]:
         if isinstance(row, JobRow):

@@ -326,6 +326,8 @@ def decision_metrics(sums: Mapping[str, float], jobs: int) -> Values:
         "leases": int(sums.get("leases", 0)),
         "leases_lost": int(sums.get("leases_lost", 0)),
         "reservations_cancelled": int(sums.get("cancelled", 0)),
+        "resubmissions": int(sums.get("resubmissions", 0)),
+        "duplicate_cpu_seconds": float(sums.get("duplicate_cpu_s", 0)),
         "input_sent_mb": float(sums.get("transfers_mb", 0)),
         "input_wasted_mb": float(sums.get("transfers_wasted_mb", 0)),
     }
