@@ -135,14 +135,7 @@ class Entity(Protocol):
 
 
 class MessageHandler:
-    """Passes each message to the method of its name: a `RunJob` to `on_run_job`.
-
-    `parts` are objects with further methods, which an entity may override.
-    """
-
-    def parts(self) -> tuple[object, ...]:
-        """By default none."""
-        return ()
+    """Passes each message to the method of its name: a `RunJob` to `on_run_job`."""
 
     def start(self, ctx: Context) -> None:
         """By default an entity waits for the first message."""
@@ -156,11 +149,7 @@ class MessageHandler:
 
     def handle(self, ctx: Context, sender: str, message: Any) -> None:
         """Raises TypeError for a message without a method."""
-        method = _METHODS[type(message)]
-        handler = getattr(self, method, None)
-        if handler is None:
-            for part in self.parts():
-                handler = handler or getattr(part, method, None)
+        handler = getattr(self, _METHODS[type(message)], None)
         if handler is None:
             raise TypeError(f"{ctx.name}: {type(message).__name__} from {sender}")
         handler(ctx, sender, message)

@@ -124,7 +124,10 @@ class LocalScheduler(MessageHandler):
         self._policy = settings.policy
         self._first_cluster = first_cluster
         self._caller = Caller(peers.schedulers)
-        self._bidder = Bidder(vo, selection, peers.information, peers.resource_manager)
+        bidder = self._bidder = Bidder(vo, selection, peers.information, peers.resource_manager)
+        self.on_call_for_bids = bidder.on_call_for_bids
+        self.on_reservation_reply = bidder.on_reservation_reply
+        self.on_release_reservation = bidder.on_release_reservation
         self._counters = SchedulerCounters(vo, peers.resource_manager)
         self._pending: dict[JobKey, PendingJob] = {}
         self._remote: dict[JobKey, Job] = {}
@@ -143,9 +146,6 @@ class LocalScheduler(MessageHandler):
             self._puller = Puller(
                 settings.policy, peers.distances, peers.information, peers.schedulers
             )
-
-    def parts(self) -> tuple[object, ...]:
-        return (self._bidder,)
 
     def start(self, ctx: Context) -> None:
         if self._puller is not None:

@@ -13,7 +13,7 @@ ended, also by an outage, is queued when its tasks have been transferred.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from grid.kernel.entity import Context, MessageHandler
 from grid.model.messages import (
@@ -42,7 +42,7 @@ class Peer:
     processors: int
 
 
-class GangGiver:
+class GangGiver(MessageHandler):
     """Gives gangs of `cluster`, number `number` of the VO's that migrate, to the others.
 
     After a round without a grant it pauses for the policy's `ask_every_us`.
@@ -132,7 +132,7 @@ class _Attempt:
     reservation: int | None = None
 
 
-class Taker:
+class Taker(MessageHandler):
     """Takes gangs of other clusters into `cluster`."""
 
     def __init__(self, cluster: GangCluster) -> None:
@@ -192,15 +192,17 @@ class Taker:
             self._end(ctx, timer.removeprefix(_RESERVED))
 
 
-class Migration(MessageHandler):
+class Migration:
     """Giver and taker of one Local Dispatcher; see `GangGiver` for the arguments."""
 
     def __init__(self, cluster: GangCluster, number: int, peers: tuple[Peer, ...]) -> None:
         self._giver = GangGiver(cluster, number, peers)
         self._taker = Taker(cluster)
 
-    def parts(self) -> tuple[object, ...]:
-        return (self._giver, self._taker)
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        is_for_taker = isinstance(message, AskMigration | CancelMigration | MoveGang)
+        part = self._taker if is_for_taker else self._giver
+        part.handle(ctx, sender, message)
 
     def timeout(self, ctx: Context, timer: str) -> None:
         part = self._taker if timer.startswith((_RESERVED, _LATE)) else self._giver
