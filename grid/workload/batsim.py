@@ -25,8 +25,8 @@ from grid.model.platform import Machine
 from grid.model.plugins.settings import expected
 from grid.model.time import SECOND_US
 from grid.workload.generators import GeneratorSettings
-from grid.workload.lines import PROCESSOR_LIMIT, TIME_LIMIT_S, UNKNOWN, line_blocks, log_error
-from grid.workload.logs import Log, SwfField
+from grid.workload.lines import line_blocks
+from grid.workload.logs import PROCESSOR_LIMIT, TIME_LIMIT_S, UNKNOWN, Log, SwfField, log_error
 
 FLOPS = 1e9
 """Of a second on a CPU of `REFERENCE_MIPS`."""

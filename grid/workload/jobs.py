@@ -12,8 +12,7 @@ from grid.model.arrays import Bools, Ints
 from grid.model.errors import ErrorLine, InputError
 from grid.model.job_table import COLUMNS, LIMITS, JobTable, Predecessors, compact
 from grid.model.time import NEVER
-from grid.workload.lines import MOST_ERRORS, UNKNOWN
-from grid.workload.logs import GwfField, Log, SwfField
+from grid.workload.logs import MOST_ERRORS, UNKNOWN, GwfField, Log, SwfField
 
 Route = Literal["site", "vo", "partition", "group", "user", "queue"]
 CpusOf = Literal["requested", "allocated"]

@@ -1,8 +1,6 @@
-"""Logs as lines of text: decompression, records of a fixed number of fields, and comments.
+"""Logs as lines of text: decompression, comments, and records of a fixed number of fields.
 
-A log is read in blocks of whole lines, so that it need not fit into memory as text. numpy parses a
-block at once; a block that it does not accept is parsed line by line, which finds the errors and
-repairs dialects.
+A log is read in blocks of whole lines, so that it need not fit into memory as text.
 """
 
 from __future__ import annotations
@@ -17,162 +15,119 @@ import zipfile
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import ErrorLine, InputError, shorten
 from grid.model.time import SECOND_US
+from grid.workload.logs import (
+    KEEP_BYTES,
+    MOST_ERRORS,
+    TEXT,
+    TIME,
+    UNKNOWN,
+    WHOLE,
+    Log,
+    LogFormat,
+    log_error,
+    names_of,
+)
 
 BLOCK_BYTES = 1 << 20
 """Text that is read at once; also the longest line."""
-UNKNOWN = -1
-"""In every field of every format."""
-KEEP_BYTES = "surrogateescape"
-"""How bytes of headers that are not UTF-8 are read and written."""
-MOST_ERRORS = 5
-"""Errors of one log that are reported together."""
 OF_A_TABLE = (
     ' separated by spaces (to convert a table, see "Replay a real log" in the documentation)'
 )
-
-TIME, SIZE, WHOLE, TEXT = range(4)
-"""Kinds of fields: seconds, stored as microseconds; a size, rounded to an integer; an integer (12.0
-is valid, 12.5 is not); text."""
-TIME_LIMIT_S = 10**11
-"""A time must be below this (3,000 years): a Unix time in milliseconds is an error."""
-PROCESSOR_LIMIT = 10**8
-NUMBER_LIMIT = 2**53
-
 _NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,2})?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LogFormat:
-    """The fields of a format in their order, each with its kind and the limit of its values."""
-
-    fields: tuple[str, ...]
-    kinds: tuple[int, ...]
-    limits: tuple[int, ...]
-    comment_mark: bytes
-
-    def name(self, position: int) -> str:
-        """A field as in error messages."""
-        return f"field {position + 1} ({self.fields[position]})"
-
-
-class Records(NamedTuple):
-    """The n records of a log: values (n, fields), their lines (n,), and what else is there.
-
-    Times are in microseconds. In a field of text, number k is the k-th of its `texts`.
-    """
-
-    values: Ints
-    lines: Ints
-    texts: dict[int, list[bytes]]
-    header: dict[str, str]
-    blank_lines: int
-
-
 Repair = Callable[[list[bytes], bool], list[bytes]]
-"""Puts the fields of a line of a dialect, the first record or not, into the format's own form; no
+"""Converts the fields of a line of a dialect, the first record or not, to the format's own form; no
 fields for a line that is no record."""
 
 
-def log_error(
-    path: Path, found: str, expected: str, line: int | None = None, field: str = ""
-) -> InputError:
-    """The error of a log with one error."""
-    return InputError([ErrorLine(str(path), line, field, found, expected)])
-
-
-# Records
-
-
-def read_records(path: Path, layout: LogFormat, repair: Repair | None = None) -> Records:
-    """All records of a log.
+def read_text(path: Path, layout: LogFormat, repair: Repair | None = None) -> Log:
+    """The log in a file of text.
 
     Raises InputError for a file that cannot be read, lines with a wrong number of fields, fields
     that are not numbers or absurdly large, and a log without a job.
     """
-    parser = _Parser(path, layout, repair)
+    reader = _Reader(path, layout, repair)
     comments: list[bytes] = []
-    next_line, blank = 1, 0
+    number = blank_lines = 0
     for block in line_blocks(path):
-        lines = block.replace(b"\r", b" ").removesuffix(b"\n").split(b"\n")
-        numbers: Sequence[int] = range(next_line, next_line + len(lines))
-        next_line += len(lines)
-        if layout.comment_mark in block or not all(map(bytes.strip, lines)):
-            numbered = [(n, line) for n, line in zip(numbers, lines, strict=True) if line.strip()]
-            blank += len(lines) - len(numbered)
-            marked = [line.lstrip().startswith(layout.comment_mark) for _, line in numbered]
-            comments += [line for (_, line), is_one in zip(numbered, marked, strict=True) if is_one]
-            kept = [one for one, is_one in zip(numbered, marked, strict=True) if not is_one]
-            numbers, lines = [n for n, _ in kept], [line for _, line in kept]
-        if lines:
-            parser.parse(lines, numbers)
-        if len(parser.errors) == MOST_ERRORS or parser.is_hopeless:
+        numbered: list[tuple[int, bytes]] = []
+        for line in block.replace(b"\r", b" ").removesuffix(b"\n").split(b"\n"):
+            number += 1
+            text = line.lstrip()
+            if not text:
+                blank_lines += 1
+            elif text.startswith(layout.comment_mark):
+                comments.append(text.lstrip(layout.comment_mark))
+            else:
+                numbered.append((number, text))
+        reader.add(numbered)
+        if len(reader.errors) == MOST_ERRORS or reader.is_hopeless:
             break
-    if parser.errors:
-        raise InputError(parser.errors)
-    if not any(map(len, parser.lines)):
+    if reader.errors:
+        raise InputError(reader.errors)
+    if not any(map(len, reader.values)):
         raise log_error(path, "no job", "at least one job")
-    return Records(
-        np.concatenate(parser.values),
-        np.concatenate(parser.lines),
-        {field: list(known) for field, known in parser.texts.items()},
-        _header([one.lstrip().lstrip(layout.comment_mark) for one in comments]),
-        blank,
-    )
+    columns = np.concatenate(reader.values)
+    names = {
+        field: names_of(columns, field, [text.decode("utf-8", "replace") for text in known])
+        for field, known in reader.texts.items()
+    }
+    lines = np.array(reader.lines, np.int64)
+    return Log(path, columns, lines, _header(comments), blank_lines, names=names, format=layout)
 
 
-class _Parser:
-    """Parses blocks of lines, and in a block with a deviating line, line by line."""
+class _Reader:
+    """Parses blocks of lines. A block with a deviating line is parsed again, line by line."""
 
     def __init__(self, path: Path, layout: LogFormat, repair: Repair | None) -> None:
         self._path, self._layout, self._repair = path, layout, repair
         self.values: list[Ints] = []
-        self.lines: list[Ints] = []
+        self.lines: list[int] = []
         self.texts: dict[int, dict[bytes, int]] = {
             field: {} for field, kind in enumerate(layout.kinds) if kind == TEXT
         }
         """The number of each text, by field."""
-        self._numeric = [field for field, kind in enumerate(layout.kinds) if kind != TEXT]
-        self._is_first = True
+        self._numeric = [field for field in range(len(layout.fields)) if field not in self.texts]
         self.errors: list[ErrorLine] = []
         self.is_hopeless = False
-        """Whether the file is no log of this kind, so that further errors say nothing."""
+        """Whether the file is no log of this kind, so that further errors do not help."""
 
-    def parse(self, lines: list[bytes], numbers: Sequence[int]) -> None:
+    def add(self, numbered: Sequence[tuple[int, bytes]]) -> None:
         """Add the records of these lines, or up to MOST_ERRORS errors in all."""
-        values = self._values(lines)
+        values = self._columns([text for _, text in numbered])
         if values is None:
-            sound = list(self._sound(lines, numbers))
-            lines, numbers = [line for _, line in sound], [number for number, _ in sound]
-            values = self._values(lines)
-            assert values is not None, "what is sound can be parsed"
-        self._is_first = False
+            numbered = list(self._sound(numbered))
+            values = self._columns([text for _, text in numbered])
+            assert values is not None, "lines without errors can be parsed"
         self.values.append(values)
-        self.lines.append(np.array(numbers, np.int64))
+        self.lines += [number for number, _ in numbered]
 
-    def _values(self, lines: list[bytes]) -> Ints | None:
+    def _columns(self, lines: list[bytes]) -> Ints | None:
         """The values of these lines, None if any is not in the format's own form."""
         layout = self._layout
-        if not lines:
-            return np.empty((0, len(layout.fields)), np.int64)
         values = np.empty((len(lines), len(layout.fields)), np.int64)
+        if not lines:
+            return values
+        rows: list[list[bytes]] = []
         if self.texts:
-            split = [line.split() for line in lines]
-            is_sound = all(len(fields) == len(layout.fields) for fields in split)
+            rows = [line.split() for line in lines]
+            is_sound = all(len(row) == len(layout.fields) for row in rows)
             if not is_sound or _CONTROL.search(b" ".join(lines)):
                 return None
-            lines = [b" ".join([fields[n] for n in self._numeric]) for fields in split]
+            lines = [b" ".join([row[field] for field in self._numeric]) for row in rows]
         try:
-            numbers = np.loadtxt(lines, comments=None, ndmin=2, encoding="latin1")
+            if not re.search(rb"\d", lines[0]):
+                raise ValueError("no number")  # numpy warns of a text without values.
+            numbers = np.loadtxt(lines, comments=None, ndmin=2, encoding="ascii")
         except ValueError:
             return None
         if numbers.shape != (len(lines), len(self._numeric)):
@@ -185,23 +140,23 @@ class _Parser:
         for field, known in self.texts.items():
             values[:, field] = [
                 UNKNOWN if text == b"-1" else known.setdefault(text, len(known) + 1)
-                for text in (fields[field] for fields in split)
+                for text in (row[field] for row in rows)
             ]
         return values
 
-    def _sound(self, lines: list[bytes], numbers: Sequence[int]) -> Iterator[tuple[int, bytes]]:
-        """The lines without errors, in the format's own form, with their numbers."""
-        for number, line in zip(numbers, lines, strict=True):
-            fields = line.split()
+    def _sound(self, numbered: Sequence[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
+        """The lines without errors, in the format's own form."""
+        for number, text in numbered:
+            fields = text.split()
             if self._repair is not None:
-                fields = self._repair(fields, self._is_first)
-            self._is_first = False
-            if fields and self._check(number, line, fields):
+                is_first = not self.lines and number == numbered[0][0]
+                fields = self._repair(fields, is_first)
+            if fields and self._is_valid(number, text, fields):
                 yield number, b" ".join(fields)
             if self.is_hopeless or len(self.errors) >= MOST_ERRORS:
                 return
 
-    def _check(self, number: int, record: bytes, fields: list[bytes]) -> bool:
+    def _is_valid(self, number: int, record: bytes, fields: list[bytes]) -> bool:
         layout, before = self._layout, len(self.errors)
         if len(fields) != len(layout.fields):
             found = f"{len(fields)} field{'s' * (len(fields) != 1)}"
@@ -219,7 +174,7 @@ class _Parser:
             self.errors[:] = []
             self._add(number, "", "binary data", "text")
             self.is_hopeless = True
-        return not self.is_hopeless and len(self.errors) == before
+        return len(self.errors) == before and not self.is_hopeless
 
     def _problem(self, position: int, text: bytes) -> str:
         kind, limit = self._layout.kinds[position], self._layout.limits[position]

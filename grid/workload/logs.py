@@ -1,4 +1,4 @@
-"""Logs of jobs, and their files: SWF, GWF, records of sacct, and Parquet.
+"""Logs of jobs, and their files: SWF, GWF, records of sacct, workloads of Batsim, and Parquet.
 
 The Standard Workload Format (SWF) of the Parallel Workloads Archive has a job a line, 18 numbers a
 job, -1 for unknown values, and `;` before comments; version 2.2 is assumed (Feitelson, Tsafrir and
@@ -16,7 +16,7 @@ import gzip
 import io
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -25,21 +25,33 @@ from pathlib import Path
 import numpy as np
 
 from grid.model.arrays import Ints
+from grid.model.errors import ErrorLine, InputError
 from grid.model.time import SECOND_US
-from grid.workload.lines import (
-    KEEP_BYTES,
-    NUMBER_LIMIT,
-    PROCESSOR_LIMIT,
-    SIZE,
-    TEXT,
-    TIME,
-    TIME_LIMIT_S,
-    UNKNOWN,
-    WHOLE,
-    LogFormat,
-    log_error,
-    read_records,
-)
+
+UNKNOWN = -1
+"""In every field of every format."""
+KEEP_BYTES = "surrogateescape"
+"""How bytes of headers that are not UTF-8 are read and written."""
+MOST_ERRORS = 5
+"""Errors of one log that are reported together."""
+TIME_LIMIT_S = 10**11
+"""A time must be below this (3,000 years): a Unix time in milliseconds is an error."""
+PROCESSOR_LIMIT = 10**8
+NUMBER_LIMIT = 2**53
+
+TIME, SIZE, WHOLE, TEXT = range(4)
+"""Kinds of fields: seconds, stored as microseconds; a size, rounded to an integer; an integer (12.0
+is valid, 12.5 is not); text."""
+
+
+def log_error(
+    path: Path, found: str, expected: str, line: int | None = None, field: str = ""
+) -> InputError:
+    """The error of a log with one error."""
+    return InputError([ErrorLine(str(path), line, field, found, expected)])
+
+
+# Formats
 
 
 class SwfField(IntEnum):
@@ -84,59 +96,67 @@ class GwfField(IntEnum):
 
 
 COMMON_FIELDS = 16
-TIME_FIELDS = (
-    SwfField.SUBMIT_TIME,
-    SwfField.WAIT_TIME,
-    SwfField.RUN_TIME,
-    SwfField.AVERAGE_CPU_TIME,
-    SwfField.REQUESTED_TIME,
-    SwfField.THINK_TIME,
-)
 _GWF_FIELDS: tuple[IntEnum, ...] = (*tuple(SwfField)[:COMMON_FIELDS], *GwfField)
-_GWF_SIZES = (
-    GwfField.USED_NETWORK,
-    GwfField.USED_DISK,
-    GwfField.REQUESTED_NETWORK,
-    GwfField.REQUESTED_DISK,
-)
-TEXT_FIELDS = tuple(
-    field for field in _GWF_FIELDS if field >= SwfField.USER and field not in _GWF_SIZES
-)
-"""Fields of GWF that may hold names."""
+_SIZES = {"memory": "_kb", "network": "_kb_per_s", "disk": "_mb"}
+"""Units by the last word of a field's name."""
 
 
-def _format(fields: Sequence[IntEnum], kinds: dict[int, int], comment_mark: bytes) -> LogFormat:
-    sizes = (SwfField.USED_MEMORY, SwfField.REQUESTED_MEMORY)
-    times = [field for field in TIME_FIELDS if field in fields[:COMMON_FIELDS]]
-    all_kinds = dict.fromkeys(times, TIME) | dict.fromkeys(sizes, SIZE) | kinds
-    limits = {field: TIME_LIMIT_S for field, kind in all_kinds.items() if kind == TIME}
-    limits |= dict.fromkeys(
-        (SwfField.ALLOCATED_PROCESSORS, SwfField.REQUESTED_PROCESSORS), PROCESSOR_LIMIT
-    )
+@dataclass(frozen=True, slots=True, eq=False)
+class LogFormat:
+    """The fields of a format in their order, each with its kind and the limit of its values.
+
+    `columns` are the names of fields in Parquet, with their units.
+    """
+
+    key: str
+    fields: tuple[str, ...]
+    kinds: tuple[int, ...]
+    limits: tuple[int, ...]
+    columns: tuple[str, ...]
+    comment_mark: bytes
+    separator: str
+
+    def name(self, position: int) -> str:
+        """A field as in error messages."""
+        return f"field {position + 1} ({self.fields[position]})"
+
+
+def _format(
+    name: str, fields: tuple[IntEnum, ...], comment_mark: bytes, separator: str, names: bool
+) -> LogFormat:
+    """With `names`, fields from the user on hold text unless they are sizes."""
+    titles = tuple(one.name.lower().replace("_", " ") for one in fields)
+    kinds, limits, columns = [], [], []
+    for position, title in enumerate(titles):
+        last = title.rpartition(" ")[2]
+        kind = TIME if last == "time" else SIZE if last in _SIZES else WHOLE
+        kind = TEXT if names and kind == WHOLE and position >= SwfField.USER else kind
+        limit = PROCESSOR_LIMIT if last == "processors" else NUMBER_LIMIT
+        kinds.append(kind)
+        limits.append(TIME_LIMIT_S if kind == TIME else limit)
+        unit = "_us" if kind == TIME else _SIZES.get(last, "")
+        columns.append(title.replace(" ", "_") + unit)
     return LogFormat(
-        tuple(field.name.lower().replace("_", " ") for field in fields),
-        tuple(all_kinds.get(field, WHOLE) for field in fields),
-        tuple(limits.get(field, NUMBER_LIMIT) for field in fields),
-        comment_mark,
+        name, titles, tuple(kinds), tuple(limits), tuple(columns), comment_mark, separator
     )
 
 
-SWF = _format(tuple(SwfField), {SwfField.THINK_TIME: TIME}, b";")
-GWF = _format(_GWF_FIELDS, dict.fromkeys(_GWF_SIZES, SIZE) | dict.fromkeys(TEXT_FIELDS, TEXT), b"#")
+SWF = _format("swf", tuple(SwfField), b";", " ", names=False)
+GWF = _format("gwf", _GWF_FIELDS, b"#", "\t", names=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:
     """The jobs of a log, in its order.
 
-    `columns` has shape (n, fields of the format): times (TIME_FIELDS) in microseconds, memory in
-    kilobytes, -1 for unknown values. `lines` (n,) are the lines of the jobs. `header` has the
-    comments of the form `Key: value`; several values of one key are on lines of their own.
+    `columns` has shape (n, fields of the format): times in microseconds, memory in kilobytes, -1
+    for unknown values. `lines` (n,) are the lines of the jobs. `header` has the comments of the
+    form `Key: value`; several values of one key are on lines of their own.
 
-    A field of GWF that holds names (TEXT_FIELDS) has a number for each: the number itself if all
-    its names are integers, else 1, 2, ... by first appearance. `names` maps these numbers to names,
-    by field. `remarks` counts by kind the lines of which something was ignored. `extra_us` has the
-    times (n,) of a field after those of the format, if one was read.
+    A field of text has a number for each name: the name itself if all names of the field are
+    integers, else 1, 2, ... by first appearance. `names` maps these numbers to names, by field.
+    `remarks` counts by kind the lines of which something was ignored. `extra_us` has the times (n,)
+    of a field after those of the format, if one was read.
     """
 
     path: Path
@@ -161,16 +181,98 @@ class Log:
         return self.columns[:, column]
 
 
-# Text
+def names_of(columns: Ints, field: int, texts: list[str]) -> dict[int, str]:
+    """The name of each number of a field, where number k is the k-th of `texts`.
+
+    If all of them are integers, these become the numbers, in `columns` too.
+    """
+    if not all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", text) for text in texts):
+        return dict(enumerate(texts, start=1))
+    values = np.array([UNKNOWN, *map(int, texts)])
+    columns[:, field] = values[np.maximum(columns[:, field], 0)]
+    return {int(text): text for text in texts}
+
+
+def to_swf(log: Log) -> Log:
+    """The fields that SWF has.
+
+    Names of partitions and queues go into the header, as in the Parallel Workloads Archive. All
+    other fields and names are lost.
+    """
+    if not log.is_gwf:
+        return log
+    header = dict(log.header)
+    for key, source in (("Partition", SwfField.PARTITION), ("Queue", SwfField.QUEUE)):
+        named = [(n, name) for n, name in log.names[source].items() if name != str(n)]
+        if named:
+            header[key] = "\n".join(f"{number} {name}" for number, name in named)
+    return Log(log.path, _common(log, SWF), log.lines, header, log.blank_lines)
+
+
+def to_gwf(log: Log) -> Log:
+    """The fields that GWF has; the preceding job and the think time are lost."""
+    if log.is_gwf:
+        return log
+    columns = _common(log, GWF)
+    names = {
+        field: {n: str(n) for n in np.unique(columns[:, field]).tolist() if n != UNKNOWN}
+        for field, kind in enumerate(GWF.kinds)
+        if kind == TEXT
+    }
+    return replace(log, columns=columns, names=names, format=GWF, extra_us=None)
+
+
+def _common(log: Log, layout: LogFormat) -> Ints:
+    """The columns of the fields that both formats have, the others unknown."""
+    columns = np.full((len(log), len(layout.fields)), UNKNOWN)
+    columns[:, :COMMON_FIELDS] = log.columns[:, :COMMON_FIELDS]
+    return columns
+
+
+# Files
+
+_SUFFIX = re.compile(r"\.(swf|gwf|json)(\.gz|\.bz2|\.xz|\.zst)?$|\.(parquet)$", re.IGNORECASE)
+
+
+def read_log(path: Path, extra_field: int | None = None) -> Log:
+    """The log in that file, by the end of its name: SWF or records of sacct if it has none.
+
+    `extra_field` is for SWF only, see `read_swf`. Raises InputError.
+    """
+    from grid.workload.sacct import is_sacct, read_sacct
+
+    path = Path(path)
+    found = _SUFFIX.search(path.name)
+    match (found[1] or found[3]).lower() if found else "":
+        case "parquet":
+            from grid.workload.parquet import read_parquet
+
+            return read_parquet(path)
+        case "gwf":
+            return read_gwf(path)
+        case "json":
+            from grid.workload.batsim import read_batsim
+
+            return read_batsim(path)
+    return read_sacct(path) if is_sacct(path) else read_swf(path, extra_field)
+
+
+def read_gwf(path: Path) -> Log:
+    """A GWF log. Raises InputError as `read_text` does."""
+    from grid.workload.lines import read_text
+
+    return read_text(path, GWF)
 
 
 def read_swf(path: Path, extra_field: int | None = None) -> Log:
-    """An SWF log. Raises InputError as `read_records` does.
+    """An SWF log. Raises InputError as `read_text` does.
 
     Other simulators write a head row, columns after the 18th, and several preceding jobs ("1&2",
     "4,5"), of which the last is kept. `remarks` counts these. `extra_field` is the position, from
     19 on, of a time that each line has.
     """
+    from grid.workload.lines import read_text
+
     remarks: dict[str, int] = {}
     extra: list[bytes] = []
 
@@ -190,147 +292,22 @@ def read_swf(path: Path, extra_field: int | None = None) -> Log:
             remarks[kind] = remarks.get(kind, 0) + 1
         return fields
 
-    records = read_records(path, SWF, repair)
-    log = Log(path, records.values, records.lines, records.header, records.blank_lines, remarks)
+    log = replace(read_text(path, SWF, repair), remarks=remarks)
     return log if extra_field is None else replace(log, extra_us=_times(log, extra, extra_field))
 
 
-def _times(log: Log, texts: list[bytes], field: int) -> Ints:
+def _times(log: Log, texts: list[bytes], position: int) -> Ints:
     """The times of an extra field. Raises InputError."""
+    name = f"field {position}"
     if len(texts) != len(log):
-        raise log_error(
-            log.path, "records without it", "a time in each record", None, f"field {field}"
-        )
+        raise log_error(log.path, "records without it", "a time in each record", field=name)
     try:
         seconds = np.array(texts, "S").astype(np.float64)
     except ValueError as error:
-        raise log_error(log.path, str(error), "seconds", None, f"field {field}") from None
+        raise log_error(log.path, str(error), "seconds", field=name) from None
     if not (np.abs(seconds) < TIME_LIMIT_S).all():
-        raise log_error(
-            log.path, "a time beyond it", f"less than {TIME_LIMIT_S}", None, f"field {field}"
-        )
+        raise log_error(log.path, "a time beyond it", f"less than {TIME_LIMIT_S}", field=name)
     return np.rint(seconds * SECOND_US).astype(np.int64)
-
-
-def read_gwf(path: Path) -> Log:
-    """A GWF log. Raises InputError as `read_records` does."""
-    values, lines, texts, header, blank_lines = read_records(path, GWF)
-    names = {
-        field: names_of(values, field, [text.decode("utf-8", "replace") for text in known])
-        for field, known in texts.items()
-    }
-    return Log(path, values, lines, header, blank_lines, names=names, format=GWF)
-
-
-def names_of(columns: Ints, field: int, texts: list[str]) -> dict[int, str]:
-    """The name of each number of a field, where number k is the k-th of `texts`.
-
-    If all of them are integers, these become the numbers, in `columns` too.
-    """
-    if not all(re.fullmatch(r"0|-?[1-9][0-9]{0,14}", text) for text in texts):
-        return dict(enumerate(texts, start=1))
-    values = np.array([UNKNOWN, *map(int, texts)])
-    columns[:, field] = values[np.maximum(columns[:, field], 0)]
-    return {int(text): text for text in texts}
-
-
-def _write_text(log: Log, path: Path, compressed: bool) -> None:
-    mark, separator = log.format.comment_mark.decode(), "\t" if log.is_gwf else " "
-    with path.open("wb") as file:
-        # Neither name nor time is stored in the compressed file: equal logs are equal files.
-        packed = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else None
-        with io.TextIOWrapper(
-            packed or file, encoding="utf-8", errors=KEEP_BYTES, newline="\n"
-        ) as text:
-            for key, values in log.header.items():
-                text.writelines(f"{mark} {key}: {value}\n" for value in values.split("\n"))
-            for start in range(0, len(log), 50_000):
-                rows = slice(start, start + 50_000)
-                columns = [_texts(log, rows, field) for field in range(log.columns.shape[1])]
-                text.writelines(separator.join(row) + "\n" for row in zip(*columns, strict=True))
-
-
-def _texts(log: Log, rows: slice, field: int) -> list[str]:
-    values, kind = log.columns[rows, field].tolist(), log.format.kinds[field]
-    if kind == TEXT:
-        names = log.names[field] | {UNKNOWN: str(UNKNOWN)}
-        return [names[value] for value in values]
-    return list(map(_time_text if kind == TIME else str, values))
-
-
-def _time_text(time_us: int) -> str:
-    """Seconds with as few decimals as possible."""
-    if time_us == UNKNOWN:
-        return str(UNKNOWN)
-    seconds, rest = divmod(abs(time_us), SECOND_US)
-    sign = "-" if time_us < 0 else ""
-    return f"{sign}{seconds}" + (f".{rest:06d}".rstrip("0") if rest else "")
-
-
-# Conversion
-
-
-def to_swf(log: Log) -> Log:
-    """The fields that SWF has.
-
-    Names of partitions and queues go into the header, as in the Parallel Workloads Archive. All
-    other fields and names are lost.
-    """
-    if not log.is_gwf:
-        return log
-    header = dict(log.header)
-    for key, source in (("Partition", SwfField.PARTITION), ("Queue", SwfField.QUEUE)):
-        named = [(n, name) for n, name in log.names[source].items() if name != str(n)]
-        if named:
-            header[key] = "\n".join(f"{number} {name}" for number, name in named)
-    return Log(log.path, _common(log, len(SwfField)), log.lines, header, log.blank_lines)
-
-
-def to_gwf(log: Log) -> Log:
-    """The fields that GWF has; the preceding job and the think time are lost."""
-    if log.is_gwf:
-        return log
-    columns = _common(log, len(_GWF_FIELDS))
-    names = {
-        int(field): {n: str(n) for n in np.unique(columns[:, field]).tolist() if n != UNKNOWN}
-        for field in TEXT_FIELDS
-    }
-    return replace(log, columns=columns, names=names, format=GWF, extra_us=None)
-
-
-def _common(log: Log, fields: int) -> Ints:
-    """The columns of the fields that both formats have, the others unknown."""
-    columns = np.full((len(log), fields), UNKNOWN)
-    columns[:, :COMMON_FIELDS] = log.columns[:, :COMMON_FIELDS]
-    return columns
-
-
-# Files
-
-_SUFFIX = re.compile(r"\.(swf|gwf|json)(\.gz|\.bz2|\.xz|\.zst)?$|\.(parquet)$", re.IGNORECASE)
-
-
-def read_log(path: Path, extra_field: int | None = None) -> Log:
-    """The log in that file, by the end of its name: SWF or records of sacct if it has none.
-
-    `extra_field` is for SWF only, see `read_swf`. Raises InputError.
-    """
-    from grid.workload.sacct import is_sacct, read_sacct
-
-    path = Path(path)
-    found = _SUFFIX.search(path.name)
-    kind = (found[1] or found[3]).lower() if found else "swf"
-    if kind == "parquet":
-        from grid.workload.parquet import read_parquet
-
-        return read_parquet(path)
-    if kind == "gwf":
-        return read_gwf(path)
-    if kind == "json":
-        from grid.workload.batsim import read_batsim
-
-        return read_batsim(path)
-    return read_sacct(path) if is_sacct(path) else read_swf(path, extra_field)
 
 
 def write_log(log: Log, path: Path) -> None:
@@ -368,3 +345,37 @@ def _replacing(path: Path) -> Iterator[Path]:
         raise log_error(path, found, "a file in a writable folder") from None
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _write_text(log: Log, path: Path, compressed: bool) -> None:
+    mark = log.format.comment_mark.decode()
+    with path.open("wb") as file:
+        # Neither name nor time is stored in the compressed file: equal logs are equal files.
+        packed = gzip.GzipFile("", "wb", 6, file, mtime=0) if compressed else None
+        with io.TextIOWrapper(
+            packed or file, encoding="utf-8", errors=KEEP_BYTES, newline="\n"
+        ) as text:
+            for key, values in log.header.items():
+                text.writelines(f"{mark} {key}: {value}\n" for value in values.split("\n"))
+            for start in range(0, len(log), 50_000):
+                rows = slice(start, start + 50_000)
+                columns = [_texts(log, rows, field) for field in range(log.columns.shape[1])]
+                lines = map(log.format.separator.join, zip(*columns, strict=True))
+                text.writelines(f"{line}\n" for line in lines)
+
+
+def _texts(log: Log, rows: slice, field: int) -> list[str]:
+    values, kind = log.columns[rows, field].tolist(), log.format.kinds[field]
+    if kind == TEXT:
+        names = log.names[field] | {UNKNOWN: str(UNKNOWN)}
+        return [names[value] for value in values]
+    return list(map(_time_text if kind == TIME else str, values))
+
+
+def _time_text(time_us: int) -> str:
+    """Seconds with as few decimals as possible."""
+    if time_us == UNKNOWN:
+        return str(UNKNOWN)
+    seconds, rest = divmod(abs(time_us), SECOND_US)
+    sign = "-" if time_us < 0 else ""
+    return f"{sign}{seconds}" + (f".{rest:06d}".rstrip("0") if rest else "")

@@ -14,35 +14,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from grid.model.arrays import Bools, Ints
+from grid.model.arrays import Ints
 from grid.model.errors import shorten
 from grid.model.time import SECOND_US
-from grid.workload.lines import TEXT, TIME, UNKNOWN, LogFormat, log_error
-from grid.workload.logs import GWF, SWF, Log, names_of
+from grid.workload.logs import GWF, SWF, TEXT, TIME, UNKNOWN, Log, LogFormat, log_error, names_of
 
-_UNITS = {
-    "used memory": "_kb",
-    "requested memory": "_kb",
-    "used network": "_kb_per_s",
-    "requested network": "_kb_per_s",
-    "used disk": "_mb",
-    "requested disk": "_mb",
-}
 _EXPECTED = "a log in Parquet"
 
 
 def write_parquet(log: Log, path: Path) -> None:
     """Write all of `log`. Raises OSError."""
     columns = {}
-    for field, kind in enumerate(log.format.kinds):
+    for field, name in enumerate(log.format.columns):
         values = log.columns[:, field]
-        unknown = values == UNKNOWN
-        if kind == TEXT:
-            column = _dictionary(values, unknown, log.names[field])
+        if log.format.kinds[field] == TEXT:
+            names = log.names[field] | {UNKNOWN: None}
+            texts = pa.array([names[one] for one in values.tolist()], pa.string())
+            columns[name] = texts.dictionary_encode()
         else:
-            column = pa.array(values, mask=unknown)
-        columns[_column_name(log.format, field)] = column
-    about = {"log": "gwf" if log.is_gwf else "swf", "header": json.dumps(log.header)}
+            columns[name] = pa.array(values, mask=values == UNKNOWN)
+    about = {"log": log.format.key, "header": json.dumps(log.header)}
     table = pa.table(columns).replace_schema_metadata(about)
     pyarrow.parquet.write_table(table, path, compression="zstd")
 
@@ -55,24 +46,22 @@ def read_parquet(path: Path) -> Log:
     layout, header, table = _table(path)
     columns = np.empty((len(table), len(layout.fields)), np.int64)
     names: dict[int, dict[int, str]] = {}
-    for field, kind in enumerate(layout.kinds):
-        name = _column_name(layout, field)
+    for field, name in enumerate(layout.columns):
         column = table.column(name).combine_chunks()
-        if kind == TEXT:
-            if not pa.types.is_string(column.type):
-                raise log_error(path, f"values of type {column.type}", "text", field=name)
-            coded = column.dictionary_encode()
-            texts = coded.dictionary.to_pylist()
-            wrong = next((one for one in texts if one.split() != [one]), None)
-            if wrong is not None:
-                raise log_error(path, shorten(wrong), "a name without spaces", field=name)
-            # Numbered from 1, in order of first appearance.
-            columns[:, field] = coded.indices.cast(pa.int64()).fill_null(UNKNOWN - 1).to_numpy() + 1
-            columns[coded.indices.is_null().to_numpy(zero_copy_only=False), field] = UNKNOWN
-            names[field] = names_of(columns, field, texts)
-        else:
-            columns[:, field] = _integers(path, name, column)
-            _check_limit(path, name, columns[:, field], layout, field)
+        if layout.kinds[field] != TEXT:
+            columns[:, field] = _integers(path, name, column, layout, field)
+            continue
+        if not pa.types.is_string(column.type):
+            raise log_error(path, f"values of type {column.type}", "text", field=name)
+        coded = column.dictionary_encode()
+        texts = coded.dictionary.to_pylist()
+        wrong = next((one for one in texts if one.split() != [one]), None)
+        if wrong is not None:
+            raise log_error(path, shorten(wrong), "a name without spaces", field=name)
+        # Numbered from 1, in order of first appearance.
+        columns[:, field] = coded.indices.cast(pa.int64()).fill_null(UNKNOWN - 1).to_numpy() + 1
+        columns[coded.indices.is_null().to_numpy(zero_copy_only=False), field] = UNKNOWN
+        names[field] = names_of(columns, field, texts)
     return Log(path, columns, np.arange(1, len(table) + 1), header, names=names, format=layout)
 
 
@@ -87,16 +76,15 @@ def _table(path: Path) -> tuple[LogFormat, dict[str, str], pa.Table]:
         header = json.loads(about.get(b"header", b"{}")) if layout else None
         if layout is None or not isinstance(header, dict):
             raise log_error(path, "a Parquet file with other contents", _EXPECTED)
-        names = [_column_name(layout, field) for field in range(len(layout.fields))]
-        for name in names:
+        for name in layout.columns:
             if schema.names.count(name) != 1:
                 found = "no such column" if name not in schema.names else "two such columns"
                 raise log_error(path, found, "one for each field of the log", field=name)
-        table = pyarrow.parquet.read_table(path, columns=names)
-        texts = [n for n, one in zip(names, table.schema, strict=True) if _is_text(one.type)]
-        for name in texts:
-            place = table.schema.get_field_index(name)
-            table = table.set_column(place, name, table.column(name).cast(pa.string()))
+        table = pyarrow.parquet.read_table(path, columns=list(layout.columns))
+        plain = [
+            pa.field(one.name, pa.string()) if _is_text(one.type) else one for one in table.schema
+        ]
+        table = table.cast(pa.schema(plain))
         table.validate(full=True)
     except (pa.ArrowException, OSError, UnicodeDecodeError, RecursionError) as error:
         found = f"an invalid Parquet file ({shorten(str(error))})"
@@ -112,33 +100,16 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_dictionary(kind) or pa.types.is_large_string(kind))
 
 
-def _column_name(layout: LogFormat, field: int) -> str:
-    name = layout.fields[field]
-    unit = "_us" if layout.kinds[field] == TIME else _UNITS.get(name, "")
-    return name.replace(" ", "_") + unit
-
-
-def _dictionary(values: Ints, unknown: Bools, names: dict[int, str]) -> pa.DictionaryArray:
-    numbers = np.array(sorted(names), np.int64)
-    codes = np.searchsorted(numbers, values).astype(np.int32)
-    texts = pa.array([names[number] for number in numbers.tolist()], pa.string())
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=unknown), texts)
-
-
-def _integers(path: Path, name: str, column: pa.Array) -> Any:
+def _integers(path: Path, name: str, column: pa.Array, layout: LogFormat, field: int) -> Ints:
     if not pa.types.is_integer(column.type):
         raise log_error(path, f"values of type {column.type}", "integers", field=name)
     try:
-        return column.cast(pa.int64()).fill_null(UNKNOWN).to_numpy()
+        values: Any = column.cast(pa.int64()).fill_null(UNKNOWN).to_numpy()
     except pa.ArrowInvalid:
         raise log_error(path, "a number beyond 64 bits", "less", field=name) from None
-
-
-def _check_limit(path: Path, name: str, values: Ints, layout: LogFormat, field: int) -> None:
-    limit = int(layout.limits[field])
-    if layout.kinds[field] == TIME:
-        limit *= SECOND_US
+    limit = layout.limits[field] * (SECOND_US if layout.kinds[field] == TIME else 1)
     wrong = np.flatnonzero((values >= limit) | (values <= -limit))
     if len(wrong):
         row = int(wrong[0])
         raise log_error(path, str(values[row]), f"a number below {limit}", row + 1, name)
+    return np.asarray(values, np.int64)

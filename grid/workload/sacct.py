@@ -18,16 +18,19 @@ import numpy as np
 from grid.model.arrays import Ints
 from grid.model.errors import ErrorLine, InputError, shorten
 from grid.model.time import SECOND_US
-from grid.workload.lines import (
+from grid.workload.lines import line_blocks
+from grid.workload.logs import (
     MOST_ERRORS,
     NUMBER_LIMIT,
     PROCESSOR_LIMIT,
     UNKNOWN,
-    line_blocks,
+    Log,
+    SwfField,
     log_error,
 )
-from grid.workload.logs import Log, SwfField
 
+Record = Mapping[str, str]
+"""A row of the file by its columns."""
 HOW_TO_PRINT = "columns separated by |, as `sacct --allocations --parsable2` prints them"
 
 _STATUSES = {
@@ -83,7 +86,7 @@ def read_sacct(path: Path) -> Log:
     numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     names = [name.strip().partition("%")[0] for name in numbered[0][1].split("|")]
     _check_columns(path, numbered[0][0], names)
-    records: list[Mapping[str, str]] = []
+    records: list[Record] = []
     rows: list[list[int]] = []
     lines: list[int] = []
     errors: list[ErrorLine] = []
@@ -99,34 +102,35 @@ def read_sacct(path: Path) -> Log:
                 steps += 1
                 continue
             rows.append(_row(record))
+            records.append(record)
+            lines.append(line)
         except _Wrong as error:
             column, found, expected = error.args
             errors.append(ErrorLine(str(path), line, column, shorten(found), expected))
             if len(errors) == MOST_ERRORS:
                 break
-            continue
-        records.append(record)
-        lines.append(line)
     if errors:
         raise InputError(errors)
     if not rows:
         raise log_error(path, "no job", "at least one job")
+    columns = np.array(rows)
+    header = {"Version": "2.2", "Note": "Made from records of sacct."} | _complete(columns, records)
+    order = np.argsort(columns[:, SwfField.SUBMIT_TIME], kind="stable")
     blank_lines = text.count("\n") + (not text.endswith("\n")) - len(numbered)
-    return _log(path, records, np.array(rows), np.array(lines), steps, blank_lines)
+    remarks = {"job_steps": steps} if steps else {}
+    return Log(path, columns[order], np.array(lines)[order], header, blank_lines, remarks)
 
 
-def _log(
-    path: Path,
-    records: Sequence[Mapping[str, str]],
-    columns: Ints,
-    lines: Ints,
-    steps: int,
-    blank_lines: int,
-) -> Log:
-    """The log of records whose submissions are Unix times in seconds."""
+def _complete(columns: Ints, records: Sequence[Record]) -> dict[str, str]:
+    """Fill in what depends on all records: numbers, names, and times since the first submission.
+
+    Submissions are Unix times in seconds before. Returns entries of the header.
+    """
+    header = {}
     first = int(columns[:, SwfField.SUBMIT_TIME].min())
-    columns[:, SwfField.SUBMIT_TIME] -= first
-    columns[:, SwfField.SUBMIT_TIME] *= SECOND_US
+    columns[:, SwfField.SUBMIT_TIME] = (columns[:, SwfField.SUBMIT_TIME] - first) * SECOND_US
+    if all(_ZONE.search(record["Submit"]) for record in records):
+        header["UnixStartTime"] = str(first)
     ids = [_name(record) for record in records]
     # Tasks of arrays and parts of heterogeneous jobs have no numbers of their own.
     numbers = {name: n for n, name in enumerate(dict.fromkeys(ids), 1)}
@@ -135,9 +139,6 @@ def _log(
     last = {name: place for place, name in enumerate(ids)}
     replaced = [place for place, name in enumerate(ids) if last[name] != place]
     columns[replaced, SwfField.STATUS] = _REPLACED
-    header = {"Version": "2.2", "Note": "Made from records of sacct."}
-    if all(_ZONE.search(record["Submit"]) for record in records):
-        header["UnixStartTime"] = str(first)
     for field, key, choices in _NAMED:
         known: dict[str, int] = {}
         for place, record in enumerate(records):
@@ -146,9 +147,7 @@ def _log(
                 columns[place, field] = known.setdefault(name, len(known) + 1)
         if known and key:
             header[key] = "\n".join(f"{number} {name}" for name, number in known.items())
-    order = np.argsort(columns[:, SwfField.SUBMIT_TIME], kind="stable")
-    remarks = {"job_steps": steps} if steps else {}
-    return Log(path, columns[order], lines[order], header, blank_lines, remarks)
+    return header
 
 
 def _check_columns(path: Path, line: int, names: list[str]) -> None:
@@ -169,11 +168,11 @@ class _Wrong(ValueError):
     """A wrong value: its column, what was found, what is expected."""
 
 
-def _name(record: Mapping[str, str]) -> str:
+def _name(record: Record) -> str:
     return record.get("JobIDRaw") or record.get("JobID", "")
 
 
-def _row(record: Mapping[str, str]) -> list[int]:
+def _row(record: Record) -> list[int]:
     """The fields of a job without its number and names; the submission in Unix seconds."""
     row = [UNKNOWN] * len(SwfField)
     if not _JOB.fullmatch(_name(record)):
@@ -181,49 +180,29 @@ def _row(record: Mapping[str, str]) -> list[int]:
     state = record["State"].partition(" ")[0].rstrip("+").upper()
     if state not in _STATUSES:
         raise _Wrong("State", record["State"], "a state of a job, such as COMPLETED")
-    row[SwfField.STATUS] = status = _STATUSES[state]
-    submit, start, end = (_time(record, name) for name in ("Submit", "Start", "End"))
+    submit, start, end = (_first(record, _time, name) for name in ("Submit", "Start", "End"))
     if submit is None:
         raise _Wrong("Submit", record["Submit"], "a time, such as 2024-03-01T08:00:00")
-    row[SwfField.SUBMIT_TIME] = submit
-    run = _first(record, _seconds, "ElapsedRaw", "Elapsed")
-    if run is None and start is not None and end is not None:
-        run = max(0, end - start)
-    if run is not None and status >= 0:
-        row[SwfField.RUN_TIME] = run * SECOND_US
+    row[SwfField.STATUS], row[SwfField.SUBMIT_TIME] = _STATUSES[state], submit
+    for field, read, columns in _VALUES:
+        value = _first(record, read, *columns)
+        row[field] = UNKNOWN if value is None else value
+    run_us = row[SwfField.RUN_TIME]
+    if run_us == UNKNOWN and start is not None and end is not None:
+        run_us = max(0, end - start) * SECOND_US
+    row[SwfField.RUN_TIME] = run_us if _STATUSES[state] >= 0 else UNKNOWN
     if start is None and state == "CANCELLED":
         start = end  # It left the queue then.
     if start is not None and start >= submit:
         row[SwfField.WAIT_TIME] = (start - submit) * SECOND_US
-    allocated = _first(record, _cpus, "AllocCPUS", "NCPUS", "AllocTRES")
-    requested = _first(record, _cpus, "ReqCPUS", "ReqTRES")
-    row[SwfField.ALLOCATED_PROCESSORS] = allocated or UNKNOWN
-    row[SwfField.REQUESTED_PROCESSORS] = requested or UNKNOWN
-    limit = _first(record, _minutes, "TimelimitRaw")
-    limit = _first(record, _seconds, "Timelimit") if limit is None else limit
-    row[SwfField.REQUESTED_TIME] = UNKNOWN if limit is None else limit * SECOND_US
-    memory = _memory(record, allocated or requested or 1)
-    row[SwfField.REQUESTED_MEMORY] = UNKNOWN if memory is None else memory
+    cpus = max(1, row[SwfField.ALLOCATED_PROCESSORS])
+    if row[SwfField.ALLOCATED_PROCESSORS] == UNKNOWN:
+        cpus = max(1, row[SwfField.REQUESTED_PROCESSORS])
+    row[SwfField.REQUESTED_MEMORY] = _memory(record, cpus)
     return row
 
 
-def _time(record: Mapping[str, str], column: str) -> int | None:
-    """Unix seconds; None if it is not known. A time without a zone counts as UTC."""
-    text = record.get(column, "")
-    if text.lower() in _UNKNOWN_TEXTS:
-        return None
-    if text.isdecimal() and len(text) <= 11:
-        return int(text)
-    try:
-        when = datetime.fromisoformat(text)
-        return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
-    except (ValueError, OverflowError):
-        raise _Wrong(column, text, "a time, such as 2024-03-01T08:00:00") from None
-
-
-def _first(
-    record: Mapping[str, str], read: Callable[[str, str], int | None], *columns: str
-) -> int | None:
+def _first(record: Record, read: Callable[[str, str], int | None], *columns: str) -> int | None:
     """The first of these columns that is there and known."""
     for column in columns:
         text = record.get(column, "")
@@ -234,27 +213,37 @@ def _first(
     return None
 
 
+def _time(column: str, text: str) -> int:
+    """Unix seconds. A time without a zone counts as UTC."""
+    if text.isdecimal() and len(text) <= 11:
+        return int(text)
+    try:
+        when = datetime.fromisoformat(text)
+        return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        raise _Wrong(column, text, "a time, such as 2024-03-01T08:00:00") from None
+
+
 def _integer(column: str, text: str, limit: int) -> int:
     if not text.isdecimal() or len(text) > 18 or int(text) >= limit:
         raise _Wrong(column, text, f"an integer below {limit}")
     return int(text)
 
 
-def _minutes(column: str, text: str) -> int:
-    return 60 * _integer(column, text, 10**9)
-
-
-def _seconds(column: str, text: str) -> int:
-    """A duration: seconds, MM:SS, HH:MM:SS, D-HH:MM:SS or D-HH."""
+def _duration(column: str, text: str) -> int:
+    """Microseconds of seconds, minutes, MM:SS, HH:MM:SS, D-HH:MM:SS or D-HH."""
     if column == "ElapsedRaw":
-        return _integer(column, text, 10**11)
+        return _integer(column, text, 10**11) * SECOND_US
+    if column == "TimelimitRaw":
+        return _integer(column, text, 10**9) * 60 * SECOND_US
     found = _DURATION.fullmatch(text)
     if not found or len(text) > 20:
         raise _Wrong(column, text, "a duration, such as 1-02:30:00")
     days, hours, minutes, seconds, whole_days, more_hours = (
         int(one or 0) for one in found.groups()
     )
-    return 86_400 * (days + whole_days) + 3600 * (hours + more_hours) + 60 * minutes + seconds
+    hours += more_hours + 24 * (days + whole_days)
+    return (3600 * hours + 60 * minutes + seconds) * SECOND_US
 
 
 def _cpus(column: str, text: str) -> int | None:
@@ -267,15 +256,24 @@ def _cpus(column: str, text: str) -> int | None:
     return _integer(column, text, PROCESSOR_LIMIT) or None
 
 
-def _memory(record: Mapping[str, str], cpus: int) -> int | None:
-    """Requested kilobytes a CPU; None where they are not known, or zero."""
+_VALUES: tuple[tuple[SwfField, Callable[[str, str], int | None], tuple[str, ...]], ...] = (
+    (SwfField.RUN_TIME, _duration, ("ElapsedRaw", "Elapsed")),
+    (SwfField.ALLOCATED_PROCESSORS, _cpus, ("AllocCPUS", "NCPUS", "AllocTRES")),
+    (SwfField.REQUESTED_PROCESSORS, _cpus, ("ReqCPUS", "ReqTRES")),
+    (SwfField.REQUESTED_TIME, _duration, ("TimelimitRaw", "Timelimit")),
+)
+"""Fields that depend on one column: their reader, and the columns in the order of preference."""
+
+
+def _memory(record: Record, cpus: int) -> int:
+    """Requested kilobytes a CPU; UNKNOWN if they are not known, or zero."""
     text, column = record.get("ReqMem", ""), "ReqMem"
     if text.lower() in _UNKNOWN_TEXTS:
         column = "ReqTRES"
         found = re.search(r"(?:^|,)mem=([^,]*)", record.get(column, ""))
         text = found[1] if found else ""
     if text.lower() in _UNKNOWN_TEXTS:
-        return None
+        return UNKNOWN
     parts = _MEMORY.fullmatch(text)
     if not parts:
         raise _Wrong(column, text, "an amount of memory, such as 4000M, 2Gc or 16Gn")
@@ -287,4 +285,4 @@ def _memory(record: Mapping[str, str], cpus: int) -> int | None:
         kilobytes /= cpus
     if kilobytes >= NUMBER_LIMIT:
         raise _Wrong(column, text, "less memory")
-    return round(kilobytes) or None
+    return round(kilobytes) or UNKNOWN

@@ -23,8 +23,7 @@ from grid.workload.jobs import (
     processors_of,
     runnable_rows,
 )
-from grid.workload.lines import KEEP_BYTES, TIME_LIMIT_S, UNKNOWN
-from grid.workload.logs import GwfField, Log, SwfField
+from grid.workload.logs import KEEP_BYTES, TIME_LIMIT_S, UNKNOWN, GwfField, Log, SwfField
 
 _COUNTED: dict[str, SwfField | GwfField] = {
     "users": SwfField.USER,

@@ -10,12 +10,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from grid.model.errors import InputError
-from grid.workload.lines import PROCESSOR_LIMIT, TEXT, TIME, LogFormat
 from grid.workload.logs import (
     GWF,
+    PROCESSOR_LIMIT,
     SWF,
-    TEXT_FIELDS,
+    TEXT,
+    TIME,
     Log,
+    LogFormat,
     SwfField,
     read_log,
     write_log,
@@ -127,7 +129,9 @@ def gwf_table(folder: Path) -> pa.Table:
     """A sound log of one job in Parquet, to be spoiled."""
     columns = np.full((1, len(GWF.fields)), -1)
     columns[0, SwfField.USER] = 1
-    names: dict[int, dict[int, str]] = {field: {} for field in TEXT_FIELDS}
+    names: dict[int, dict[int, str]] = {
+        field: {} for field, kind in enumerate(GWF.kinds) if kind == TEXT
+    }
     names[SwfField.USER] = {1: "U1"}
     log = Log(Path("made"), columns, np.array([1]), names=names, format=GWF)
     write_log(log, folder / "sound.parquet")

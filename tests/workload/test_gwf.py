@@ -9,8 +9,9 @@ from grid.model.errors import InputError
 from grid.workload.jobs import jobs_from_log
 from grid.workload.logs import (
     COMMON_FIELDS,
-    TEXT_FIELDS,
-    TIME_FIELDS,
+    GWF,
+    TEXT,
+    TIME,
     GwfField,
     Log,
     SwfField,
@@ -20,6 +21,7 @@ from grid.workload.logs import (
 )
 
 ALL_FIELDS = (*tuple(SwfField)[:COMMON_FIELDS], *GwfField)
+TEXT_FIELDS = [field for field in ALL_FIELDS if GWF.kinds[field] == TEXT]
 FIELD = {field.name: field for field in ALL_FIELDS}
 
 
@@ -58,7 +60,7 @@ def test_reads_all_fields(tmp_path: Path, compressed: bool) -> None:
         if field in TEXT_FIELDS:
             assert texts(log, field) == [names[field], "-1"]
         else:
-            scale = 1_000_000 if field in TIME_FIELDS and field < COMMON_FIELDS else 1
+            scale = 1_000_000 if GWF.kinds[field] == TIME else 1
             assert log[field][0] == int(field) * scale
 
 

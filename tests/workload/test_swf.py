@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from grid.model.errors import InputError
 from grid.workload import lines as lines_module
 from grid.workload.jobs import jobs_from_log
-from grid.workload.lines import TIME_LIMIT_S
-from grid.workload.logs import TIME_FIELDS, Log, SwfField, read_swf
+from grid.workload.logs import SIZE, SWF, TIME, TIME_LIMIT_S, Log, SwfField, read_swf
 
 TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
 
@@ -42,7 +41,7 @@ def plain_value(field: SwfField, text: str) -> int:
     value = Decimal(text)
     if value == -1:
         return -1
-    if field in TIME_FIELDS:
+    if SWF.kinds[field] == TIME:
         value *= 1_000_000
     return int(value.quantize(Decimal(1), ROUND_HALF_UP))
 
@@ -61,7 +60,6 @@ decimal = st.one_of(
     st.decimals(0, 10**9, places=6).map(lambda value: f"{value:f}"),
 )
 size = st.one_of(whole, st.decimals(0, 10**9, places=2).map(lambda value: f"{value:f}"))
-SIZES = (SwfField.USED_MEMORY, SwfField.REQUESTED_MEMORY)
 blanks = st.text(" \t", min_size=1, max_size=3)
 
 
@@ -70,8 +68,8 @@ def texts(draw: st.DrawFn) -> str:
     lines = []
     for _ in range(draw(st.integers(1, 8))):
         fields = [
-            draw(st.one_of(whole, decimal) if f in TIME_FIELDS else size if f in SIZES else whole)
-            for f in SwfField
+            draw(st.one_of(whole, decimal) if kind == TIME else size if kind == SIZE else whole)
+            for kind in SWF.kinds
         ]
         line = fields[0] + "".join(draw(blanks) + field for field in fields[1:])
         lines += [draw(st.sampled_from(["", " ", "; a comment", ";"])), draw(blanks) + line]
