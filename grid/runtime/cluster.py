@@ -22,7 +22,7 @@ from typing import Any
 import ray
 from ray._private import ray_constants
 from ray.job_config import JobConfig
-from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.placement_group import placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from grid.model.errors import RunFailed, input_error
@@ -44,9 +44,6 @@ LOOPBACK = "127.0.0.1"
 WHICH_RAY_FINDS = "auto"
 """Not an address, but the cluster that Ray knows of on this machine."""
 CONNECT_SECONDS = 5.0
-HTTP2_SETTINGS = b"\x04"
-HTTP2_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + HTTP2_SETTINGS + bytes(5)
-"""The first bytes of a gRPC client: the preface of HTTP/2 and an empty frame of settings."""
 PLACING_SECONDS = 60.0
 WATCH_SECONDS = 0.5
 NEEDED = ("gcs_server", "raylet")
@@ -147,7 +144,6 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
     CPUs (default: all that this process may use), ends with the block and listens on the loopback
     address only. Dashboard and usage reports are off. Raises InputError and RayDidNotStart.
     """
-    refuse_small_limit(address)
     option = "--address" if address else "RAY_ADDRESS"
     address = address or os.environ.get("RAY_ADDRESS")
     if address == "local":
@@ -157,7 +153,6 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
         os.environ.setdefault(name, value)
     # Ray prints each death of an actor, even without `log_to_driver`.
     _private.worker.print_to_stdstream = lambda *_, **__: None
-    started: list[Any] = []
     with ExitStack() as session:
         try:
             with _signals_delayed():
@@ -165,17 +160,12 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
                     _join(address, option)
                 else:
                     _start(cpus or usable_cpus())
-                    node = _private.worker._global_node
-                    started = [one for _, one in node.live_processes()]
-                    session.enter_context(_session_lock(Path(node.get_session_dir_path())))
+                    folder = _private.worker._global_node.get_session_dir_path()
+                    session.enter_context(_session_lock(Path(folder)))
             yield ray.util.get_node_ip_address() if address else LOOPBACK
         finally:
             with _signals_delayed():
-                groups = _children_of([one.pid for one in started])
                 ray.shutdown()
-                for process in groups:
-                    with suppress(ProcessLookupError):
-                        os.kill(process, signal.SIGKILL)
 
 
 @contextmanager
@@ -193,16 +183,6 @@ def _session_lock(session: Path) -> Iterator[None]:
                 fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(lock.parent, ignore_errors=True)
         yield
-
-
-def _children_of(parents: list[int]) -> list[int]:
-    """The agents of a raylet, which outlive it for a minute if it was killed."""
-    found = []
-    for parent in parents:
-        with suppress(OSError):
-            listed = Path(f"/proc/{parent}/task/{parent}/children").read_text("ascii")
-            found += [int(child) for child in listed.split()]
-    return found
 
 
 def has_died() -> bool:
@@ -319,43 +299,19 @@ def check_address(address: str, option: str = "--address") -> None:
         expected = f"HOST:PORT of a running Ray cluster, or {WHICH_RAY_FINDS}"
         raise input_error(option, f"{address!r}", expected)
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS) as connection:
-            if "RAY_USE_TLS" in os.environ or _speaks_grpc(connection):
-                return
-            found = f"a service other than Ray at {address}"
+        socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
     except OSError:
-        found = f"no reply from {address}"
-    raise input_error(option, found, "a running Ray cluster")
+        raise input_error(option, f"no reply from {address}", "a running Ray cluster") from None
 
 
-def _speaks_grpc(connection: socket.socket) -> bool:
-    """Whether the peer greets as a gRPC server does: with a frame of settings."""
-    connection.sendall(HTTP2_GREETING)
-    answer = b""
-    try:
-        while len(answer) < 4 and (more := connection.recv(9)):
-            answer += more
-    except TimeoutError:
-        return False
-    return answer[3:4] == HTTP2_SETTINGS
-
-
-def refuse_small_limit(address: str | None) -> None:
-    """Raises RayDidNotStart if Ray has to be started, and the limit of address space is too small.
-
-    Ray would wait for a minute, or abort this process if it cannot start a thread.
-    """
-    if address or os.environ.get("RAY_ADDRESS") or ray.is_initialized():
-        return
+def _start(cpus: int) -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if resource.RLIM_INFINITY != limit < ADDRESS_BYTES:
+        # Ray would wait for a minute, or abort this process if it cannot start a thread.
         raise RayDidNotStart(
             f"Ray did not start: its processes need {ADDRESS_BYTES / 1e9:g} GB of address space, "
             f"the limit is {limit / 1e9:g} GB (ulimit -v); raise it, or run with --in-process"
         )
-
-
-def _start(cpus: int) -> None:
     try:
         with _on_loopback(True), lean_ray():
             ray.init(
@@ -447,7 +403,8 @@ def places(count: int, actors: int | None = None) -> Iterator[list[dict[str, Any
     try:
         if not group.wait(PLACING_SECONDS):
             raise NoRoom(f"no room for {count} actors on {len(nodes)} nodes")
-        yield [_in_bundle(group, number) for number in range(count)]
+        strategies = [PlacementGroupSchedulingStrategy(group, number) for number in range(count)]
+        yield [{"num_cpus": 0, "scheduling_strategy": one} for one in strategies]
     finally:
         remove_placement_group(group)
 
@@ -463,8 +420,3 @@ def _refuse_too_many(actors: int) -> None:
             f"{has_gb:,.0f} GB: use fewer (--placement 1, 2, ...), more nodes or, "
             "without --live, --in-process"
         )
-
-
-def _in_bundle(group: PlacementGroup, number: int) -> dict[str, Any]:
-    strategy = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=number)
-    return {"num_cpus": 0, "scheduling_strategy": strategy}

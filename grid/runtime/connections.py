@@ -26,7 +26,6 @@ import numpy as np
 
 from grid.kernel.event import Envelope, Post
 from grid.kernel.network import RADIX, steps
-from grid.model.errors import RunFailed
 from grid.model.job import Job, Option, Requirement, setters
 from grid.runtime.safe_times import PlainPost, ProcessReport, RoundReports
 
@@ -36,8 +35,8 @@ Address = tuple[str, int] | bytes
 """Host and port, or the name of an abstract Unix socket."""
 
 HANDSHAKE_SECONDS = 5.0
+"""Time limit of a listener for the handshake of one peer."""
 ACCEPT_SECONDS = 60.0
-RETRY_SECONDS = 0.02
 BUFFERED_BYTES = 1 << 14
 """A frame of this size fits into the buffers of a socket next to the one before it."""
 THIS_MACHINE = "" if sys.platform == "linux" else "127.0.0.1"
@@ -47,11 +46,7 @@ _REFUSED = (OSError, EOFError, AuthenticationError, AssertionError)
 
 
 class PeerLost(Exception):
-    """The process at the other end of a connection has ended."""
-
-
-class AcceptTimeout(RunFailed):
-    """No peer with the key connected in time."""
+    """A process that a connection is to, or should be to, has ended."""
 
 
 class Listener:
@@ -69,53 +64,44 @@ class Listener:
         self.address: Address = name if isinstance(name, bytes) else name[:2]
 
     def accept(self, seconds: float = ACCEPT_SECONDS) -> Connection:
-        """The connection to the peer. Others are closed. Raises AcceptTimeout."""
+        """The connection to the peer. Others are closed. Raises PeerLost."""
         end = time.monotonic() + seconds
         with self._socket:
             while (left := end - time.monotonic()) > 0:
                 self._socket.settimeout(left)
-                try:
+                with suppress(*_REFUSED):
                     peer, _ = self._socket.accept()
+                    challenges = deliver_challenge, answer_challenge
                     with peer:
-                        return _authenticated(peer, self._key, first=True)
-                except _REFUSED:
-                    continue
-        raise AcceptTimeout(f"no peer with the key connected to {self.address!r} in {seconds:g} s")
+                        return _authenticated(peer, self._key, challenges, HANDSHAKE_SECONDS)
+        raise PeerLost(f"no peer with the key connected to {self.address!r} in {seconds:g} s")
 
 
 def connect(address: Address, key: bytes, seconds: float = ACCEPT_SECONDS) -> Connection:
-    """A connection to the listener at `address`. Raises ConnectionError."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        try:
-            with socket.socket(_family(address)) as peer:
-                peer.settimeout(HANDSHAKE_SECONDS)
-                peer.connect(address)
-                return _authenticated(peer, key, first=False)
-        except ConnectionRefusedError:
-            raise
-        except _REFUSED:
-            # The listener may be busy with an unauthenticated peer.
-            time.sleep(RETRY_SECONDS)
-    raise ConnectionError(f"no listener with the key at {address!r} in {seconds:g} s")
+    """A connection to the listener at `address`, which may be busy. Raises PeerLost."""
+    family = socket.AF_UNIX
+    if not isinstance(address, bytes):
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+    try:
+        with socket.socket(family) as peer:
+            peer.settimeout(seconds)
+            peer.connect(address)
+            return _authenticated(peer, key, (answer_challenge, deliver_challenge), seconds)
+    except _REFUSED as error:
+        raise PeerLost(f"no listener with the key at {address!r}") from error
 
 
-def _family(address: Address) -> socket.AddressFamily:
-    if isinstance(address, bytes):
-        return socket.AF_UNIX
-    return socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-
-
-def _authenticated(peer: socket.socket, key: bytes, *, first: bool) -> Connection:
+def _authenticated(
+    peer: socket.socket, key: bytes, challenges: tuple[Any, Any], seconds: float
+) -> Connection:
     """A connection over the socket, once both sides have proved that they have the key."""
     peer.settimeout(None)
     connection = Connection(os.dup(peer.fileno()))
-    timer = Timer(HANDSHAKE_SECONDS, _hang_up, [peer])
+    timer = Timer(seconds, _hang_up, [peer])
     timer.start()
     try:
-        exchange = (deliver_challenge, answer_challenge)
-        for step in exchange if first else reversed(exchange):
-            step(connection, key)
+        for challenge in challenges:
+            challenge(connection, key)
     except BaseException:
         connection.close()
         raise
@@ -254,11 +240,6 @@ def packed(envelopes: Sequence[Envelope]) -> bytes:
     pickler.dispatch_table = dict.fromkeys(_NAMES, _reduced)
     pickler.dump(envelopes)
     return file.getvalue()
-
-
-def unpacked(batch: bytes) -> list[Envelope]:
-    envelopes: list[Envelope] = pickle.loads(batch)
-    return envelopes
 
 
 def plain_posts(posts: Sequence[Post]) -> tuple[PlainPost, ...]:

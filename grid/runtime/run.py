@@ -191,11 +191,6 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     `file` is what mistakes in the scenario are reported against; `settings` are those of `How`.
     """
     how = RunOptions(**settings)
-    if not how.in_process:
-        # Before the workload is read, which may take minutes.
-        from grid.runtime.cluster import refuse_small_limit
-
-        refuse_small_limit(how.address)
     cpu = time.process_time()
     how.observer.stage("reading the workload")
     with collecting_rarely():

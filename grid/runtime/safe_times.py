@@ -110,22 +110,13 @@ def earliest_events(reports: RoundReports) -> list[Time]:
     return earliest
 
 
-def _half(earliest: Time, grant: Time) -> Time:
-    """Halfway from `earliest` to `grant`, or `grant` if that is unbounded."""
-    return grant if grant >= UNREACHABLE else earliest + (grant - earliest + 1) // 2
+def _half(earliest: Time, safe: Time) -> Time:
+    """Halfway from `earliest` to `safe`, or `safe` if that is unbounded."""
+    return safe if safe >= UNREACHABLE else earliest + (safe - earliest + 1) // 2
 
 
 FEW = 32
 """Up to this many processes, integers take less time than arrays."""
-
-
-def _one_distance(lookahead: Ints) -> Time:
-    """The distance of all processes from each other, half that to themselves; else 0."""
-    count = len(lookahead)
-    distance = int(lookahead[0, -1])
-    expected = np.full((count, count), distance) + np.diag([distance] * count)
-    same = count > 1 and distance < UNREACHABLE and np.array_equal(lookahead, expected)
-    return distance if same else 0
 
 
 class SafeTimes:
@@ -147,32 +138,26 @@ class SafeTimes:
     def __init__(self, lookahead: Ints) -> None:
         self._lookahead = lookahead
         self._ways_to: list[list[Time]] = lookahead.T.tolist()
-        self._distance = _one_distance(lookahead)
 
     def of(self, number: int, earliest: list[Time]) -> Time:
         """The safe time of process `number` if the next events of all are at `earliest`.
 
         If it is not later than its own next event, the process waits.
         """
-        if self._distance:
-            # The same for equal distances, in less time.
-            first, second = sorted(earliest)[:2]
-            reached = first + self._distance
-            return reached if second <= reached else min(second, reached + self._distance)
         reach = self._reach(earliest)
         return NEVER if reach[number] >= UNREACHABLE else min(map(max, earliest, reach))
 
     def first(self, number: int, reports: RoundReports) -> tuple[Time, Time]:
         """The safe times of the next two rounds, if no report is in transit."""
         earliest = earliest_events(reports)
-        grant = self.of(number, earliest)
-        return _half(min(earliest), grant), grant
+        safe = self.of(number, earliest)
+        return _half(min(earliest), safe), safe
 
     def next(self, number: int, reports: RoundReports, before: Time) -> Time:
         """The safe time after `before`, which the process has reached."""
         earliest = earliest_events(reports)
-        grant = self.of(number, earliest)
-        return grant if min(earliest) < before else _half(min(earliest), grant)
+        safe = self.of(number, earliest)
+        return safe if min(earliest) < before else _half(min(earliest), safe)
 
     def _reach(self, earliest: list[Time]) -> list[Time]:
         """The earliest arrival at each process if their next events are at `earliest`."""

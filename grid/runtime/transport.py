@@ -12,37 +12,27 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Protocol
+from typing import Any
 
 import ray
 
 from grid.config.build import Grid
 from grid.kernel.network import steps
-from grid.kernel.progress import ProcessProgress
 from grid.model.arrays import Ints
 from grid.model.compiled import compile_kernels
 from grid.model.plugins.calls import short_path
-from grid.results.look import ProcessLook
 from grid.runtime.connections import (
     THIS_MACHINE,
-    AcceptTimeout,
     Address,
     Link,
     Listener,
-    Parcel,
     PeerLost,
     Ring,
     connect,
 )
 from grid.runtime.measurement import collect_rarely
-from grid.runtime.safe_times import (
-    ProcessReport,
-    RoundReports,
-    SafeTimes,
-    is_over,
-    is_pause,
-)
-from grid.runtime.window import Played, Saved, Window, play
+from grid.runtime.safe_times import SafeTimes, earliest_events, is_over, is_pause
+from grid.runtime.window import RoundsDone, Window, run_rounds
 
 LOST = (
     ray.exceptions.RayActorError,
@@ -74,26 +64,26 @@ def last_line(error: BaseException) -> str:
 class WindowActor:
     """A Ray actor with one window of a run, from its beginning or from a saved state.
 
-    `how` has the settings of `Window`, and `compile_first`.
+    `options` has the settings of `Window`, and `compile_first`.
     """
 
-    def __init__(self, grid: Grid, number: int, how: Mapping[str, Any]) -> None:
+    def __init__(self, grid: Grid, number: int, options: Mapping[str, Any]) -> None:
         collect_rarely()
         self._grid = grid
-        self._how = dict(how)
-        if self._how.pop("compile_first", False):
+        self._options = dict(options)
+        if self._options.pop("compile_first", False):
             compile_kernels()
         self._number = number
         self._count: int
-        self._grants: SafeTimes
+        self._safe_times: SafeTimes
         self._window: Window
         self._ring: Ring
 
     def begin(self, state: bytes | None, process_of: Sequence[int], lookahead: Ints) -> str:
         """Restore `state`, or start; returns the Ray node of this actor."""
-        self._grants, self._count = SafeTimes(lookahead), len(lookahead)
-        self._window = Window(self._grid, self._number, process_of, state, **self._how)
-        self._how["cpu_began_s"] = self._window.cpu_began_s
+        self._safe_times, self._count = SafeTimes(lookahead), len(lookahead)
+        self._window = Window(self._grid, self._number, process_of, state, **self._options)
+        self._options["cpu_began_s"] = self._window.cpu_began_s
         return str(ray.get_runtime_context().get_node_id())
 
     def listen(self, key: bytes, is_one_node: bool) -> list[Address]:
@@ -109,48 +99,32 @@ class WindowActor:
             try:
                 to = [connect(address, key) for address in addresses]
                 source = [one.result() for one in accepted]
-            except (ConnectionError, AcceptTimeout):
+            except PeerLost:
                 return False
         self._ring = Ring(self._number, self._count, list(map(Link, to, source)))
         return True
 
-    def play(self, rounds: int, seconds: float) -> Played | None:
-        """As `grid.runtime.window.play`; None if another actor has ended."""
+    def run(self, rounds: int, seconds: float) -> RoundsDone | None:
+        """As `grid.runtime.window.run_rounds`; None if another actor has ended."""
+        self._window.resume()
         try:
-            self._window.resume()
-            return play(self._window, self._number, self._grants, self._ring, rounds, seconds)
+            return run_rounds(
+                self._window, self._number, self._safe_times, self._ring, rounds, seconds
+            )
         except BaseException as error:
             self._ring.close()
             if isinstance(error, PeerLost):
                 return None
             raise
 
-    def report(self) -> tuple[ProcessReport, list[Parcel]]:
-        self._window.resume()
-        return self._window.report()
+    def call(self, name: str, *arguments: Any) -> Any:
+        """Call a method of the window."""
+        return getattr(self._window, name)(*arguments)
 
-    def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None:
-        self._window.accept(reports, batches)
 
-    def go_on(
-        self, reports: RoundReports, batches: Sequence[bytes]
-    ) -> tuple[ProcessReport, list[Parcel]]:
-        """A round: receive what all processes sent, advance, and report."""
-        self._window.accept(reports, batches)
-        self._window.go_on(self._grants, reports)
-        return self._window.report()
-
-    def save(self) -> Saved:
-        return self._window.save()
-
-    def look(self) -> ProcessLook:
-        return self._window.look()
-
-    def progress(self) -> ProcessProgress:
-        return self._window.progress()
-
-    def outcome(self) -> Any:
-        return self._window.outcome()
+def call_all(actors: Sequence[Any], name: str) -> list[Any]:
+    """The results of a method of all windows. Raises what `answers` raises."""
+    return answers(actors, [actor.call.remote(name) for actor in actors])
 
 
 def answers(actors: Sequence[Any], calls: list[Any]) -> list[Any]:
@@ -172,44 +146,43 @@ def answers(actors: Sequence[Any], calls: list[Any]) -> list[Any]:
         raise
 
 
-class Transport(Protocol):
-    """Has the actors play rounds."""
-
-    def play(self, rounds: int, seconds: float) -> Played:
-        """As `grid.runtime.window.play`, in all actors. Raises one of `LOST`."""
-        ...
-
-
 class RayCalls:
     """The driver passes on what the actors send."""
 
-    def __init__(self, actors: Sequence[Any], nodes: Sequence[str]) -> None:
-        self._actors = actors
+    def __init__(self, actors: Sequence[Any], nodes: Sequence[str], lookahead: Ints) -> None:
+        self._actors, self._safe_times = actors, SafeTimes(lookahead)
 
-    def play(self, rounds: int, seconds: float) -> Played:
+    def run(self, rounds: int, seconds: float) -> RoundsDone:
+        """As `grid.runtime.window.run_rounds`, in all actors. Raises one of `LOST`."""
         end = time.perf_counter() + seconds
-        actors = self._actors
-        reports = answers(actors, [actor.report.remote() for actor in actors])
-        played = 0
+        done, actors = 0, self._actors
+        call_all(actors, "resume")
+        sent = call_all(actors, "report")
         while True:
-            of_all = [report for report, _ in reports]
+            reports = [report for report, _ in sent]
             batches: list[list[bytes]] = [[] for _ in actors]
-            for _, parcels in reports:
+            for _, parcels in sent:
                 for target, batch in parcels:
                     batches[target].append(batch)
-            sent = list(zip(actors, batches, strict=True))
-            is_late = played >= rounds or time.perf_counter() > end
-            if is_over(of_all) or (played and (is_late or is_pause(of_all))):
-                answers(actors, [actor.accept.remote(of_all, batch) for actor, batch in sent])
-                return Played(played, of_all)
-            reports = answers(actors, [actor.go_on.remote(of_all, batch) for actor, batch in sent])
-            played += 1
+            received = list(zip(actors, batches, strict=True))
+            is_late = done >= rounds or time.perf_counter() > end
+            if is_over(reports) or (done and (is_late or is_pause(reports))):
+                calls = [one.call.remote("accept", reports, batch) for one, batch in received]
+                answers(actors, calls)
+                return RoundsDone(done, reports)
+            earliest = earliest_events(reports)
+            calls = [
+                one.call.remote("run_round", reports, batch, self._safe_times.of(number, earliest))
+                for number, (one, batch) in enumerate(received)
+            ]
+            sent = answers(actors, calls)
+            done += 1
 
 
 class Sockets:
     """The actors are connected to each other. `nodes` are the Ray nodes that they are on."""
 
-    def __init__(self, actors: Sequence[Any], nodes: Sequence[str]) -> None:
+    def __init__(self, actors: Sequence[Any], nodes: Sequence[str], _: Ints) -> None:
         self._actors = actors
         key, count = os.urandom(32), len(actors)
         is_one_node = len(set(nodes)) == 1
@@ -222,10 +195,11 @@ class Sockets:
         if not all(answers(actors, calls)):
             raise PeerLost
 
-    def play(self, rounds: int, seconds: float) -> Played:
+    def run(self, rounds: int, seconds: float) -> RoundsDone:
+        """As `grid.runtime.window.run_rounds`, in all actors. Raises one of `LOST`."""
         actors = self._actors
-        all_played = answers(actors, [actor.play.remote(rounds, seconds) for actor in actors])
-        if None in all_played:
+        done = answers(actors, [actor.run.remote(rounds, seconds) for actor in actors])
+        if None in done:
             raise PeerLost
-        played: Played = all_played[0]
-        return played
+        first: RoundsDone = done[0]
+        return first

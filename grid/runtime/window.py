@@ -21,7 +21,7 @@ from grid.model.job_results import JobResults
 from grid.model.time import Time
 from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
-from grid.runtime.connections import Parcel, packed, plain_posts, posts_of, unpacked
+from grid.runtime.connections import Parcel, Ring, packed, plain_posts, posts_of
 from grid.runtime.measurement import (
     BUSY,
     MESSAGES,
@@ -57,19 +57,7 @@ class Saved:
     costs: dict[int, float]
 
 
-class Others(Protocol):
-    """The other processes of a run."""
-
-    def send(self, report: ProcessReport, parcels: list[Parcel]) -> None:
-        """Send them this process's report and messages, without waiting."""
-        ...
-
-    def receive(self) -> tuple[RoundReports, list[bytes]]:
-        """The reports of all processes, this one too, and messages to this one; once per `send`."""
-        ...
-
-
-class Played(NamedTuple):
+class RoundsDone(NamedTuple):
     """The number of rounds, and the reports of all processes after them."""
 
     rounds: int
@@ -77,11 +65,11 @@ class Played(NamedTuple):
 
 
 class Player(Protocol):
-    """See `Window`."""
+    """What `run_rounds` needs of a `Window`."""
 
     def report(self) -> tuple[ProcessReport, list[Parcel]]: ...
     def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None: ...
-    def advance(self, grant: Time) -> None: ...
+    def advance(self, until: Time) -> None: ...
 
 
 class WindowSchedule:
@@ -93,58 +81,60 @@ class WindowSchedule:
 
     def __init__(
         self,
-        player: Player,
+        window: Player,
         number: int,
-        grants: SafeTimes,
+        safe_times: SafeTimes,
         pays: Callable[[RoundReports], bool],
     ) -> None:
         self.rounds = 0
-        self._player, self._number, self._grants, self._pays = player, number, grants, pays
-        self._after: Time | None = None
-        """The safe time before, while rounds overlap."""
+        self._window, self._number, self._safe_times = window, number, safe_times
+        self._pays = pays
+        self._next: Time | None = None
+        """The safe time of the next round, while rounds overlap."""
 
-    def go_on(self) -> None:
+    def overlap(self) -> None:
         """Advance while the report is in transit, if rounds overlap."""
-        if self._after is not None:
-            self._advance(self._after)
+        if self._next is not None:
+            self._advance(self._next)
 
     def follow(self, reports: RoundReports) -> None:
         """Advance by the reports of all."""
         if not self._pays(reports):
-            self._after = None
-            self._advance(self._grants.of(self._number, earliest_events(reports)))
-        elif self._after is None:
-            grant, self._after = self._grants.first(self._number, reports)
-            self._advance(grant)
+            self._next = None
+            self._advance(self._safe_times.of(self._number, earliest_events(reports)))
+        elif self._next is None:
+            until, self._next = self._safe_times.first(self._number, reports)
+            self._advance(until)
         else:
-            self._after = self._grants.next(self._number, reports, self._after)
+            self._next = self._safe_times.next(self._number, reports, self._next)
 
-    def _advance(self, grant: Time) -> None:
-        self._player.advance(grant)
+    def _advance(self, until: Time) -> None:
+        self._window.advance(until)
         self.rounds += 1
 
 
-def play(
-    player: Player, number: int, grants: SafeTimes, others: Others, rounds: int, seconds: float
-) -> Played:
-    """Play rounds of process `number` with the others, until a pause or the end.
+def run_rounds(
+    window: Player, number: int, safe_times: SafeTimes, ring: Ring, rounds: int, seconds: float
+) -> RoundsDone:
+    """Run rounds of process `number` with the others, until a pause or the end.
 
     There is a pause after `rounds` rounds, after about `seconds`, or when the processes hold many
     events. Then no message is in transit.
     """
     end = time.perf_counter() + seconds
-    course = WindowSchedule(player, number, grants, Overlap().pays)
+    schedule = WindowSchedule(window, number, safe_times, Overlap().pays)
     while True:
-        news, parcels = player.report()
-        if number == 0 and course.rounds and time.perf_counter() > end:
-            news = news._replace(wants_pause=True)
-        others.send(news, parcels)
-        course.go_on()
-        reports, batches = others.receive()
-        player.accept(reports, batches)
-        if is_over(reports) or (course.rounds and (course.rounds >= rounds or is_pause(reports))):
-            return Played(course.rounds, reports)
-        course.follow(reports)
+        report, parcels = window.report()
+        if number == 0 and schedule.rounds and time.perf_counter() > end:
+            report = report._replace(wants_pause=True)
+        ring.send(report, parcels)
+        schedule.overlap()
+        reports, batches = ring.receive()
+        window.accept(reports, batches)
+        done = schedule.rounds
+        if is_over(reports) or (done and (done >= rounds or is_pause(reports))):
+            return RoundsDone(done, reports)
+        schedule.follow(reports)
 
 
 class Window:
@@ -232,27 +222,31 @@ class Window:
                 self._process.accept((), posts_of(report.posts))
         self._stopwatch.lap(POSTS)
         for batch in batches:
-            self._process.accept(unpacked(batch))
+            self._process.accept(pickle.loads(batch))
         self._stopwatch.lap(MESSAGES)
 
-    def go_on(self, grants: SafeTimes, reports: RoundReports) -> None:
-        """Advance to the safe time by these reports."""
-        self.advance(grants.of(self._number, earliest_events(reports)))
+    def run_round(
+        self, reports: RoundReports, batches: Sequence[bytes], until: Time
+    ) -> tuple[ProcessReport, list[Parcel]]:
+        """Receive what the other processes sent, advance, and report."""
+        self.accept(reports, batches)
+        self.advance(until)
+        return self.report()
 
-    def advance(self, grant: Time) -> None:
-        """Handle events strictly before `grant`, up to EVENTS_AT_A_TIME."""
+    def advance(self, until: Time) -> None:
+        """Handle events strictly before `until`, up to EVENTS_AT_A_TIME."""
         self._stopwatch.lap(POSTS)
         self._rounds += 1
         costs: dict[int, float] = {}
         reports = self._reports if self._process.idle else None
         foreground = MIN_EVENT_KEY if reports is None else foreground_of(reports)
-        if self._process.next_time() < grant:
+        if self._process.next_time() < until:
             if self._profile or self._rounds % self.ROUNDS_A_SAMPLE == 0:
-                costs = advance_timed(self._process, grant, self.EVENTS_AT_A_TIME, foreground)
+                costs = advance_timed(self._process, until, self.EVENTS_AT_A_TIME, foreground)
                 for vo, seconds in costs.items():
                     self._costs[vo] = self._costs.get(vo, 0.0) + seconds
             else:
-                self._process.advance(grant, self.EVENTS_AT_A_TIME, None, foreground)
+                self._process.advance(until, self.EVENTS_AT_A_TIME, None, foreground)
             self._store.add(self._process.records)
         self._busy_us = int(1e6 * self._stopwatch.lap(BUSY))
         self._stopwatch.end_round(self._has_reported, costs if self._profile else {})

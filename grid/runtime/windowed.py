@@ -7,9 +7,6 @@ to the last checkpoint, and continue to the same result.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +16,7 @@ import ray
 from grid.config.build import Grid
 from grid.config.warm_up import warm_up
 from grid.config.wrapped import stall_span_us
-from grid.kernel.progress import ProcessProgress, StallDetector
+from grid.kernel.progress import StallDetector
 from grid.model.compiled import compile_kernels
 from grid.model.errors import PluginFailed, RunFailed
 from grid.model.job_results import JobResults
@@ -29,16 +26,8 @@ from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.placement import better_process_of, deal
 from grid.runtime.safe_times import is_full, is_over
-from grid.runtime.transport import (
-    LOST,
-    RayCalls,
-    Sockets,
-    Transport,
-    WindowActor,
-    answers,
-    why_not_made,
-)
-from grid.runtime.window import Played, rebalanced
+from grid.runtime.transport import LOST, RayCalls, Sockets, WindowActor, call_all, why_not_made
+from grid.runtime.window import rebalanced
 
 if TYPE_CHECKING:
     from grid.results.events import EventSpool
@@ -49,10 +38,14 @@ SECONDS_A_LOOK = 0.1
 MANY_JOBS = 10_000
 """With more jobs, kernels are compiled before the run."""
 ANSWER_SECONDS = 300.0
-MOST_TO_DEAL = 1_000_000_000
-"""VOs are not rebalanced if the states, in bytes, are larger: the driver would hold them all."""
+MAX_STATE_BYTES = 1_000_000_000
+"""VOs are not rebalanced if the states are larger: the driver would hold them all."""
 DEATHS_IN_A_ROW = 20
 """Limit of deaths without a checkpoint between them."""
+SECONDS_A_DEATH = 3600.0
+"""Assumed mean time between deaths of actors."""
+FIRST_SAVE_SECONDS = 0.02
+"""Assumed cost of a checkpoint until it is measured."""
 
 
 class ActorDied(RunFailed):
@@ -76,8 +69,8 @@ def run_windowed(
 
     `placement` is `vo`, `cluster` or `entity`; `actors` is the number of actors for placement `vo`
     (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. Checkpoints are
-    `rounds_a_checkpoint` apart (default: see `Checkpoints`). With `profile` the outcome's profile
-    predicts run times for more CPUs. Raises ActorDied.
+    `rounds_a_checkpoint` apart (default: at the optimal interval). With `profile` the outcome's
+    profile predicts run times for more CPUs. Raises ActorDied.
     """
     started = time.perf_counter()
     if compile_first or sum(grid.jobs_by_vo()) > MANY_JOBS:
@@ -91,15 +84,20 @@ def run_windowed(
         process_of = deal(grid, placement, count)
         with places(max(process_of) + 1) as options:
             observer.stage(f"starting {len(options)} Ray actors")
-            more = {"profile": profile, "compile_first": compile_first}
-            workers = _Workers(grid, process_of, options, transport, spool, observer, more)
+            settings = {
+                "events": spool is not None,
+                "is_watched": observer.wants_looks,
+                "profile": profile,
+                "compile_first": compile_first,
+            }
+            run = _Run(grid, process_of, options, settings, spool, observer)
+            run.transport = RayCalls if transport == "calls" else Sockets
+            run.rounds_a_checkpoint = rounds_a_checkpoint
             try:
-                workers.begin()
+                run.begin()
                 observer.stage("running")
                 wall, cpu = time.perf_counter(), time.process_time()
-                checkpoints = Checkpoints(rounds_a_checkpoint)
-                stalls = StallDetector(stall_span_us(grid))
-                total = _drive(workers, sum(grid.jobs_by_vo()), checkpoints, observer, stalls)
+                total = run.to_end()
                 total.cpu_seconds += time.process_time() - cpu
                 total.wall_seconds = time.perf_counter() - wall
             except ray.exceptions.RayTaskError as error:
@@ -107,99 +105,52 @@ def run_windowed(
                     raise error.cause from None
                 raise
             finally:
-                workers.stop()
+                run.stop()
     total.start_seconds = wall - started
     return total
 
 
-SECONDS_A_DEATH = 3600.0
-"""Assumed mean time between deaths of actors."""
-FIRST_SAVE_SECONDS = 0.02
-"""Assumed cost of a checkpoint until it is measured."""
-MANY_ROUNDS = 2**31
+class _Run:
+    """The actors of a run, replaced as they die, and their last checkpoint."""
 
-
-class Checkpoints:
-    """When to save a checkpoint: after `rounds`, or, with None, at the optimal interval.
-
-    That is sqrt(2 C T) seconds if a checkpoint takes C and an actor dies every T seconds (J. W.
-    Young, "A first order approximation to the optimum checkpoint interval", 1974).
-    """
-
-    def __init__(self, rounds: int | None) -> None:
-        self._rounds = rounds
-        self._save_s = FIRST_SAVE_SECONDS
-        self.restored()
-
-    def restored(self) -> None:
-        """The state is that of the last checkpoint."""
-        self._unsaved, self._saved_at = 0, time.perf_counter()
-
-    def rounds_left(self) -> int:
-        """Rounds until the next call of `is_due`."""
-        return MANY_ROUNDS if self._rounds is None else self._rounds - self._unsaved
-
-    def is_due(self, rounds: int) -> bool:
-        """Whether to save after `rounds` more."""
-        self._unsaved += rounds
-        if self._rounds is not None:
-            return self._unsaved >= self._rounds
-        passed_s = time.perf_counter() - self._saved_at
-        return passed_s > sqrt(2 * self._save_s * SECONDS_A_DEATH)
-
-    def save(self, save: Callable[[], None]) -> None:
-        began = time.perf_counter()
-        save()
-        self.restored()
-        self._save_s = self._saved_at - began
-
-
-@dataclass(slots=True)
-class _Checkpoint:
-    """States of all processes; `chunks` are the jobs that had ended.
-
-    `timings` are those of each process, from one checkpoint to the next.
-    """
-
-    states: list[bytes | None]
-    chunks: list[JobResults]
-    timings: list[list[Timings]]
-
-
-class _Workers:
-    """The actors of a run, replaced as they die."""
+    transport: type[RayCalls | Sockets] = Sockets
+    rounds_a_checkpoint: int | None = None
 
     def __init__(
         self,
         grid: Grid,
         process_of: list[int],
         options: list[dict[str, Any]],
-        transport: str,
+        settings: dict[str, Any],
         spool: EventSpool | None,
         observer: Observer,
-        how: dict[str, Any],
     ) -> None:
         self._grid = grid
         self._options = options
-        self._transport = transport
+        self._settings = settings
         self._spool = spool
         self._observer = observer
-        self._how = {"events": spool is not None, "is_watched": observer.wants_looks, **how}
         self._began_again = False
         self._begun = time.perf_counter()
         refuse_unsendable(grid.plugins)
         self._shared = ray.put(grid)
-        self._deal(process_of)
-        self._seconds = np.zeros(len(grid.vos))
-        """Measured seconds of VOs."""
-        self.rebalanced = 0
-        self._saved = _Checkpoint([None for _ in options], [], [[] for _ in options])
-        self._actors = [self._start_worker(number) for number in range(len(options))]
-        self.deaths = 0
+        self._place(process_of)
+        self._vo_seconds = np.zeros(len(grid.vos))
+        self._rebalanced = 0
+        self._states: list[bytes | None] = [None for _ in options]
+        self._chunks: list[JobResults] = []
+        """The jobs that had ended at the checkpoint."""
+        self._timings: list[list[Timings]] = [[] for _ in options]
+        """Those of each process, from one checkpoint to the next."""
+        self._rounds = self._unsaved_rounds = 0
+        self._save_s = FIRST_SAVE_SECONDS
+        self._saved_at = time.perf_counter()
+        self._actors = [self._start_actor(number) for number in range(len(options))]
+        self._deaths = 0
         self._missing = 0
         """The actor that was last found dead."""
 
-    def _deal(self, process_of: list[int]) -> None:
+    def _place(self, process_of: list[int]) -> None:
         grid = self._grid
         members: list[list[int]] = [[] for _ in self._options]
         for entity, (process, vo) in enumerate(zip(process_of, grid.sites, strict=True)):
@@ -207,7 +158,8 @@ class _Workers:
             if grid.submitted[vo] is not None or grid.direct[vo] is None:
                 members[process].append(entity)
         self._process_of = process_of
-        self._dealing = ray.put(process_of), ray.put(grid.network.lookahead(members))
+        self._lookahead = grid.network.lookahead(members)
+        self._placement = ray.put(process_of), ray.put(self._lookahead)
 
     def begin(self, *, is_counted: bool = False) -> None:
         """Return all actors to the last checkpoint, or to the beginning of the run.
@@ -215,112 +167,26 @@ class _Workers:
         With `is_counted` the death of an actor that will be found missing here was counted.
         """
         while True:
-            if not self._are_there():
+            nodes = self._restored()
+            if nodes is None:
                 if not is_counted:
                     self._count_death()
                 is_counted = False
-            elif self._connected():
-                return
-            else:
+                continue
+            try:
+                self._link = self.transport(self._actors, nodes, self._lookahead)
+            except LOST:
                 # An actor that died while the others connected is found missing next.
                 self._count_death()
                 is_counted = True
+            else:
+                self._unsaved_rounds, self._saved_at = 0, time.perf_counter()
+                return
 
-    def go_back(self) -> None:
-        """Replace dead actors, and return all to the last checkpoint."""
-        self._count_death()
-        self._began_again = True
-        self.begin(is_counted=True)
-
-    def play(self, rounds: int) -> Played:
-        """Have all actors play up to this number of rounds."""
-        seconds = SECONDS_A_LOOK if self._observer.wants_looks else SECONDS_A_PAUSE
-        played = self.link.play(min(rounds, ROUNDS_A_PAUSE), seconds)
-        self.now = max(one.now for one in played.reports)
-        return played
-
-    def save(self, rounds: int) -> None:
-        """Save a checkpoint."""
-        self.look(rounds, is_saved=True)
-        saved = answers(self._actors, [actor.save.remote() for actor in self._actors])
-        if self._spool is not None:
-            for number, one in enumerate(saved):
-                self._spool.add(self._stream(number), one.events)
-        chunks = self._saved.chunks + [chunk for one in saved for chunk in one.chunks]
-        together = zip(self._saved.timings, saved, strict=True)
-        timings = [[*before, one.timings] for before, one in together]
-        self._saved = _Checkpoint([one.state for one in saved], chunks, timings)
-        self.deaths = 0
-        for one in saved:
-            for vo, seconds in one.costs.items():
-                self._seconds[vo] += seconds
-        self._deal_anew()
-
-    def _stream(self, number: int) -> int:
-        """The stream of events of an actor, in order of time until VOs are rebalanced."""
-        return self.rebalanced * len(self._actors) + number
-
-    def _deal_anew(self) -> None:
-        """Move VOs between actors by their measured times, if that pays, at a checkpoint."""
-        grid, states = self._grid, [state for state in self._saved.states if state is not None]
-        found = better_process_of(grid, self._process_of, self._seconds.tolist())
-        if found is None or sum(map(len, states)) > MOST_TO_DEAL:
-            return
-        self._saved.states[:] = rebalanced(grid, states, found)
-        self._deal(found)
-        self.rebalanced += 1
-        self.begin()
-
-    def look(self, rounds: int, *, is_saved: bool = False, is_over: bool = False) -> None:
-        """Call the observer, if there is one and it is due."""
-        observer = self._observer
-        if not observer.wants_looks or not (is_saved or is_over or observer.is_due()):
-            return
-        looks = answers(self._actors, [actor.look.remote() for actor in self._actors])
-        real_s = time.perf_counter() - self._begun
-        again, self._began_again = self._began_again, False
-        observer.look(Look(self.now, real_s, rounds, tuple(looks), is_saved, again, is_over))
-
-    def job_progress(self) -> list[ProcessProgress]:
-        """The progress of the jobs of all actors."""
-        return answers(self._actors, [actor.progress.remote() for actor in self._actors])
-
-    def outcome(self) -> RunOutcome:
-        """The records of all actors, and their costs."""
-        parts = answers(self._actors, [actor.outcome.remote() for actor in self._actors])
-        total = RunOutcome(chunks=list(self._saved.chunks), actors=len(self._actors))
-        total.rebalanced = self.rebalanced
-        for number, part in enumerate(parts):
-            if self._spool is not None:
-                self._spool.add(self._stream(number), part.events)
-            total.add(part)
-        total.profile = self._profile([part.timings for part in parts])
-        return total
-
-    def _profile(self, last: list[Timings]) -> dict[str, Any]:
-        """Timings of each actor, and predictions for other placements of VOs."""
-        grid = self._grid
-        together = zip(self._saved.timings, last, strict=True)
-        timings = [joined([*before, one]) for before, one in together]
-        by_vo = {vo: entity for entity, vo in enumerate(grid.sites)}
-        one_of_each = [by_vo[vo] for vo in range(len(grid.vos))]
-        dealings = {cores: np.array(deal(grid, "vo", cores))[one_of_each] for cores in (1, *CORES)}
-        return ceiling(timings, dealings, grid.directory.vos)
-
-    def stop(self) -> None:
-        for actor in self._actors:
-            ray.kill(actor)
-
-    def _start_worker(self, number: int) -> Any:
-        options = self._options[number]
-        return WindowActor.options(**options).remote(  # type: ignore[attr-defined]
-            self._shared, number, self._how
-        )
-
-    def _are_there(self) -> bool:
-        """Restore each actor; dead ones are replaced."""
-        states = zip(self._actors, self._saved.states, strict=True)
-        calls = [actor.begin.remote(state, *self._dealing) for actor, state in states]
+    def _restored(self) -> list[str] | None:
+        """The node of each actor, restored; None if one was dead, which is replaced."""
+        states = zip(self._actors, self._states, strict=True)
+        calls = [actor.begin.remote(state, *self._placement) for actor, state in states]
         nodes = []
         for number, call in enumerate(calls):
             try:
@@ -328,59 +194,134 @@ class _Workers:
             except LOST as lost:
                 if reason := why_not_made(lost):
                     raise ActorDied(f"Ray actor {number} cannot start: {reason}") from None
-                self._actors[number] = self._start_worker(number)
+                self._actors[number] = self._start_actor(number)
                 self._missing = number
             except ray.exceptions.GetTimeoutError:
                 raise ActorDied(f"actor {number} does not answer") from None
-        self._nodes = nodes
-        return len(nodes) == len(calls)
+        return nodes if len(nodes) == len(calls) else None
 
-    def _connected(self) -> bool:
-        connect = Sockets if self._transport == "sockets" else RayCalls
-        try:
-            self.link: Transport = connect(self._actors, self._nodes)
-        except LOST:
-            return False
-        return True
+    def _start_actor(self, number: int) -> Any:
+        return WindowActor.options(**self._options[number]).remote(  # type: ignore[attr-defined]
+            self._shared, number, self._settings
+        )
 
     def _count_death(self) -> None:
-        self.deaths += 1
-        if self.deaths > DEATHS_IN_A_ROW:
+        self._deaths += 1
+        if self._deaths > DEATHS_IN_A_ROW:
             raise ActorDied(
-                f"Ray actors died {self.deaths} times in a row, last number {self._missing}: there "
-                "is too little memory, or a plugin terminates its process (with --in-process it "
-                "would terminate the command)"
+                f"Ray actors died {self._deaths} times in a row, last number {self._missing}: "
+                "there is too little memory, or a plugin terminates its process (with --in-process "
+                "it would terminate the command)"
             )
 
+    def to_end(self) -> RunOutcome:
+        """Run rounds until nothing is left to do, or no job makes progress."""
+        stalls = StallDetector(stall_span_us(self._grid))
+        while True:
+            try:
+                stalled = None
+                while stalled is None:
+                    stalled = self._some_rounds(stalls)
+                self._look(is_over=True)
+                total = self._outcome()
+                total.rounds, total.stalled = self._rounds, stalled or None
+                return total
+            except LOST:
+                self._count_death()
+                self._began_again = True
+                self.begin(is_counted=True)
 
-def _drive(
-    workers: _Workers,
-    jobs: int,
-    checkpoints: Checkpoints,
-    observer: Observer,
-    stalls: StallDetector,
-) -> RunOutcome:
-    """Play rounds until nothing is left to do, or no job makes progress."""
-    rounds, stalled = 0, None
-    while True:
-        try:
-            while True:
-                played, reports = workers.play(checkpoints.rounds_left())
-                rounds += played
-                if is_over(reports):
-                    break
-                if stalls.is_due(workers.now):
-                    stalled = stalls.check(workers.now, workers.job_progress())
-                    if stalled is not None:
-                        break
-                if checkpoints.is_due(played) or is_full(reports):
-                    checkpoints.save(partial(workers.save, rounds))
-                observer.progress(workers.now, sum(one.jobs for one in reports), jobs)
-                workers.look(rounds)
-            workers.look(rounds, is_over=True)
-            total = workers.outcome()
-            total.rounds, total.stalled = rounds, stalled
-            return total
-        except LOST:
-            workers.go_back()
-            checkpoints.restored()
+    def _some_rounds(self, stalls: StallDetector) -> str | None:
+        """Run rounds up to a pause; a text once the run is over, empty if it did not stall."""
+        seconds = SECONDS_A_LOOK if self._observer.wants_looks else SECONDS_A_PAUSE
+        most = ROUNDS_A_PAUSE
+        if self.rounds_a_checkpoint is not None:
+            most = min(most, self.rounds_a_checkpoint - self._unsaved_rounds)
+        done, reports = self._link.run(most, seconds)
+        self._rounds += done
+        self._unsaved_rounds += done
+        self._now = max(one.now for one in reports)
+        if is_over(reports):
+            return ""
+        if stalls.is_due(self._now):
+            stalled = stalls.check(self._now, call_all(self._actors, "progress"))
+            if stalled is not None:
+                return stalled
+        if self._checkpoint_is_due() or is_full(reports):
+            self._save()
+        jobs = sum(self._grid.jobs_by_vo())
+        self._observer.progress(self._now, sum(one.jobs for one in reports), jobs)
+        self._look()
+        return None
+
+    def _checkpoint_is_due(self) -> bool:
+        """Whether to save: by default every sqrt(2 C T) seconds.
+
+        That is optimal if a checkpoint takes C and an actor dies every T seconds (J. W. Young, "A
+        first order approximation to the optimum checkpoint interval", 1974).
+        """
+        if self.rounds_a_checkpoint is not None:
+            return self._unsaved_rounds >= self.rounds_a_checkpoint
+        passed_s = time.perf_counter() - self._saved_at
+        return passed_s > sqrt(2 * self._save_s * SECONDS_A_DEATH)
+
+    def _save(self) -> None:
+        """Save a checkpoint, and move VOs between actors by their measured times, if that pays."""
+        began = time.perf_counter()
+        self._look(is_saved=True)
+        saved = call_all(self._actors, "save")
+        for number, one in enumerate(saved):
+            if self._spool is not None:
+                self._spool.add(self._stream(number), one.events)
+            self._chunks += one.chunks
+            self._timings[number].append(one.timings)
+            for vo, seconds in one.costs.items():
+                self._vo_seconds[vo] += seconds
+        self._states = states = [one.state for one in saved]
+        self._deaths = 0
+        found = better_process_of(self._grid, self._process_of, self._vo_seconds.tolist())
+        if found is not None and sum(map(len, states)) <= MAX_STATE_BYTES:
+            self._states[:] = rebalanced(self._grid, states, found)
+            self._place(found)
+            self._rebalanced += 1
+            self.begin()
+        self._unsaved_rounds, self._saved_at = 0, time.perf_counter()
+        self._save_s = self._saved_at - began
+
+    def _stream(self, number: int) -> int:
+        """The stream of events of an actor, in order of time until VOs are rebalanced."""
+        return self._rebalanced * len(self._actors) + number
+
+    def _look(self, *, is_saved: bool = False, is_over: bool = False) -> None:
+        """Call the observer, if there is one and it is due."""
+        observer = self._observer
+        if not observer.wants_looks or not (is_saved or is_over or observer.is_due()):
+            return
+        looks = call_all(self._actors, "look")
+        real_s = time.perf_counter() - self._begun
+        again, self._began_again = self._began_again, False
+        observer.look(Look(self._now, real_s, self._rounds, tuple(looks), is_saved, again, is_over))
+
+    def _outcome(self) -> RunOutcome:
+        """The records of all actors, and their costs."""
+        total = RunOutcome(chunks=list(self._chunks), actors=len(self._actors))
+        total.rebalanced = self._rebalanced
+        parts = call_all(self._actors, "outcome")
+        for number, part in enumerate(parts):
+            if self._spool is not None:
+                self._spool.add(self._stream(number), part.events)
+            total.add(part)
+        grid = self._grid
+        together = zip(self._timings, parts, strict=True)
+        timings = [joined([*before, part.timings]) for before, part in together]
+        by_vo = {vo: entity for entity, vo in enumerate(grid.sites)}
+        one_of_each = [by_vo[vo] for vo in range(len(grid.vos))]
+        placements = {
+            cores: np.array(deal(grid, "vo", cores))[one_of_each] for cores in (1, *CORES)
+        }
+        total.profile = ceiling(timings, placements, grid.directory.vos)
+        return total
+
+    def stop(self) -> None:
+        for actor in self._actors:
+            ray.kill(actor)

@@ -24,7 +24,7 @@ from grid.kernel.process import LogicalProcess
 from grid.model.time import Time
 from grid.runtime.connections import Link, Parcel, Ring
 from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes
-from grid.runtime.window import play
+from grid.runtime.window import run_rounds
 
 ACTORS = (2, 4, 8, 16)
 ROUNDS, RAY_ROUNDS = 4000, 200
@@ -73,7 +73,7 @@ def ours(number: int, count: int, pairs: list[tuple[socket.socket, socket.socket
     grants = SafeTimes(network.lookahead([[entity] for entity in range(count)]))
     links = [Link(*(Connection(os.dup(one.fileno())) for one in pair)) for pair in pairs]
     ring = Ring(number, count, links)
-    play(Idle(number, network), number, grants, ring, ROUNDS, np.inf)
+    run_rounds(Idle(number, network), number, grants, ring, ROUNDS, np.inf)
 
 
 def bare(_: int, count: int, pairs: list[tuple[socket.socket, socket.socket]]) -> None:

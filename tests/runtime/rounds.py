@@ -1,13 +1,11 @@
-"""Windows that play their rounds in one process, one after the other."""
+"""Windows that run their rounds in one process, one after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count as counted
 from itertools import cycle
 
 from grid.kernel.network import Network
-from grid.model.time import Time
 from grid.runtime.connections import Parcel
 from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes, is_over
 from grid.runtime.window import Player, WindowSchedule
@@ -21,69 +19,43 @@ def grants_of(network: Network, process_of: Sequence[int], count: int = 0) -> Sa
     return SafeTimes(network.lookahead(members))
 
 
-def rounds(windows: Sequence[Player], grants: SafeTimes) -> Iterator[RoundReports]:
+def rounds(windows: Sequence[Player], safe_times: SafeTimes) -> Iterator[RoundReports]:
     """Before each round, the reports of all windows; everything that was sent has arrived."""
-    return _rounds(windows, grants, lambda _: False)
+    return _rounds(windows, safe_times, lambda _: False)
 
 
-def overlapping_rounds(windows: Sequence[Player], grants: SafeTimes) -> Iterator[RoundReports]:
+def overlapping_rounds(windows: Sequence[Player], safe_times: SafeTimes) -> Iterator[RoundReports]:
     """Before each round, the reports before the last ones; some messages are under way."""
-    return _rounds(windows, grants, lambda _: True)
+    return _rounds(windows, safe_times, lambda _: True)
 
 
-def mixed_rounds(windows: Sequence[Player], grants: SafeTimes) -> Iterator[RoundReports]:
+def mixed_rounds(windows: Sequence[Player], safe_times: SafeTimes) -> Iterator[RoundReports]:
     """Rounds of both kinds."""
     kinds = cycle((False, False, True, False, True, True, True, True))
-    return _rounds(windows, grants, lambda _: next(kinds))
+    return _rounds(windows, safe_times, lambda _: next(kinds))
 
 
 def _rounds(
-    windows: Sequence[Player], grants: SafeTimes, pays: Callable[[RoundReports], bool]
+    windows: Sequence[Player], safe_times: SafeTimes, pays: Callable[[RoundReports], bool]
 ) -> Iterator[RoundReports]:
-    """As `play` has it."""
-    of_round: list[bool] = []
-
-    def same_for_all() -> Callable[[RoundReports], bool]:
-        asked = counted()
-
-        def answer(every_report: RoundReports) -> bool:
-            turn = next(asked)
-            if turn == len(of_round):
-                of_round.append(pays(every_report))
-            return of_round[turn]
-
-        return answer
-
-    courses = [
-        WindowSchedule(_Seat(windows, number), number, grants, same_for_all())
-        for number in range(len(windows))
+    """As `run_rounds` does. A window may be replaced between two rounds."""
+    overlaps = False
+    schedules = [
+        WindowSchedule(window, number, safe_times, lambda _: overlaps)
+        for number, window in enumerate(windows)
     ]
     while True:
         reports = [window.report() for window in windows]
-        for course in courses:
-            course.go_on()
+        for schedule in schedules:
+            schedule.overlap()
         every_report = _accepted(windows, reports)
         if is_over(every_report):
             return
         yield every_report
-        for course in courses:
-            course.follow(every_report)
-
-
-class _Seat:
-    """A window by its number: another one may take its place between two rounds."""
-
-    def __init__(self, windows: Sequence[Player], number: int) -> None:
-        self._windows, self._number = windows, number
-
-    def report(self) -> tuple[ProcessReport, list[Parcel]]:
-        return self._windows[self._number].report()
-
-    def accept(self, every_report: RoundReports, batches: Sequence[bytes]) -> None:
-        self._windows[self._number].accept(every_report, batches)
-
-    def advance(self, grant: Time) -> None:
-        self._windows[self._number].advance(grant)
+        overlaps = pays(every_report)
+        for schedule, window in zip(schedules, windows, strict=True):
+            schedule._window = window
+            schedule.follow(every_report)
 
 
 def _accepted(

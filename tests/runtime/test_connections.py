@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import socket
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from multiprocessing import AuthenticationError, Pipe
-from multiprocessing.connection import Client
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +26,6 @@ from grid.runtime import connections
 from grid.runtime.connections import (
     BUFFERED_BYTES,
     THIS_MACHINE,
-    AcceptTimeout,
     Address,
     Link,
     Listener,
@@ -38,17 +36,13 @@ from grid.runtime.connections import (
     packed,
     plain_posts,
     posts_of,
-    unpacked,
 )
 from grid.runtime.safe_times import ProcessReport, RoundReports
 from grid.runtime.sequential import run_sequential
 
 T = TypeVar("T")
 KEY = b"k" * 32
-GARBAGE = (
-    b"GET / HTTP/1.1\r\n\r\n", bytes(1000), b"\x00\x00\x00\x05hello",
-    b"\xff\xff\xff\xff" + b"\x7f" * 8, random.Random(1).randbytes(5000),
-)  # fmt: skip
+GARBAGE = b"GET / HTTP/1.1\r\n\r\n", b"\x00\x00\x00\x05hello", b"\xff" * 4 + b"\x7f" * 8
 
 
 def links_of_two() -> tuple[Link, Link]:
@@ -175,34 +169,19 @@ def test_a_peer_without_the_key_is_refused(listener: Listener, data: bytes) -> N
 
 
 def test_a_peer_with_another_key_is_refused(listener: Listener) -> None:
-    refused: list[BaseException] = []
-
-    def come() -> None:
-        try:
-            Client(listener.address, authkey=b"other")
-        except (AuthenticationError, OSError, EOFError) as error:
-            refused.append(error)
-
-    other = threading.Thread(target=come, daemon=True)
-    other.start()
-    accept_the_right_one(listener)
-    other.join(60)
-    assert refused
-
-
-def test_silent_peers_do_not_block_the_listener(listener: Listener) -> None:
-    with ExitStack() as stack:
-        for _ in range(4):
-            stack.enter_context(closing(stray(listener.address)))
+    with ThreadPoolExecutor(1) as pool:
+        other = pool.submit(connect, listener.address, b"other")
         accept_the_right_one(listener)
+        with pytest.raises(PeerLost):
+            other.result()
 
 
 def test_a_listener_and_a_peer_wait_for_a_limited_time(listener: Listener) -> None:
-    with pytest.raises(AcceptTimeout):
+    with pytest.raises(PeerLost):
         listener.accept(0.1)
-    with pytest.raises(ConnectionRefusedError):
+    with pytest.raises(PeerLost):
         connect(listener.address, KEY)
-    with closing(socket.create_server(("127.0.0.1", 0))) as silent, pytest.raises(ConnectionError):
+    with closing(socket.create_server(("127.0.0.1", 0))) as silent, pytest.raises(PeerLost):
         connect(silent.getsockname()[:2], KEY, seconds=0.3)
 
 
@@ -249,7 +228,7 @@ def test_a_received_job_equals_the_one_sent() -> None:
         (12, 1, 2, 3, ForwardJob(sent, 0, 4, 1, 0, 0.5, wait=True)),
         (13, 1, 2, 4, PredecessorEnded(("a", 5))),
     ]
-    received = unpacked(packed(envelopes))
+    received = pickle.loads(packed(envelopes))
     assert received == envelopes
     assert type(received[0][4].job.processors) is int
     assert all(type(one.kind) is RequirementKind for one in received[0][4].job.requirements)

@@ -130,18 +130,6 @@ def test_no_grant_is_too_late_and_all_is_handled(
     holds()
 
 
-@pytest.mark.parametrize("way", [rounds, overlapping_rounds, mixed_rounds])
-def test_a_grant_that_is_too_long_is_noticed(
-    way: Callable[[Sequence[Toy], SafeTimes], Iterator[RoundReports]],
-) -> None:
-    """The test above can fail: with ways that are longer than the links."""
-    direct = [[UNREACHABLE, 5], [5, UNREACHABLE]]
-    toys = [Toy(0, direct[0], [(0, 5), (1, 5)]), Toy(1, direct[1], [(1, 0), (30, 0)])]
-    with pytest.raises(AssertionError, match="too late"):
-        for _ in way(toys, SafeTimes(3 * shortest_ways(direct))):
-            pass
-
-
 @given(first=st.integers(0, 100), second=st.integers(0, 100))
 def test_two_that_always_have_work_do_not_take_turns(first: int, second: int) -> None:
     """However far apart they begin: both work in each round from when the later one is reached."""
@@ -175,19 +163,6 @@ def test_rounds_that_overlap_share_what_may_be_done() -> None:
     # Nothing was left before 115, so that the next event begins anew.
     assert grants.next(0, [report_of(200), report_of(206)], 115) == 205
     assert grants.next(0, [report_of(200), report_of(206)], 205) == 210
-
-
-@given(st.lists(st.one_of(st.integers(0, 60), st.just(NEVER)), min_size=2, max_size=6))
-def test_where_all_are_equally_far_the_short_way_gives_the_same(earliest: list[Time]) -> None:
-    if min(earliest) == NEVER:
-        return
-    count = len(earliest)
-    ways = np.full((count, count), 10) + 10 * np.eye(count, dtype=np.int64)
-    short, long = SafeTimes(ways), SafeTimes(ways)
-    assert short._distance == 10
-    long._distance = 0
-    for number in range(count):
-        assert short.of(number, earliest) == long.of(number, earliest)
 
 
 def test_rounds_overlap_where_windows_have_much_work() -> None:
