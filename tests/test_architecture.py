@@ -146,11 +146,3 @@ def test_a_folder_of_tests_mirrors_a_folder_of_code_or_a_script() -> None:
         name = folder.relative_to(tests)
         mirrored = (PACKAGE / name).is_dir() or (ROOT / "scripts" / name).is_file()
         assert mirrored, f"{folder} tests no folder of code and no script"
-
-
-def test_tests_import_each_other_by_one_name() -> None:
-    """What tests share is imported as `tests.FOLDER.NAME`, wherever pytest is started."""
-    known = {path.stem for path in (ROOT / "tests").rglob("*.py")}
-    for path in (ROOT / "tests").rglob("*.py"):
-        for module in imports(path):
-            assert module.split(".")[0] not in known, f"{path} imports {module}"

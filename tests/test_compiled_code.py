@@ -41,17 +41,6 @@ def test_unused_folders_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert os.environ["NUMBA_CACHE_DIR"] == str(tmp_path / "__pycache__" / state_of(tmp_path))
 
 
-def test_contents_are_separate_below_the_users_folder_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "own"))
-    monkeypatch.setattr("sys.modules", {})
-    folder = tmp_path / "own" / state_of(tmp_path)
-    for _ in range(2):
-        keep_apart(tmp_path)
-        assert os.environ["NUMBA_CACHE_DIR"] == str(folder)
-
-
 def test_read_only_sources_are_cached_in_the_users_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,24 +144,8 @@ def test_examples_do_what_the_page_says(page: Path) -> None:
 
 
 @pytest.mark.usefixtures("in_a_folder")
-def test_the_study_of_the_readme_is_an_experiment() -> None:
-    (study,) = (one.text for one in blocks((ROOT / "README.md").read_text()) if "axes:" in one.text)
-    Path("snapshot-age.yaml").write_text(study)
-    assert len(study.splitlines()) <= 10
-    assert CliRunner().invoke(app, ["check", "snapshot-age.yaml"]).exit_code == 0
-
-
-@pytest.mark.usefixtures("in_a_folder")
 def test_the_examples_of_help_are_true() -> None:
     assert not run_python(grid.__doc__ or "", {})
-
-
-@pytest.mark.usefixtures("in_a_folder")
-def test_a_wrong_example_is_found() -> None:
-    page = "```{code-block} yaml\n:caption: a.yaml\n\nname: a\n```\n"
-    page += "```console\n$ grid check a.yaml\na.yaml: a is a valid scenario\n```\n"
-    page += "```python\n>>> 1 + 1\n3\n```\n"
-    assert [one.partition(":")[0] for one in wrong_in(page)] == ["line 6", "line 10"]
 
 
 def test_commands_that_are_not_run_have_options_that_are_there(

@@ -55,12 +55,6 @@ def test_a_run_says_that_policy_batsim_needs_its_extra(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_the_server_for_batsim_says_that_it_needs_its_extra(tmp_path: Path) -> None:
-    line = "grid batsim-server needs zmq, of the extra `batsim`: "
-    line += INSTALL + '"pyzmq>=25"'
-    assert command(["batsim-server", "easy"], OF_BATSIM, tmp_path) == (1, [line])
-
-
 def test_an_export_says_that_it_needs_its_extra(tmp_path: Path) -> None:
     (tmp_path / "own.yaml").write_text(scenario("easy"))
     words = ["run", "own.yaml", "--in-process", "--quiet", "--out", "run"]
@@ -87,11 +81,3 @@ def test_an_environment_names_its_extra(hidden: str, module: str, tmp_path: Path
     line = f"{needs} {hidden}, of the extra `learning`: {INSTALL}"
     packages = '"gymnasium>=1.1" "pettingzoo>=1.25" "greenlet>=3.1"'
     assert done.stdout == f"{line}{packages}\n", done.stderr
-
-
-def test_a_table_of_pandas_says_that_it_needs_its_extra(tmp_path: Path) -> None:
-    (tmp_path / "own.yaml").write_text(scenario("easy"))
-    code = "import grid\ntry:\n    grid.run('own.yaml').jobs()\nexcept ImportError as error:\n"
-    done = python(f"{code}    print(error)\n", ["pandas"], tmp_path)
-    line = "run.jobs(), unlike run.jobs_table(), needs pandas, of the extra `pandas`: "
-    assert done.stdout == line + INSTALL + '"pandas>=2.2"\n', done.stderr

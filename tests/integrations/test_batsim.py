@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from grid.integrations.batsim import ProtocolError, Server, serve
-from grid.model.errors import InputError, PluginFailed
-from grid.model.time import Time
-from grid.policies.interface import ClusterView, Plan
+from grid.model.errors import InputError
 from grid.policies.registry import make_policy
 from tests.policies.batsim.asked_functions import asked, drawn_jobs, event, schedule
 
@@ -90,24 +88,6 @@ def test_unexpected_events_are_rejected(now: float, kind: str, data: Any, said: 
         served.answer({"now": now, "events": [event(now, kind, data)]})
 
 
-def test_a_job_id_cannot_be_reused_while_its_job_is_known() -> None:
-    """The policy has not seen the first of the two when the second comes."""
-    begin = event(0, "SIMULATION_BEGINS", {"nb_compute_resources": 4})
-    job = event(0, "JOB_SUBMITTED", {"job_id": "w!1", "job": {"res": 1}})
-    with pytest.raises(ProtocolError, match="found the job 'w!1' again"):
-        server("fcfs").answer({"now": 0, "events": [begin, job, job]})
-
-
-def test_the_end_of_a_job_that_does_not_run_is_rejected() -> None:
-    served = server("easy")
-    begin = {"nb_compute_resources": 4}
-    served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})
-    with pytest.raises(
-        ProtocolError, match="found the end of 'w!9', expected that of a running job"
-    ):
-        served.answer({"now": 1, "events": [event(1, "JOB_COMPLETED", {"job_id": "w!9"})]})
-
-
 def test_policies_that_cannot_serve_are_refused() -> None:
     with pytest.raises(
         InputError, match="a policy that schedules the queue of one pool without preemption"
@@ -124,24 +104,3 @@ def test_unreachable_endpoints_are_refused(endpoint: str) -> None:
     pytest.importorskip("zmq")
     with pytest.raises(InputError, match=rf"endpoint: found {endpoint}.*, expected one "):
         serve(server("fcfs"), endpoint)
-
-
-class Preempting:
-    """Preempts whatever runs when something comes."""
-
-    def plan(self, view: ClusterView, now: Time) -> Plan:
-        if len(view.running):
-            return Plan(preempt=view.running.tolist())
-        return Plan(start=[(int(slot), 0) for slot in view.queue[:1]])
-
-
-def test_a_policy_that_preempts_fails() -> None:
-    served = Server(Preempting(), "mine")
-    begin = {"nb_compute_resources": 1}
-    served.answer({"now": 0, "events": [event(0, "SIMULATION_BEGINS", begin)]})
-    first, second = ({"job_id": f"w!{n}", "job": {"res": 1}} for n in (1, 2))
-    served.answer({"now": 1, "events": [event(1, "JOB_SUBMITTED", first)]})
-    with pytest.raises(
-        PluginFailed, match="policy mine preempts jobs, which the protocol does not support"
-    ):
-        served.answer({"now": 2, "events": [event(2, "JOB_SUBMITTED", second)]})

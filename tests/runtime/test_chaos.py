@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 
 from grid.cli.app import app
-from grid.protocol.local_scheduler import LocalScheduler
 from grid.runtime.chaos import attempt, run_chaos
 from tests.runtime.planted_bugs import (
     BUGS,
     FINDINGS,
     SCENARIOS,
     broken_rules,
-    replaced,
     subject,
 )
 
@@ -35,16 +32,6 @@ def test_no_faults_break_a_rule(name: str, decisions: bool) -> None:
     assert run_chaos(subject(name, decisions), seeds, in_process=True) == []
 
 
-@pytest.mark.ray
-@pytest.mark.thorough
-@pytest.mark.usefixtures("ray_session")
-def test_seeds_are_tried_in_ray_tasks() -> None:
-    tried: list[tuple[int, int]] = []
-    progress = lambda *counts: tried.append(counts)  # noqa: E731
-    assert run_chaos(subject("two"), range(60), progress=progress) == []
-    assert sorted(tried)[-1] == (60, 0)
-
-
 @pytest.mark.parametrize(
     "bug",
     # The run of this one does not end for minutes.
@@ -55,16 +42,6 @@ def test_each_planted_bug_breaks_its_rule_at_a_recorded_seed(bug: str) -> None:
     finding = FINDINGS[bug]
     broken = broken_rules(bug, finding.scenario, finding.seed)
     assert any(re.search(finding.rule, line) for line in broken), broken
-
-
-def test_a_wrongly_planted_bug_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(right: Any, self: Any, *args: Any) -> None:
-        right(self.no_such_attribute, *args)
-
-    monkeypatch.setitem(BUGS, "ttl_not_lowered", replaced(LocalScheduler, "handle")(wrong))
-    BUGS.pop("wrong")
-    with pytest.raises(AttributeError, match="no_such_attribute"):
-        broken_rules("ttl_not_lowered", "gang", 0)
 
 
 def test_a_run_that_has_much_to_send_again_until_it_heals_has_not_failed() -> None:

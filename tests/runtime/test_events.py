@@ -4,63 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from random import Random
 
 import pyarrow.parquet
-import pytest
 
-from grid.config.build import Grid
 from grid.config.load import load_scenario
-from grid.model.job_results import in_order
 from grid.model.records import MESSAGE
 from grid.results.definitions import FILES, message_names
 from grid.results.events import EventFile
-from grid.runtime.run import execute, save, spool_of
-from grid.runtime.window import Window
-from tests.results.random_runs import played, random_grid
-from tests.runtime.rounds import grants_of, rounds
+from grid.runtime.run import execute, save
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
-
-
-def in_windows(grid: Grid, processes: int, path: Path) -> int:
-    """Write the events of a run over so many windows; returns how often states were saved."""
-    process_of = [entity % processes for entity in range(len(grid.names))]
-    windows = [Window(grid, number, process_of, events=True) for number in range(processes)]
-    spool = spool_of(grid)
-    times_saved, chunks = 0, []
-    for reports in rounds(windows, grants_of(grid.network, process_of, processes)):
-        if sum(one.events_held for one in reports) > 150:
-            times_saved += 1
-            for number, window in enumerate(windows):
-                saved = window.save()
-                spool.add(number, saved.events)
-                chunks += saved.chunks
-                windows[number] = Window(grid, number, process_of, saved.state, events=True)
-    for number, window in enumerate(windows):
-        outcome = window.outcome()
-        spool.add(number, outcome.events)
-        chunks += outcome.chunks
-    spool.write(path, in_order(chunks), grid.directory)
-    return times_saved
-
-
-def test_the_file_is_the_same_bytes_on_any_placement(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where windows stop before their grants, and hand their events over many times."""
-    monkeypatch.setattr(Window, "EVENTS_AT_A_TIME", 7)
-    monkeypatch.setattr("grid.runtime.outcome.RecordStore.EVENTS_AT_A_TIME", 20)
-    draw = Random(1)
-    saved = 0
-    for _ in range(2):
-        grid = random_grid(draw)
-        results, spool = played(grid)
-        spool.write(tmp_path / "one", results, grid.directory)
-        for processes in (1, 2, 4):
-            saved += in_windows(grid, processes, tmp_path / "some")
-            assert (tmp_path / "some").read_bytes() == (tmp_path / "one").read_bytes()
-    assert saved > 3
 
 
 def test_events_are_complete_and_change_nothing(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ from grid.model.platform import MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.results.definitions import FILES
 from grid.results.events import EventFile
-from grid.results.history import ClusterLog, job_history
+from grid.results.history import job_history
 from grid.results.run_folder import (
     EVENTS_FILE,
     INTERVENTIONS_FILE,
@@ -75,26 +75,6 @@ def test_interventions_take_effect_once(tmp_path: Path, dies_s: float | None) ->
     assert (start_s[moved] >= 40).all()
     # What south had handed to its cluster before it went down, if anything, started by then.
     assert ((start_s < 7) | (start_s >= 40)).all()
-
-
-def test_events_have_the_outages_of_machines(tmp_path: Path) -> None:
-    grid = grid_of("two", {})
-    actions_done = done((2, MACHINE_DOWN), (30, Action(HEAL)))
-    hosted = HostedRun(grid, tmp_path / "live", actions_done, 20.0, events=True)
-    spool = spool_of(grid)
-    spool.write(tmp_path / EVENTS_FILE, hosted.results(spool), grid.directory)
-    file = EventFile(tmp_path)
-    north = next(facts for facts in file.clusters if facts.vo == "north")
-    log = ClusterLog(north, file.of_cluster(north))
-    assert log.facts.outages == ((0, 2 * SECOND_US, 30 * SECOND_US),)
-
-
-def test_a_restarted_host_reports_all_jobs_again(tmp_path: Path) -> None:
-    hosted = HostedRun(grid_of("two", {}), tmp_path, (), 20.0)
-    reported = in_order([chunk for look in hosted.looks for chunk in look.ended])
-    assert sorted(zip(reported.vo.tolist(), reported.number.tolist(), strict=True)) == sorted(
-        zip(hosted.results().vo.tolist(), hosted.results().number.tolist(), strict=True)
-    )
 
 
 @pytest.mark.parametrize("dies_s", [None, 12.0], ids="dies at {}".format)

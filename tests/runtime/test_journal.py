@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import signal
 import stat
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -82,29 +78,3 @@ def test_only_a_private_folder_is_used_for_journals(what: str, tmp_path: Path) -
     with pytest.raises(InputError, match=r"only you can use|expected a place"), journals_in(folder):
         pass
     assert (victim / "precious").exists()
-
-
-WRITER = """
-import pickle, sys
-from pathlib import Path
-from grid.runtime.journal import Journal
-journal = Journal(Path(sys.argv[1]))
-for number in range(10**9):
-    journal.add([(pickle.dumps(one), False) for one in (number, -number)], [number])
-    print(number, flush=True)
-"""
-
-
-def test_a_killed_writer_leaves_all_that_it_had_added_and_nothing_half(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    command = [sys.executable, "-c", WRITER, str(path)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        assert writer.stdout is not None
-        printed = [writer.stdout.readline() for _ in range(5)]
-        os.kill(writer.pid, signal.SIGKILL)
-        printed += writer.stdout.readlines()
-    journal = Journal(path)
-    found = entries(journal)
-    assert len(found) >= 2 * len([line for line in printed if line.endswith("\n")])
-    assert found == [sign * number for number in range(len(found) // 2) for sign in (1, -1)]
-    assert len(list(journal.records())) == len(found) // 2

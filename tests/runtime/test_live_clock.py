@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import pytest
 
-from grid.model.job_results import in_order
 from grid.model.time import SECOND_US
 from grid.runtime import clock as live_clock
-from grid.runtime.clock import Clock, epoch_in, late_share, live_lines
+from grid.runtime.clock import Clock, epoch_in
 
 
 def set_clocks(monkeypatch: pytest.MonkeyPatch, monotonic: float, wall: float = 0.0) -> None:
@@ -60,17 +58,3 @@ def test_the_clock_does_not_advance_in_pauses(monkeypatch: pytest.MonkeyPatch) -
     set_clocks(monkeypatch, 1009.5)
     assert clock.seconds_until(13 * SECOND_US) == 3600
     assert clock.seconds_until(11 * SECOND_US) == 0
-
-
-def test_too_much_lateness_is_a_warning() -> None:
-    assert late_share(in_order([]), 5) == 0.0
-    late: dict[str, Any] = {"count": 9, "p50_s": 0.001, "p99_s": 0.02, "max_s": 0.5}
-    live: dict[str, Any] = {
-        "speedup": 100.0, "actors": 3, "kills": 0, "restarts": 0, "unfinished": 0,
-        "late": {"messages": late, "timers": late, "share": 0.2},
-    }  # fmt: skip
-    assert "--speedup 25" in live_lines(live)[-1]
-    live["late"]["share"] = 0.05
-    assert not [line for line in live_lines(live) if "warning" in line]
-    live["unfinished"] = 2
-    assert "2 jobs" in live_lines(live)[-1]

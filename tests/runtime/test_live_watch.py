@@ -10,7 +10,6 @@ import pytest
 from grid.model.interventions import Action, Request
 from grid.model.job_results import JobResults, in_order
 from grid.results.look import Look, Observer, ProcessLook
-from grid.runtime import interventions as live_watch
 from grid.runtime.clock import Clock, epoch_in
 from grid.runtime.interventions import LiveWatch
 from grid.runtime.observers import Status
@@ -88,26 +87,6 @@ def test_interventions_without_effect_are_refused() -> None:
     watch.step(clock, {}, [], is_over=True)
     assert len(watch.done) == 3
     assert watcher.looks[-1].is_over
-
-
-def test_refused_interventions_are_recorded(
-    monkeypatch: pytest.MonkeyPatch, real: list[float]
-) -> None:
-    monkeypatch.setattr(live_watch, "MOST_REFUSALS", 2)
-    watcher, killed = Requesting(), list[str]()
-    watch = LiveWatch(watcher, lambda entity: not killed.append(entity))
-    clock = Clock(epoch_in(0.0), 2.0)
-    watch.take("host", look(1.0, []))
-    real[0] += 3.0
-    nowhere = Request(Action("kill", entity="nowhere"), "the run has no such one")
-    watcher.wanted = [nowhere, HEAL, nowhere, nowhere]
-    watch.step(clock, {}, [])
-    assert killed == [] and [one.action for one in watch.done] == [HEAL]
-    refused = [(one.real_s, one.action, one.why) for one in watch.refused]
-    assert refused == [(pytest.approx(3.0), *nowhere)] * 2
-    assert watch.refused[0].time_us == pytest.approx(6e6, abs=2)
-    # The page has reported it to its user.
-    assert watcher.looks[-1].undone == ()
 
 
 @pytest.mark.usefixtures("real")

@@ -7,8 +7,6 @@ import io
 import numba
 import pytest
 
-from grid.lab.sweep import SweepDisplay
-from grid.results.look import SweepProgress
 from grid.runtime import progress
 from grid.runtime.measurement import is_compiling
 from grid.runtime.progress import Display, RunProgress, display_on
@@ -46,25 +44,6 @@ def test_a_line_has_stage_jobs_and_time_left(clock: Clock) -> None:
     for seconds, words in ((59.6, "1 min 0 s"), (3599, "59 min 59 s"), (7260, "2 h 1 min")):
         clock.now = 100 + seconds
         assert display.line().endswith(f", {words}")
-
-
-def test_time_left_of_a_sweep_counts_from_its_first_new_run(clock: Clock) -> None:
-    display = Display()
-    show = SweepDisplay(display).sweep
-    show(SweepProgress(runs=110, kept=50))
-    assert display.line() == (
-        "starting Ray, 50 of 110 runs done (50 before), 0 running, 0 failed, 0 s"
-    )
-    show(SweepProgress(110, 50, running=2))
-    clock.now += 60
-    # The first run waits for compilation.
-    show(SweepProgress(110, 50, done=1, running=2))
-    assert "left" not in display.line()
-    clock.now += 19
-    show(SweepProgress(110, 50, done=19, failed=1, running=2))
-    assert display.line() == (
-        "running, 69 of 110 runs done (50 before), 2 running, 1 failed, 40 s left, 1 min 19 s"
-    )
 
 
 def test_compilation_is_shown() -> None:

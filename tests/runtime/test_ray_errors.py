@@ -15,7 +15,6 @@ import ray
 from grid.model.errors import InputError
 from grid.runtime.cluster import (
     ACTOR_BYTES,
-    TO_DO,
     NoRoom,
     RayDidNotStart,
     RayFailed,
@@ -27,11 +26,6 @@ from grid.runtime.cluster import (
 from tests.runtime.ray_processes import commands
 
 GRID = (sys.executable, "-P", "-c", "from grid.cli.app import main; main()")
-
-
-def test_errors_of_ray_with_advice_exist() -> None:
-    for name in TO_DO:
-        assert issubclass(getattr(ray.exceptions, name), ray.exceptions.RayError), name
 
 
 @pytest.mark.ray

@@ -9,7 +9,7 @@ import pytest
 
 from grid.config.build import Grid
 from grid.model.job_results import in_order
-from grid.runtime.placement import better_dealing, better_process_of, deal
+from grid.runtime.placement import better_dealing
 from grid.runtime.run import spool_of
 from grid.runtime.safe_times import is_over
 from grid.runtime.sequential import run_sequential
@@ -92,12 +92,11 @@ class Redealt:
         ]
 
 
-@pytest.mark.thorough
 def test_rebalancing_changes_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Events are the same; messages, snapshots and ended jobs are counted once."""
     monkeypatch.setattr(Window, "EVENTS_AT_A_TIME", 7)
     draw, dealings = Random(1), 0
-    for _ in range(6):
+    for _ in range(2):
         grid = random_grid(draw)
         expected = run_sequential(grid)
         results, spool = played(grid)
@@ -111,7 +110,7 @@ def test_rebalancing_changes_no_result(tmp_path: Path, monkeypatch: pytest.Monke
             ended = zip(results.vo.tolist(), results.number.tolist(), strict=True)
             assert sorted(run.shown) == sorted(ended)
             dealings += run.dealings
-    assert dealings > 50
+    assert dealings > 10
 
 
 def test_vos_are_rebalanced_if_that_pays() -> None:
@@ -121,18 +120,6 @@ def test_vos_are_rebalanced_if_that_pays() -> None:
     assert better_dealing([0, 0, 1], [1.0, 0.05, 1.0]) is None
     assert better_dealing([0, 0, 1, 1], [0.04, 0.03, 0.005, 0.005]) is None
     assert better_dealing([0, 0], [4.0, 3.0]) is None
-
-
-def test_only_whole_vos_are_moved() -> None:
-    grid = grid_of("partial-utility", "vos.0.count=4")
-    seconds = [4.0, 4.0, 0.1, 0.1]
-    by_vo = [int(vo > 1) for vo in grid.sites]
-    found = better_process_of(grid, by_vo, seconds)
-    assert found is not None
-    of_vo = dict(zip(grid.sites, found, strict=True))
-    assert of_vo[0] != of_vo[1]
-    assert found == [of_vo[vo] for vo in grid.sites]
-    assert better_process_of(grid, deal(grid, "cluster", 0), seconds) is None
 
 
 @pytest.mark.thorough

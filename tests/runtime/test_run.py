@@ -110,14 +110,6 @@ def test_the_command_and_python_write_the_same_files(tmp_path: Path) -> None:
     assert all("some-name" in row for row in rows[1:])
 
 
-def test_jobs_are_a_data_frame_with_the_rows_of_the_table() -> None:
-    run = grid.run("scenarios/two-vos.yaml")
-    jobs, table = run.jobs(), run.jobs_table()
-    assert list(jobs.columns) == table.column_names
-    for column in ("cluster", "finish_time"):
-        assert jobs[column].dropna().tolist() == table[column].drop_null().to_pylist()
-
-
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
@@ -133,14 +125,6 @@ def test_settings_without_effect_are_errors(settings: dict[str, Any], says: str)
     with pytest.raises(InputError) as caught:
         grid.run(DESCRIBED, **settings)
     assert str(caught.value).startswith(says)
-
-
-def test_a_scenario_that_python_changed_is_checked_again() -> None:
-    scenario = grid.load_scenario(DESCRIBED)
-    wrong = scenario.model_copy(update={"seed": "x", "network": 5})
-    with pytest.raises(InputError) as caught:
-        grid.run(wrong)
-    assert [mistake.field for mistake in caught.value.errors] == ["seed", "network"]
 
 
 @pytest.mark.parametrize("how", [{"in_process": True}, {"live": Live(Pace(1.0), Path("journals"))}])

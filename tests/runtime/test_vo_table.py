@@ -8,7 +8,6 @@ from grid.config.load import load_scenario
 from grid.results.look import NO_OBSERVER, Observers
 from grid.runtime.observers import HEADERS, ROWS, VoTable
 from grid.runtime.run import execute
-from tests.integrations.watch.pages import Watching, looks_at_one_that_goes_down
 from tests.lab.report.small_reports import SCENARIO
 
 
@@ -40,16 +39,3 @@ def test_of_many_vos_some_are_shown(tmp_path: Path) -> None:
     table = VoTable()
     run_with(tmp_path, ROWS + 3, table)
     assert len(table.rows) == ROWS + 1 and table.rows[-1][0] == "and 3 more"
-
-
-def test_a_cluster_that_is_down_counts_as_it_was(tmp_path: Path) -> None:
-    """Its jobs go on, and nobody can ask it how many they are."""
-    file, watching, table = tmp_path / "scenario.yaml", Watching(), VoTable()
-    file.write_text(SCENARIO.replace("jobs_per_user: 6", "jobs_per_user: 60"))
-    execute(load_scenario(file), str(file), in_process=True, observer=watching)
-    before, during = looks_at_one_that_goes_down(watching.looks)
-    table.begin(watching.beginning)
-    table.look(before)
-    load = table.rows[0][3]
-    table.look(during)
-    assert table.rows[0][3] == load != "0%"

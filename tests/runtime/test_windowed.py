@@ -21,7 +21,6 @@ from grid.results.look import Observer
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.run import spool_of
 from grid.runtime.sequential import run_sequential
-from grid.runtime.transport import Sockets
 from grid.runtime.windowed import ActorDied, run_windowed
 from tests.runtime.ray_processes import actor_pids
 
@@ -126,24 +125,6 @@ def test_killed_actors_do_not_change_the_result(
     assert killer.left == 0
     assert result(outcome) == result(expected)
     assert outcome.messages == expected.messages
-
-
-@pytest.mark.thorough
-def test_a_death_while_actors_connect_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 1)
-    killed: list[int] = []
-
-    def connect(actors: list[Any], nodes: list[str]) -> Sockets:
-        if not killed:
-            killed.append(actor_pids("WindowActor")[0])
-            kill(killed[0])
-        return Sockets(actors, nodes)
-
-    monkeypatch.setattr("grid.runtime.windowed.Sockets", connect)
-    grid = partial_utility()
-    outcome = run_windowed(grid, actors=2)
-    assert killed
-    assert result(outcome) == result(run_sequential(grid))
 
 
 @pytest.mark.thorough

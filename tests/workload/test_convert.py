@@ -119,12 +119,6 @@ def test_what_cannot_be_written_is_named(tmp_path: Path, ending: str) -> None:
         write_log(empty, tmp_path / f"empty{ending}")
 
 
-@pytest.mark.parametrize("ending", ["", ".csv", ".parquet.gz"])
-def test_another_ending_is_named(tmp_path: Path, ending: str) -> None:
-    with pytest.raises(InputError, match="found the ending"):
-        write_log(one_job(), tmp_path / f"log{ending}")
-
-
 def gwf_table(folder: Path) -> pa.Table:
     """A sound log of one job in Parquet, to be spoiled."""
     columns = np.full((1, len(GWF.fields)), -1)
@@ -183,12 +177,3 @@ def test_a_bad_table_is_named(tmp_path: Path, case: str) -> None:
         read_log(tmp_path / "bad.parquet")
     (mistake,) = error.value.errors
     assert mistake.found.startswith(found)
-
-
-@pytest.mark.parametrize("spoilt", [b"", b"PAR1", b"PAR1 and no more PAR1", bytes(1000)])
-def test_a_file_that_is_no_parquet_is_named(tmp_path: Path, spoilt: bytes) -> None:
-    (tmp_path / "log.parquet").write_bytes(spoilt)
-    with pytest.raises(InputError) as error:
-        read_log(tmp_path / "log.parquet")
-    (line,) = str(error.value).splitlines()
-    assert "found an invalid Parquet file" in line

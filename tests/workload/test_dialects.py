@@ -59,21 +59,6 @@ def test_the_last_of_several_preceding_jobs_is_kept(tmp_path: Path, several: str
     assert log.remarks == {"several_predecessors": 1}
 
 
-def test_numbers_with_exponents_are_read(tmp_path: Path) -> None:
-    text = "1 1e+05 -1 1.5E1 1 -1 -1 1 90 -1 1 1 1 1 1 1 -1 -1\n"
-    log = read_swf(log_in(tmp_path, text))
-    assert log[SwfField.SUBMIT_TIME].tolist() == [100_000_000_000]
-    assert log[SwfField.RUN_TIME].tolist() == [15_000_000]
-
-
-def test_a_wrong_field_is_named_next_to_a_dialect(tmp_path: Path) -> None:
-    text = ROWS + "4 300 -1 soon 1 -1 -1 1 5 -1 1 1 1 1 1 1 -1 -1 extra\n"
-    with pytest.raises(InputError) as caught:
-        read_swf(log_in(tmp_path, text))
-    (mistake,) = caught.value.errors
-    assert (mistake.line, mistake.field) == (4, "field 4 (run time)")
-
-
 @pytest.mark.parametrize(
     ("header", "processors"),
     [

@@ -16,8 +16,6 @@ from grid.workload.logs import (
     Log,
     SwfField,
     read_gwf,
-    to_gwf,
-    to_swf,
 )
 
 ALL_FIELDS = (*tuple(SwfField)[:COMMON_FIELDS], *GwfField)
@@ -122,23 +120,3 @@ def test_the_route_is_the_field_of_that_name(tmp_path: Path, route: str, site: i
     assert skipped == {}
     assert jobs.site.tolist() == [site]
     assert jobs.user.tolist() == [5]
-
-
-def test_conversion_keeps_common_fields_and_names(tmp_path: Path) -> None:
-    log = log_of(
-        tmp_path,
-        "# Note: from two sites",
-        record(queue="short", partition="paris"),
-        record(job_number=2, queue="long", partition="lyon", user="3"),
-    )
-    swf = to_swf(log)
-    assert swf[SwfField.PARTITION].tolist() == [1, 2]
-    assert swf.header == {
-        "Note": "from two sites",
-        "Partition": "1 paris\n2 lyon",
-        "Queue": "1 short\n2 long",
-    }
-    back = to_gwf(swf)
-    assert (back.columns[:, :COMMON_FIELDS] == log.columns[:, :COMMON_FIELDS]).all()
-    assert back.names[SwfField.USER] == {3: "3"}
-    assert (back.columns[:, COMMON_FIELDS:] == -1).all()

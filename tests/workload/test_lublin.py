@@ -110,13 +110,3 @@ def test_load_is_that_of_the_own_vo_and_zones_shift_the_day() -> None:
     ]
     shifted = [np.corrcoef(hours[0], np.roll(hours[1], shift))[0, 1] for shift in range(24)]
     assert int(np.argmax(shifted)) in (5, 6, 7)
-
-
-def test_both_kinds_are_mixed_and_estimates_are_no_less_than_run_times() -> None:
-    table = jobs(kinds="both", jobs=5_000, estimate_factor=3.0)["a"]
-    assert (np.diff(table.submit_us) >= 0).all()
-    ratio = table.estimate_us / table.run_us
-    assert ratio.min() >= 1.0 - 1e-9
-    assert ratio.mean() == pytest.approx(2.0, abs=0.05)
-    serial = (table.processors == 1).mean()
-    assert KINDS["interactive"].serial < serial < KINDS["batch"].serial

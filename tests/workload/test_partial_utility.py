@@ -13,7 +13,7 @@ from grid.model.fields import ARCHITECTURES, OPERATING_SYSTEMS
 from grid.model.job import Job, Requirement, RequirementKind
 from grid.model.job_table import JobTable
 from grid.model.platform import Machine
-from grid.workload.generators import generate_jobs, generate_machines
+from grid.workload.generators import generate_machines
 from grid.workload.partial_utility import (
     PartialUtilityJobs,
     PartialUtilityMachines,
@@ -79,16 +79,6 @@ def test_options_are_equally_probable_in_number_and_value(
     assert is_uniform(Counter(requirement.options[0].value for requirement in requirements))
 
 
-def test_utilities_come_from_four_intervals_and_are_even_in_each() -> None:
-    utilities = [
-        option.utility
-        for requirement in requirements_of(5, RequirementKind.SPEED)
-        for option in requirement.options
-    ]
-    assert is_uniform(Counter(int(utility * 4) for utility in utilities))
-    assert stats.kstest(utilities, "uniform").pvalue > SIGNIFICANCE
-
-
 @given(
     seed=st.integers(0, 2**32),
     users=st.integers(1, 12),
@@ -138,19 +128,6 @@ def test_the_default_load_is_seven_tenths_as_the_module_says() -> None:
     jobs = all_jobs(jobs_of(9, users=700))
     work_mi_per_second = np.mean([job.run_us / 1e6 * job.reference_mips for job in jobs]) * 70 / 2
     assert work_mi_per_second / capacity_mips == pytest.approx(0.7, abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
-        ({"users": 0}, "users"),
-        ({"longest_run_s": 1.0}, "shortest_run_s"),
-        ({"speeds_mips": [500, 500.0]}, "no value twice"),
-    ],
-)
-def test_a_wrong_setting_is_a_value_error(settings: dict[str, object], complaint: str) -> None:
-    with pytest.raises(ValueError, match=complaint):
-        generate_jobs("partial_utility", ["a"], (), settings, np.random.default_rng(1))
 
 
 def test_memory_does_not_change_other_draws() -> None:

@@ -29,14 +29,6 @@ def test_each_time_begins_a_mean_gap_after_the_last() -> None:
     assert all(getattr(jobs, name).dtype == dtype for name, dtype in COLUMNS.items())
 
 
-def test_a_column_of_one_value_takes_no_memory() -> None:
-    jobs = repeated(ONCE, 1000)
-    assert jobs.estimate_us.strides == jobs.ram_mb.strides == (0,)
-    some = jobs.take(np.array([5, 2, 2000]))
-    assert some.estimate_us.tolist() == [5, 5, 5]
-    assert some.estimate_us.strides == (0,)
-
-
 def test_jobs_wait_for_jobs_of_their_own_time() -> None:
     before = Predecessors(np.array([-1, 3, -1]), np.array([0, 9, 0]))
     asked = [(Requirement(RequirementKind.RAM, (Option(1.0, 1.0),)),), (), ()]

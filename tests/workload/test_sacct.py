@@ -15,7 +15,7 @@ from grid.cli.app import app
 from grid.model.errors import InputError
 from grid.model.time import NEVER
 from grid.workload.jobs import jobs_from_log
-from grid.workload.logs import Log, SwfField, read_log, write_log
+from grid.workload.logs import Log, SwfField, read_log
 
 HEAD = "JobIDRaw|User|Submit|Start|End|AllocCPUS|ReqCPUS|Timelimit|State|Partition|ReqMem|NNodes"
 
@@ -57,18 +57,6 @@ def test_records_become_a_log(tmp_path: Path) -> None:
     assert log.lines.tolist() == [2, 4, 5]
     assert log.remarks == {"job_steps": 1}
     assert "UnixStartTime" not in log.header
-
-
-def test_jobs_of_one_second_keep_their_order(tmp_path: Path) -> None:
-    rows = [
-        f"{300 + n}|u|2024-05-02T10:00:0{n // 25}|2024-05-02T11:00:00|"
-        f"2024-05-02T11:{n + 1:02}:00|1|1|60|COMPLETED|p||1"
-        for n in range(50)
-    ]
-    log = read(tmp_path, "\n".join([HEAD.replace("Timelimit", "TimelimitRaw"), *rows]))
-    jobs, _ = jobs_from_log(log)
-    assert jobs.number.tolist() == list(range(300, 350))
-    assert jobs.estimate_us.tolist() == [3_600_000_000] * 50
 
 
 def test_arrays_and_heterogeneous_jobs_are_numbered_in_order(tmp_path: Path) -> None:
@@ -167,15 +155,6 @@ def made_up_month(jobs: int) -> str:
             rows.append(f"{name}.batch||a|{now.isoformat()}|{'|'.join(text)}|1|1||{state}|||1")
         rows += [""] * (number % 1000 == 0)
     return "\n".join([MONTH_HEAD, *rows]) + "\n"
-
-
-def test_a_month_of_a_site_becomes_an_equal_swf_log(tmp_path: Path) -> None:
-    log = read(tmp_path, made_up_month(5000))
-    assert len(log) > 5000  # With earlier attempts of requeued jobs.
-    write_log(log, tmp_path / "month.swf")
-    again = read_log(tmp_path / "month.swf")
-    assert again.columns.tolist() == log.columns.tolist()
-    assert again.header == log.header
 
 
 def test_the_documented_commands_make_a_report_of_a_month(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from grid.model.workload import TraceFilterSection
 from grid.workload.logs import Log, SwfField
-from grid.workload.trace import describe, description, filter_log, scale_interarrival
+from grid.workload.trace import describe, filter_log, scale_interarrival
 
 S = 1_000_000
 
@@ -82,19 +82,6 @@ def test_parts_of_a_job_add_no_load_to_its_own() -> None:
     assert [one["share_of_work"] for one in found["users_with_most_work"]] == [0.8, 0.2]
 
 
-def test_the_users_with_most_work_are_named_and_the_others_counted() -> None:
-    log = log_of(*(job(n, 100, 1 if n else 87, user=n) for n in range(13)), job(20, 1, 1))
-    *_, users = description(describe(log), {})
-    assert users.split()[4:8] == ["0:", "87.9%,", "1:", "1.0%,"]
-    assert users.endswith("9: 1.0%, all 3 others: 3.0%")
-
-
-def test_describe_says_what_no_run_would_accept() -> None:
-    found = describe(log_of(job(1, 1, 1), job(2, 1, 1, job_number=1), job(0, 1, 1, job_number=3)))
-    assert found["repeated_numbers"] == 1
-    assert found["left_out"] == {"out_of_order": 1}
-
-
 small = st.integers(-1, 6)
 
 
@@ -152,14 +139,6 @@ def test_scaling_is_exact(times: list[int], factor: Fraction) -> None:
         else:
             assert abs(after - min(known) - (before - min(known)) * factor) <= Fraction(1, 2)
     assert [scaled[i] for i in np.argsort(times, kind="stable")] == sorted(scaled)
-
-
-def test_half_the_gaps_are_twice_the_load() -> None:
-    log = log_of(job(50, 10, 2), job(150, 10, 2), job(70, 10, 2), MaxProcs="4")
-    halved = scale_interarrival(log, 0.5)
-    assert halved[SwfField.SUBMIT_TIME].tolist() == [50 * S, 100 * S, 60 * S]
-    assert describe(halved)["offered_load"] == 2 * describe(log)["offered_load"]
-    assert log[SwfField.SUBMIT_TIME].tolist() == [50 * S, 150 * S, 70 * S]
 
 
 @pytest.mark.parametrize("factor", [0, -1, float("nan"), float("inf"), 1e12])

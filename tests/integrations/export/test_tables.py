@@ -99,16 +99,6 @@ def test_an_swf_schedule_can_be_replayed(tmp_path: Path) -> None:
     assert {one["requested_number_of_resources"] for one in again} == {3}
 
 
-def test_jobs_that_ran_longer_than_requested_are_counted(tmp_path: Path) -> None:
-    machines = [{"cpus": 1, "mips": 500}, {"cpus": 1, "mips": 1000}]
-    clusters = [{"name": f"at-{one['mips']}", "machines": [one]} for one in machines]
-    jobs = [{"run_s": 60}, {"run_s": 60}]
-    lab = {"name": "lab", "clusters": clusters, "workload": {"jobs": jobs}}
-    grid.run({"vos": [lab]}, out=tmp_path / "run")
-    answer = invoke("export", tmp_path / "run", "--to", "swf")
-    assert "jobs that ran longer than they requested: 1 " in answer.stdout
-
-
 def test_batsim_files_equal_the_metrics(run: Path) -> None:
     folder = export(run, "batsim")
     with (folder / "jobs.csv").open() as file:
@@ -136,54 +126,6 @@ def test_the_batsim_schedule_includes_the_warm_up(tmp_path: Path) -> None:
     assert counts == ["3", "3", "1", "2"]
     assert float(schedule["success_rate"]) == 1 / 3
     assert float(schedule["makespan"]) == pytest.approx(60.0, abs=0.1)
-
-
-REJECTS = """
-from grid.policies.interface import Plan
-
-
-class Rejects:
-    def plan(self, view, now):
-        return Plan(reject=view.queue.tolist())
-"""
-
-
-def of_one_job(folder: Path, policy: str) -> Path:
-    """A run of a job of three CPUs on a cluster of four."""
-    folder.mkdir()
-    (folder / "rejects.py").write_text(REJECTS)
-    policy = f"{folder}/{policy}" if ":" in policy else policy
-    cluster = {"machines": [{"cpus": 4}], "policy": policy}
-    vo = {"name": "a", "clusters": [cluster], "workload": {"jobs": [{"run_s": 10.0, "cpus": 3}]}}
-    grid.run({"vos": [vo]}, out=folder / "run")
-    return folder / "run"
-
-
-def test_gangs_have_cpu_numbers(tmp_path: Path) -> None:
-    """Evalys reads no table in which no job has allocated resources."""
-    with (of_one_job(tmp_path / "gang", "afcfs") / "jobs.csv").open() as file:
-        assert [job["allocated_resources"] for job in csv.DictReader(file)] == ["0-2"]
-
-
-def test_a_run_without_started_jobs_is_exported(tmp_path: Path) -> None:
-    folder = export(of_one_job(tmp_path / "none", "rejects.py:Rejects"), "batsim")
-    with (folder / "schedule.csv").open() as file:
-        (schedule,) = csv.DictReader(file)
-    counts = schedule["nb_jobs"], schedule["nb_jobs_finished"], schedule["makespan"]
-    assert counts == ("1", "0", "")
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize(("policy", "bounds"), [("afcfs", None), ("rejects.py:Rejects", (0, 3))])
-def test_evalys_reads_gangs_and_runs_without_started_jobs(
-    tmp_path: Path, policy: str, bounds: tuple[int, int] | None
-) -> None:
-    pytest.importorskip("evalys")
-    from evalys.jobset import JobSet
-
-    folder = of_one_job(tmp_path / "one", policy)
-    for file in (folder / "jobs.csv", export(folder, "batsim") / "jobs.csv"):
-        assert len(JobSet.from_csv(str(file), resource_bounds=bounds).df) == 1
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -269,11 +211,3 @@ def test_batsim_files_replace_each_other_only(run: Path, tmp_path: Path) -> None
     for _ in range(2):
         assert invoke(*words).exit_code == 0
     assert {path.name for path in folder.iterdir()} == {"mine.csv", "jobs.csv", "schedule.csv"}
-
-
-def test_a_broken_table_is_refused(run: Path) -> None:
-    (run / "jobs.parquet").write_bytes((run / "jobs.parquet").read_bytes()[:500])
-    for to in ("perfetto", "batsim"):
-        answer = invoke("export", run, "--to", to)
-        assert answer.exit_code == 2 and "jobs.parquet: " in answer.stderr
-    assert not (run / "trace.pftrace").exists()

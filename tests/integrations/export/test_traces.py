@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from grid.integrations.export.chrome import write_chrome
 from grid.integrations.export.paje import write_paje
 from grid.integrations.export.perfetto import BEGIN, COUNTER, END, INSTANT, write_perfetto
-from grid.integrations.export.schedule import read_schedule, thinned
+from grid.integrations.export.schedule import read_schedule
 from grid.integrations.export.tracks import lanes_of
 from grid.results.events import EventFile
 from tests.integrations.export.runs import metrics, run_folder
@@ -142,16 +142,6 @@ def test_lanes_are_the_lowest_free_ones(jobs: list[tuple[int, int, int]]) -> Non
         lowest = next(n for n in range(len(jobs)) if until.get((one, n), 0) <= begin)
         assert lane == lowest
         until[one, lane] = begin + lasts
-
-
-@given(st.lists(st.integers(0, 50), min_size=1, max_size=200), st.integers(2, 30))
-def test_thinned_levels_keep_the_maximum_and_the_last(levels: list[int], most: int) -> None:
-    times = np.arange(len(levels))
-    some, shown = thinned(times, np.array(levels), most)
-    assert len(some) <= most + 1
-    assert shown.max() == max(levels)
-    assert shown[-1] == levels[-1]
-    assert (np.diff(some) > 0).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -15,7 +15,6 @@ from grid.model.job import Job
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine
 from grid.model.resources import OUT_OF_REACH, UNKNOWN, ResourceColumns, ResourceTable
-from grid.policies.interface import ClusterView, Slots
 
 VOS, HOUR_US = 4, 3.6e9
 
@@ -97,38 +96,6 @@ def test_kernels_equal_numpy(seed: int) -> None:
         assert seen[:4].tolist() == np.array(of_job, np.float32).tolist()
         places = plain_places(job, table, reached, rows, 1).astype(np.float32)
         np.testing.assert_array_equal(seen[4:].reshape(-1, 7), places)
-
-
-class OneByOne(AgentPolicy):
-    """Finds the machine of each job in Python."""
-
-    def _machines(self, view: ClusterView, queue: Slots) -> tuple[Ints, int]:
-        places = np.full(self.offered, -1, np.int64)
-        for place, slot in enumerate(queue[: self.offered].tolist()):
-            places[place] = view.fastest(slot)
-        return places, int((places >= 0).sum())
-
-
-def test_the_kernel_finds_the_same_machines() -> None:
-    from tests.policies.batsim.asked_functions import drawn_jobs
-
-    machines = (Machine("a", 8, 500.0), Machine("b", 4, 2000.0), Machine("c", 16, 1000.0))
-    results: list[list[bytes]] = []
-    for kind in (AgentPolicy, OneByOne):
-        seen: list[bytes] = []
-
-        def decide(observed: Any, is_open: Any, seen: list[bytes] = seen) -> int:
-            seen.append(observed.tobytes() + is_open.tobytes())
-            return int(np.flatnonzero(is_open)[len(seen) % int(is_open.sum())])
-
-        cluster = make_cluster(Cluster("farm", machines), kind(decide))
-        cluster.submit_rows(drawn_jobs(150, 4))
-        cluster.advance(2**60)
-        rows, outcome = cluster.take_ended_rows()
-        results.append(
-            [*seen, outcome.machine.tobytes(), outcome.start_us.tobytes(), rows.tobytes()]
-        )
-    assert results[0] == results[1] and len(results[0]) > 150
 
 
 def test_jobs_start_on_the_machines_on_which_they_fit() -> None:

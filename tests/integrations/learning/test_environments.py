@@ -189,24 +189,6 @@ def test_one_agent_decides_at_a_time() -> None:
     assert decided == set(VOS)
 
 
-def test_an_end_is_rewarded_when_its_report_arrives() -> None:
-    scenario = three_vos(1)
-    for number, vo in enumerate(scenario["vos"]):
-        job = {"submit_s": 10.0 if number == 0 else 1000.0, "run_s": 100.0}
-        later = [{"submit_s": 110.3 + 0.02 * n, "run_s": 5.0} for n in range(60)]
-        vo["workload"] = {"jobs": [job] if number else [job, *later]}
-    env = GridEnv(scenario)
-    seen, infos = env.reset(seed=1)
-    at_s = None
-    while env.agents and at_s is None:
-        actions = act(seen, lambda _, is_open: 1 if is_open[1] else int(np.argmax(is_open)))
-        seen, rewards, _, _, infos = env.step(actions)
-        if rewards["north"]:
-            at_s = infos["north"]["time_s"]
-    # The job travels for half a second, runs for 100 s, and the report travels back.
-    assert at_s is not None and 111.0 < at_s < 112.0
-
-
 def test_a_job_that_fits_is_started_while_nothing_runs() -> None:
     env = ClusterEnv(one_pool(10), offered=4)
     _, info = env.reset(seed=3)

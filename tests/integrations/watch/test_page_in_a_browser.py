@@ -137,21 +137,6 @@ def test_a_vo_and_a_job_can_be_selected(browser: chromium.Browser, few: str) -> 
     assert browser.complaints == []
 
 
-def test_the_matrix_shows_forwarded_jobs(browser: chromium.Browser, many: str) -> None:
-    show(browser, many, 1280)
-    browser.press("End")
-    choose = (
-        "{ const one = document.getElementById('view'); one.value = 'matrix';"
-        "one.dispatchEvent(new Event('change')); document.querySelector('canvas').focus(); }"
-    )
-    browser.value(choose)
-    browser.press("ArrowRight")
-    browser.wait_for(
-        "/jobs? of vo1 ran in vo2/.test(document.getElementById('pointed').textContent)"
-    )
-    assert browser.complaints == []
-
-
 def test_a_run_in_progress_is_followed_to_its_end(
     browser: chromium.Browser, live: Watching
 ) -> None:

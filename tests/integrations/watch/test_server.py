@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from grid.integrations.watch.server import HEADERS
 from grid.integrations.watch.views import Answer, RunView
 from tests.integrations.watch.pages import get, intervene, served
 
@@ -119,14 +118,6 @@ def test_no_other_file_is_served(address: str, path: str) -> None:
 def test_an_invalid_query_gets_one_line(address: str, query: str) -> None:
     status, text = get(address, query)
     assert status == 400 and text.count("\n") == 1 and "Traceback" not in text
-
-
-def test_responses_are_not_cached_and_load_nothing_external(address: str) -> None:
-    parts = urlsplit(address)
-    head = raw(address, f"GET {parts.path} HTTP/1.0\r\nHost: {parts.netloc}").partition(b"\r\n\r\n")
-    for name, value in HEADERS.items():
-        assert f"{name.lower()}: {value}".lower() in head[0].decode().lower()
-    assert HEADERS["Cache-Control"] == "no-store"
 
 
 def test_it_listens_on_loopback_only(address: str) -> None:

@@ -9,10 +9,10 @@ from statistics import fmean
 import pytest
 
 from grid.integrations.watch.page_process import live_page
-from grid.integrations.watch.sweep_view import MAX_ROWS, SweepView
+from grid.integrations.watch.sweep_view import SweepView
 from grid.lab.experiment import load_experiment
 from grid.lab.sweep import Sweep, Workers, run_sweep
-from grid.results.look import Cell, Observer, SweepBeginning, SweepProgress
+from grid.results.look import Observer, SweepBeginning, SweepProgress
 from tests.integrations.watch.pages import get, served, write_scenario
 from tests.lab.report import chromium
 from tests.lab.report.small_reports import EXPERIMENT, SCENARIO
@@ -80,15 +80,6 @@ def test_results_arrive_one_by_one_with_the_time_left(sweep: tuple[Sweep, Report
     assert counts == sorted(counts) and set(counts) == set(range(13))
 
 
-def test_earlier_runs_are_reported_at_once(sweep: tuple[Sweep, Reports]) -> None:
-    done, first = sweep
-    file, reports = done.folder.parent / "experiment.yaml", Reports()
-    again = run_sweep(load_experiment(file), file, done.folder, HERE, reports)
-    assert again.kept == 12 == len(reports.reports[0].cells)
-    rows = zip(reports.view.answer()["rows"], first.view.answer()["rows"], strict=True)
-    assert all(one[:2] == other[:2] for one, other in rows)
-
-
 def test_failed_runs_are_reported(tmp_path: Path) -> None:
     good = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
     (tmp_path / "good.swf").write_text(good)
@@ -100,30 +91,6 @@ def test_failed_runs_are_reported(tmp_path: Path) -> None:
     answer = reports.view.answer()
     assert answer["failed"] == len(done.failures) == len(answer["failures"]) > 0
     assert "seed 1" in answer["failures"][0] and answer["over"]
-
-
-@pytest.mark.thorough
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
-def test_a_sweep_on_ray_reports_the_same(tmp_path: Path, sweep: tuple[Sweep, Reports]) -> None:
-    _, reports = swept(tmp_path, workers=Workers())
-    answer, expected = reports.view.answer(), sweep[1].view.answer()
-    assert (answer["done"], answer["failed"], answer["over"]) == (12, 0, True)
-    for row, right in zip(answer["rows"], expected["rows"], strict=True):
-        assert row[:2] == right[:2]
-        for one, other in zip(row[2], right[2], strict=True):
-            assert one == pytest.approx(other)
-
-
-def test_the_time_left_excludes_the_start_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = [0.0]
-    name = "grid.integrations.watch.sweep_view.time.monotonic"
-    monkeypatch.setattr(name, lambda: clock[0])
-    view = SweepView(SweepBeginning("s", ("n",), ((1,),), 4, ("wait_mean",)))
-    for at, done, running in ((0.0, 0, 0), (30.0, 0, 2), (31.0, 0, 2), (32.0, 1, 2)):
-        clock[0] = at
-        view.take(SweepProgress(4, 0, done, 0, running))
-    assert view.answer()["left_s"] == 6.0
 
 
 def test_the_page_shows_the_sweep_until_it_ends(tmp_path: Path) -> None:
@@ -159,13 +126,3 @@ def test_its_page_in_a_browser(
         assert browser.value("document.documentElement.scrollWidth") <= width
         assert browser.complaints == []
         assert all(url.startswith((address, "data:")) for url in browser.requests)
-
-
-def test_a_long_table_is_cut() -> None:
-    points = tuple((number,) for number in range(MAX_ROWS + 7))
-    view = SweepView(SweepBeginning("long", ("n",), points, 1, ("wait_mean",)))
-    cell = Cell(MAX_ROWS + 6, {"wait_mean": float("nan")})
-    view.take(SweepProgress(len(points), 0, 1, 0, 2, (cell, Cell(0, {}))))
-    answer = view.answer()
-    assert (len(answer["rows"]), answer["more"]) == (MAX_ROWS, 7)
-    assert answer["rows"][0] == [[0], 1, [None]]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 
 import pyarrow.parquet
@@ -101,14 +99,6 @@ def test_a_gantt_chart_has_the_jobs_of_its_time(folder: Path, replay: Replay) ->
     assert replay.gantt(2, last, last)["chart"] is None
 
 
-def test_metrics_over_time_are_of_a_vo_or_of_the_grid(replay: Replay) -> None:
-    every, vo = replay.course(None), replay.course(0)
-    assert len(every["time"]) == len(every["wait"]) == len(vo["utility"])
-    assert max(every["utilization"]) <= 1 and every["utilization"] != vo["utilization"]
-    pairs = zip(vo["queued"], every["queued"], strict=True)
-    assert all(one <= total + 1e-9 for one, total in pairs)
-
-
 def test_utilization_includes_cpus_that_were_never_busy(tmp_path: Path) -> None:
     vos = [{"name": name, "clusters": [{"cpus": 10}]} for name in ("busy", "idle")]
     vos[0]["workload"] = {"jobs": [{"run_s": 100.0, "cpus": 10}]}
@@ -146,14 +136,6 @@ def test_ages_of_information_are_those_of_the_decisions(with_events: Path, repla
     assert min(ages) - 1e-6 <= min(found) <= max(found) <= max(ages) + 1e-6
 
 
-def test_a_digest_is_shown_for_runs_in_virtual_time_only(folder: Path, tmp_path: Path) -> None:
-    assert "digest" in Replay(folder).about()["figures"]
-    copy = shutil.copytree(folder, tmp_path / "live")
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (copy / "manifest.json").write_text(json.dumps(manifest | {"live": {}}))
-    assert "digest" not in Replay(copy).about()["figures"]
-
-
 def test_unknown_vos_and_folders_are_refused(replay: Replay, tmp_path: Path) -> None:
     for query in (
         lambda: replay.course(3),
@@ -185,19 +167,6 @@ def test_a_watched_run_ends_as_its_folder_shows_it(tmp_path: Path, text: str) ->
     assert view.job(0, 1, to)["lines"] == replay.job(0, 1, to)["lines"]
     drawn, expected = (sorted(one.gantt(0, 0.0, to)["rows"]["job"]) for one in (view, replay))
     assert drawn == expected
-
-
-@pytest.mark.thorough
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
-def test_a_run_on_ray_is_watched(tmp_path: Path, folder: Path) -> None:
-    watching, run = watched(write_scenario(tmp_path), placement="2")
-    alone = json.loads((folder / "manifest.json").read_text())
-    assert run.manifest["digest"] == alone["digest"]
-    last = watching.run.frame(1e9)
-    assert sum(map(sum, last["states"])) == 30
-    assert watching.looks[-1].is_over and len(watching.looks[-1].processes) == 2
-    assert sum(last["messages"].values()) == alone["messages"]
 
 
 def test_a_frame_of_the_past_is_of_that_time(long: Watching) -> None:
