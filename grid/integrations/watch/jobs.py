@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ import numpy as np
 from grid.lab.report.picture import counted, shown
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobState
-from grid.model.job_results import JobResults, in_order
+from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US, Time
 
 STATES = ("waiting", "running", "completed", "failed", "rejected", "cancelled")
@@ -95,78 +94,23 @@ class JobTable:
     def rows_on(self, cluster: int, since_us: Time, until_us: Time) -> Ints:
         """The rows of the jobs that ran on the cluster in that time, in the order of starts."""
         outcome = self.jobs.outcome
-        is_there = self.ran & (self.jobs.placement.cluster == cluster)
-        rows = np.flatnonzero(
-            is_there & (outcome.start_us < until_us) & (outcome.end_us > since_us)
-        )
+        is_then = (outcome.start_us < until_us) & (outcome.end_us > since_us)
+        rows = np.flatnonzero(self.ran & is_then & (self.jobs.placement.cluster == cluster))
         ordered: Ints = rows[np.argsort(outcome.start_us[rows], kind="stable")]
         return ordered
 
 
-class EndedJobs:
-    """The jobs that have ended in a run in progress, as tables of falling sizes.
-
-    Each table is at least twice as long as the next, so a job is sorted again only when the number
-    of jobs has doubled.
-    """
-
-    def __init__(self, vos: int) -> None:
-        self._vos = vos
-        self._parts: list[JobTable] = []
-        self._new: list[JobResults] = []
-        self._kept: tuple[list[JobTable], list[JobResults]] = [], []
-        self._lock = threading.Lock()
-
-    @property
-    def jobs(self) -> int:
-        """How many jobs have ended."""
-        with self._lock:
-            return sum(map(len, self._parts)) + sum(map(len, self._new))
-
-    def take(self, chunks: Iterable[JobResults]) -> None:
-        """Add jobs that have ended."""
-        with self._lock:
-            self._new += [chunk for chunk in chunks if len(chunk)]
-
-    def keep(self) -> None:
-        """Make the present state the one that `go_back` restores."""
-        with self._lock:
-            self._kept = list(self._parts), list(self._new)
-
-    def go_back(self) -> None:
-        """Remove the jobs that were added since the last `keep`."""
-        with self._lock:
-            parts, new = self._kept
-            self._parts, self._new = list(parts), list(new)
-
-    def tables(self) -> Sequence[JobTable]:
-        """All jobs, each in one of the tables."""
-        with self._lock:
-            if self._new:
-                self._parts.append(JobTable(in_order(self._new), self._vos))
-                self._new = []
-            while len(self._parts) > 1 and len(self._parts[-2]) < 2 * len(self._parts[-1]):
-                both = in_order([table.jobs for table in self._parts[-2:]])
-                self._parts[-2:] = [JobTable(both, self._vos)]
-            return tuple(self._parts)
-
-
-def flows(tables: Sequence[JobTable], time_us: Time, span_us: Time) -> Ints:
+def flows(table: JobTable, time_us: Time, span_us: Time) -> Ints:
     """Jobs that were forwarded by then, by pair of VOs: from, to, jobs, recent jobs.
 
     `span_us` is the length of the run. Shape (pairs, 4).
     """
-    late_us = time_us - RECENT * span_us
-    none = np.empty(0, np.int64)
-    moved, recent = [none], [none]
-    for times, pairs in (table.moves for table in tables):
-        moved.append(pairs[: _until(times, time_us)])
-        recent.append(moved[-1][_until(times, late_us) :])
-    so_far = np.bincount(np.concatenate(moved))
-    of_late = np.bincount(np.concatenate(recent), minlength=len(so_far))
+    times, pairs = table.moves
+    now, late = _until(times, time_us), _until(times, time_us - RECENT * span_us)
+    so_far = np.bincount(pairs[:now])
+    of_late = np.bincount(pairs[late:now], minlength=len(so_far))
     found = np.flatnonzero(so_far)
-    vos = tables[0].vos if tables else 1
-    return np.stack([found // vos, found % vos, so_far[found], of_late[found]], axis=1)
+    return np.stack([found // table.vos, found % table.vos, so_far[found], of_late[found]], axis=1)
 
 
 class JobEvent(NamedTuple):
@@ -180,34 +124,27 @@ class JobEvent(NamedTuple):
 
 
 def last_events(
-    tables: Iterable[JobTable],
-    of: Callable[[JobResults], Bools],
-    until_us: Time,
-    vos: Sequence[str],
-    clusters: Sequence[str],
+    table: JobTable, marked: Bools, until_us: Time, vos: Sequence[str], clusters: Sequence[str]
 ) -> list[JobEvent]:
-    """The last events, newest first, of the jobs that `of` marks.
+    """The last events, newest first, of the `marked` jobs.
 
     `vos` and `clusters` are the names that the texts use.
     """
-    found: list[JobEvent] = []
-    for table in tables:
-        jobs = table.jobs
-        rows = np.flatnonzero(of(jobs))
-        columns = jobs.submit_us, jobs.placement.assigned_us, jobs.outcome.start_us
-        # A job that was rejected has an end and no start.
-        ends = np.where(table.ran, jobs.outcome.end_us, -1)
-        times = np.stack([column[rows] for column in (*columns, ends)])
-        step, place = np.nonzero((times >= 0) & (times <= until_us))
-        when, rows = times[step, place], rows[place]
-        if len(when) > MAX_EVENTS:
-            recent = when >= np.partition(when, -MAX_EVENTS)[-MAX_EVENTS]
-            when, step, rows = when[recent], step[recent], rows[recent]
-        order = np.lexsort((jobs.number[rows], jobs.vo[rows], step, when))[-MAX_EVENTS:]
-        for time_us, one, row in zip(when[order], step[order], rows[order], strict=True):
-            text = _text(table, int(row), int(one), vos, clusters)
-            key = int(jobs.vo[row]), int(jobs.number[row])
-            found.append(JobEvent(int(time_us) / SECOND_US, int(one), *key, text))
+    jobs, rows = table.jobs, np.flatnonzero(marked)
+    # A job that was rejected has an end and no start.
+    ends = np.where(table.ran, jobs.outcome.end_us, -1)
+    columns = jobs.submit_us, jobs.placement.assigned_us, jobs.outcome.start_us, ends
+    times = np.stack([column[rows] for column in columns])
+    step, place = np.nonzero((times >= 0) & (times <= until_us))
+    when, rows = times[step, place], rows[place]
+    if len(when) > MAX_EVENTS:
+        recent = when >= np.partition(when, -MAX_EVENTS)[-MAX_EVENTS]
+        when, step, rows = when[recent], step[recent], rows[recent]
+    found = []
+    for time_us, one, row in zip(when.tolist(), step.tolist(), rows.tolist(), strict=True):
+        key = int(jobs.vo[row]), int(jobs.number[row])
+        text = _text(table, row, one, vos, clusters)
+        found.append(JobEvent(time_us / SECOND_US, one, *key, text))
     return sorted(found, reverse=True)[:MAX_EVENTS]
 
 

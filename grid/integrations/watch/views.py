@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import math
 import threading
+import time
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +22,6 @@ import numpy as np
 from grid.integrations.watch.jobs import (
     COMPLETED,
     STATES,
-    EndedJobs,
     JobEvent,
     JobTable,
     flows,
@@ -53,6 +54,8 @@ MAX_BARS = 1500
 INTERVALS = 200
 """Of the charts over time."""
 MOST_SECONDS = 1e12
+RENEWAL_SECONDS, RENEWAL_RATIO = 0.05, 10.0
+"""If it takes longer to renew the jobs of a run in progress, time to the next renewal over that."""
 MAX_SAMPLES = 2000
 """Moments of a run in progress that are kept; every second one is dropped when there are more."""
 
@@ -61,7 +64,7 @@ class NotThere(Exception):
     """The run has no such VO, cluster or job, or cannot be changed."""
 
 
-class RunView:
+class RunView(ABC):
     """What a run in progress and a finished run answer alike. Methods may be called by any thread.
 
     `clusters` are (VO, name), `cpus` the CPUs of each (None: unknown).
@@ -72,29 +75,29 @@ class RunView:
     cpus: Sequence[int | None]
 
     @property
+    @abstractmethod
     def span(self) -> tuple[float, float]:
         """From when to when the run goes, in seconds; never empty."""
-        raise NotImplementedError
 
-    def tables(self) -> Sequence[JobTable]:
-        """The jobs that have ended, each in one of the tables."""
-        raise NotImplementedError
+    @abstractmethod
+    def table(self) -> JobTable:
+        """The jobs that have ended."""
 
+    @abstractmethod
     def about(self) -> Answer:
         """What does not change: names of VOs and clusters, start and end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def frame(self, time_s: float) -> Answer:
         """The grid at that time: jobs by state of each VO, load of each cluster."""
-        raise NotImplementedError
 
+    @abstractmethod
     def levels(self, of: Bools) -> Answer:
         """`level_time`, `busy` CPUs and `queued` jobs over time, summed over clusters."""
-        raise NotImplementedError
 
-    def gantt_data(self, cluster: int, since_s: float, until_s: float) -> tuple[RunData, Ints, int]:
-        """A run, the rows of the jobs to draw in its table, and how many ran in that time."""
-        raise NotImplementedError
+    @abstractmethod
+    def run_data(self, table: JobTable, rows: Ints) -> tuple[RunData, Ints]:
+        """A run for charts, and the rows in it of these rows of its `table`."""
 
     def intervene(self, row: Mapping[str, Any]) -> Answer:
         """Pass an intervention to a live run. Raises NotThere and ValueError."""
@@ -104,7 +107,7 @@ class RunView:
         """Jobs that were forwarded from one VO to another by then."""
         first, last = self.span
         span_us = from_seconds(last) - from_seconds(first)
-        found = flows(self.tables(), _us(time_s), span_us)
+        found = flows(self.table(), _us(time_s), span_us)
         return {"time": time_s, "flows": found.ravel().tolist()}
 
     def course(self, vo: int | None) -> Answer:
@@ -114,9 +117,7 @@ class RunView:
         levels = self.levels(mine)
         cpus = sum(count or 0 for count, own in zip(self.cpus, mine, strict=True) if own)
         edges = np.linspace(*self.span, INTERVALS + 1)
-        sums = np.zeros((3, INTERVALS))
-        for table in self.tables():
-            sums += table.sums_at_start(vo, edges * SECOND_US)
+        sums = self.table().sums_at_start(vo, edges * SECOND_US)
         with np.errstate(invalid="ignore"):
             wait, utility = sums[1:] / sums[0]
         return {
@@ -134,7 +135,10 @@ class RunView:
         # Loaded when a chart is shown: pyarrow and the charts take longer than all other answers.
         from grid.lab.report.gantt import cluster_chart
 
-        run, rows, count = self.gantt_data(cluster, since_s, until_s)
+        table = self.table()
+        rows = table.rows_on(cluster, _us(since_s), _us(until_s))
+        count = len(rows)
+        run, rows = self.run_data(table, np.sort(rows[-MAX_BARS:]))
         title = run.cluster_titles[cluster]
         answer = {"cluster": title, "since": since_s, "until": until_s, "jobs": count}
         if not len(rows):
@@ -152,7 +156,8 @@ class RunView:
     def job(self, vo: int, number: int, time_s: float) -> Answer:
         """The history of a job up to that time, and what it does or waits for then."""
         self._check(vo, self.vos)
-        found = self._last(lambda jobs: (jobs.vo == vo) & (jobs.number == number), time_s)
+        jobs = self.table().jobs
+        found = self._last((jobs.vo == vo) & (jobs.number == number), time_s)
         lines = [[one.time_s, one.text] for one in reversed(found)]
         return {"lines": lines, "now": [], "has_events": False}
 
@@ -160,28 +165,29 @@ class RunView:
         """The last events of the jobs of a VO or a cluster."""
         self._check(vo, self.vos)
         self._check(cluster, self.clusters)
-
-        def of(jobs: JobResults) -> Bools:
-            marked: Bools = np.ones(len(jobs), np.bool_)
-            if cluster is not None:
-                marked &= jobs.placement.cluster == cluster
-            if vo is not None:
-                marked &= (jobs.vo == vo) | (jobs.placement.executed_vo == vo)
-            return marked
-
-        found = self._last(of, until_s)
+        jobs = self.table().jobs
+        marked: Bools = np.ones(len(jobs), np.bool_)
+        if cluster is not None:
+            marked &= jobs.placement.cluster == cluster
+        if vo is not None:
+            marked &= (jobs.vo == vo) | (jobs.placement.executed_vo == vo)
+        found = self._last(marked, until_s)
         return {"events": [[one.time_s, one.text, one.vo, one.number] for one in found]}
 
-    def _last(self, of: Callable[[JobResults], Bools], until_s: float) -> list[JobEvent]:
-        is_one_each = len({vo for vo, _ in self.clusters}) == len(self.clusters)
-        names = [vo if is_one_each else f"{name} of {vo}" for vo, name in self.clusters]
-        return last_events(self.tables(), of, _us(until_s), self.vos, names)
+    def _last(self, marked: Bools, until_s: float) -> list[JobEvent]:
+        names = [vo if self._is_one_each else f"{name} of {vo}" for vo, name in self.clusters]
+        return last_events(self.table(), marked, _us(until_s), self.vos, names)
+
+    @property
+    def _is_one_each(self) -> bool:
+        """Whether no VO has several clusters."""
+        return len({vo for vo, _ in self.clusters}) == len(self.clusters)
 
     def _clusters(self) -> list[Answer]:
-        is_one_each = len({vo for vo, _ in self.clusters}) == len(self.clusters)
+        names = [vo if self._is_one_each else f"{vo}/{name}" for vo, name in self.clusters]
         return [
-            {"vo": self.vos.index(vo), "name": vo if is_one_each else f"{vo}/{name}", "cpus": cpus}
-            for (vo, name), cpus in zip(self.clusters, self.cpus, strict=True)
+            {"vo": self.vos.index(vo), "name": name, "cpus": cpus}
+            for (vo, _), name, cpus in zip(self.clusters, names, self.cpus, strict=True)
         ]
 
     @staticmethod
@@ -226,7 +232,11 @@ class Running(RunView):
         self._every = self._skipped = 1
         self._look: Look | None = None
         self._before: Look | None = None
-        self._ended = EndedJobs(len(self.vos))
+        self._ended: list[JobResults] = []
+        self._saved_chunks = 0
+        """Of the chunks in `_ended`, those that no return to a checkpoint removes."""
+        self._table = JobTable(in_order([]), len(self.vos))
+        self._is_new, self._next_table = False, 0.0
         self._lock = threading.Lock()
 
     def take(self, look: Look) -> None:
@@ -234,10 +244,13 @@ class Running(RunView):
         with self._lock:
             self._before, self._look = self._look, look
             if look.began_again:
-                self._ended.go_back()
-            self._ended.take(chunk for process in look.processes for chunk in process.ended)
+                del self._ended[self._saved_chunks :]
+            self._ended += [chunk for process in look.processes for chunk in process.ended]
             if look.is_saved:
-                self._ended.keep()
+                self._saved_chunks = len(self._ended)
+            self._is_new = True
+            if look.is_over:
+                self._next_table = 0.0
             # The past is thinned out; the present is always there.
             if self._skipped < self._every:
                 self._samples[-1] = self._sample(look)
@@ -263,8 +276,15 @@ class Running(RunView):
     def span(self) -> tuple[float, float]:
         return self._first, max(self._samples[-1].time_s, self._first + 1e-6)
 
-    def tables(self) -> Sequence[JobTable]:
-        return self._ended.tables()
+    def table(self) -> JobTable:
+        with self._lock:
+            began = time.monotonic()
+            if self._is_new and began >= self._next_table:
+                self._table = JobTable(in_order(self._ended), len(self.vos))
+                self._is_new = False
+                took_s = time.monotonic() - began
+                self._next_table = began + RENEWAL_RATIO * took_s if took_s > RENEWAL_SECONDS else 0
+            return self._table
 
     def about(self) -> Answer:
         beginning, live = self._beginning, self._beginning.live
@@ -290,10 +310,8 @@ class Running(RunView):
             place = max(0, bisect_right(samples, time_s, key=lambda one: one.time_s) - 1)
             sample, latest = samples[place], samples[-1].time_s
         shown_s = min(time_s, latest)
-        ended = np.zeros((len(STATES) - COMPLETED, len(self.vos)), np.int64)
         moment = round(shown_s * SECOND_US)
-        for table in self.tables():
-            ended += table.states(moment)[COMPLETED:]
+        ended = self.table().states(moment)[COMPLETED:]
         submitted = [np.searchsorted(one, moment, "right") for one in self._beginning.submit_us]
         in_the_grid = np.maximum(0, np.array(submitted) - ended.sum(axis=0))
         both = (look, before) if look is not None and before is not None else None
@@ -319,7 +337,7 @@ class Running(RunView):
         if look is None:
             return {}
         total = sum(map(len, self._beginning.submit_us))
-        figures: Answer = {"jobs ended": f"{self._ended.jobs:,} of {total:,}"}
+        figures: Answer = {"jobs ended": f"{sum(map(len, self._ended)):,} of {total:,}"}
         if before is not None and look.real_s > before.real_s:
             virtual_s = (look.now_us - before.now_us) / SECOND_US
             figures["virtual seconds per second"] = virtual_s / (look.real_s - before.real_s)
@@ -337,28 +355,20 @@ class Running(RunView):
             "queued": np.array([one.clusters[of, 2].sum() for one in samples], np.float64),
         }
 
-    def gantt_data(self, cluster: int, since_s: float, until_s: float) -> tuple[RunData, Ints, int]:
+    def run_data(self, table: JobTable, rows: Ints) -> tuple[RunData, Ints]:
         import pyarrow as pa
 
         from grid.lab.report.run_data import RunData
         from grid.results.tables import CPUS, job_table
 
-        span_us, tables = (_us(since_s), _us(until_s)), self.tables()
-        rows = [table.rows_on(cluster, *span_us) for table in tables]
-        count = sum(map(len, rows))
-        last = in_order(
-            [one.jobs.take(mine[-MAX_BARS:]) for one, mine in zip(tables, rows, strict=True)]
-        )
-        shown = JobTable(last, len(self.vos)).rows_on(cluster, *span_us)[-MAX_BARS:]
-        results = last.take(np.sort(shown))
-        jobs = job_table(results, self._beginning.directory, "", {})
+        jobs = job_table(table.jobs.take(rows), self._beginning.directory, "", {})
         pairs = [pair for pair in self.clusters for _ in range(2)]
         series = {"time_s": list(self.span) * len(self.clusters)}
         names = {"vo": [vo for vo, _ in pairs], "cluster": [name for _, name in pairs]}
         table_of_series = pa.table(series | names)
         cpus = table_of_series.replace_schema_metadata({CPUS: json.dumps(self.cpus)})
         metrics: Answer = {"vos": {vo: {} for vo in self.vos}}
-        return RunData({}, metrics, "", jobs, cpus), np.arange(len(results)), count
+        return RunData({}, metrics, "", jobs, cpus), np.arange(len(rows))
 
     def intervene(self, row: Mapping[str, Any]) -> Answer:
         live, action = self._beginning.live, action_of(row)
@@ -417,8 +427,11 @@ class Replay(RunView):
         first, last = self._jobs.span_us
         return first / SECOND_US, max(last, first + 1) / SECOND_US
 
-    def tables(self) -> Sequence[JobTable]:
-        return [self._jobs]
+    def table(self) -> JobTable:
+        return self._jobs
+
+    def run_data(self, table: JobTable, rows: Ints) -> tuple[RunData, Ints]:
+        return self._run, rows
 
     def about(self) -> Answer:
         manifest = self._run.manifest
@@ -476,10 +489,6 @@ class Replay(RunView):
             for levels in self._levels
         )
         return {"level_time": self._times[::width], "busy": busy, "queued": queued}
-
-    def gantt_data(self, cluster: int, since_s: float, until_s: float) -> tuple[RunData, Ints, int]:
-        rows = self._jobs.rows_on(cluster, _us(since_s), _us(until_s))
-        return self._run, np.sort(rows[-MAX_BARS:]), len(rows)
 
     def job(self, vo: int, number: int, time_s: float) -> Answer:
         self._check(vo, self.vos)

@@ -1,8 +1,7 @@
-"""Columns of jobs against counting job by job; tables that grow against one table."""
+"""Columns of jobs against counting job by job."""
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,11 @@ import pytest
 
 from grid.integrations.watch.jobs import (
     STATES,
-    EndedJobs,
     JobTable,
     flows,
-    last_events,
 )
 from grid.model.job import JobState
-from grid.model.job_results import RESULT_COLUMNS, JobResults, in_order
+from grid.model.job_results import RESULT_COLUMNS, JobResults
 from grid.model.time import SECOND_US
 
 VOS = 3
@@ -70,7 +67,7 @@ def test_states_and_flows_equal_a_count_job_by_job(seed: int) -> None:
             if pair[1] >= 0 and pair[0] != pair[1] and jobs.placement.assigned_us[row] <= time:
                 moved[pair] = moved.get(pair, 0) + 1
         assert table.states(time).tolist() == expected.tolist()
-        found = flows([table], time, 300 * SECOND_US)
+        found = flows(table, time, 300 * SECOND_US)
         assert {(one, other): count for one, other, count, _ in found.tolist()} == moved
         at = jobs.placement.assigned_us[(host >= 0) & (host != jobs.vo)]
         assert found[:, 3].sum() == ((at > time - 15 * SECOND_US) & (at <= time)).sum()
@@ -85,54 +82,3 @@ def test_sums_are_over_the_jobs_that_start_in_an_interval() -> None:
         assert count[place] == rows.sum()
         assert np.isclose(wait[place], (start - jobs.submit_us)[rows].sum() / SECOND_US)
         assert np.isclose(utility[place], jobs.placement.utility[rows].sum())
-
-
-def some_results(seed: int, count: int) -> JobResults:
-    """Random jobs in no order."""
-    rng = np.random.default_rng(seed)
-    columns: dict[str, Any] = {
-        name: rng.integers(0, 50, count).astype(kind) for name, kind in RESULT_COLUMNS.items()
-    }
-    columns["number"] = rng.permutation(count)
-    columns["vo"] = rng.integers(0, VOS, count)
-    columns["executed_vo"] = columns["cluster"] = rng.integers(-1, VOS, count)
-    columns["state"] = rng.choice([JobState.COMPLETED, JobState.FAILED], count)
-    columns["start_us"] = columns["submit_us"] + columns["start_us"]
-    columns["end_us"] = columns["start_us"] + 1
-    return JobResults.of(columns)
-
-
-def test_growing_tables_answer_like_one_table() -> None:
-    results = some_results(2, 500)
-    whole, jobs = JobTable(in_order([results]), VOS), EndedJobs(VOS)
-    cuts = np.sort(np.random.default_rng(1).integers(0, 500, 40)).tolist()
-    for first, last in pairwise([0, *cuts, 500]):
-        jobs.take([results.take(slice(first, last))])
-        sizes = [len(table) for table in jobs.tables()]
-        assert all(one >= 2 * other for one, other in pairwise(sizes))
-    tables = jobs.tables()
-    assert jobs.jobs == 500 == sum(len(table) for table in tables)
-    edges = np.linspace(0, 100, 5)
-    for time_us in (0, 20, 1000):
-        states = sum(table.states(time_us) for table in tables)
-        assert states.tolist() == whole.states(time_us).tolist()
-        assert np.array_equal(flows(tables, time_us, 100), flows([whole], time_us, 100))
-        found, expected = (
-            last_events(some, lambda jobs: jobs.vo >= 0, time_us, NAMES, NAMES)
-            for some in (tables, [whole])
-        )
-        assert found == expected
-    sums = sum(table.sums_at_start(1, edges) for table in tables)
-    assert np.allclose(sums, whole.sums_at_start(1, edges))
-
-
-def test_jobs_since_the_last_checkpoint_are_removed() -> None:
-    one, other = some_results(1, 30), some_results(2, 20)
-    jobs = EndedJobs(VOS)
-    jobs.take([one])
-    jobs.keep()
-    for _ in range(2):
-        jobs.take([other])
-        assert jobs.jobs == 50 == sum(len(table) for table in jobs.tables())
-        jobs.go_back()
-        assert jobs.jobs == 30 == sum(len(table) for table in jobs.tables())

@@ -11,14 +11,15 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from grid.integrations.watch.views import Answer, RunView
+from grid.integrations.watch.views import Answer, Replay
 from tests.integrations.watch.pages import get, intervene, served
 
 
-class Empty(RunView):
+class Empty(Replay):
     """A run of no VOs."""
 
-    vos = clusters = cpus = ()
+    def __init__(self) -> None:
+        self.vos, self.clusters, self.cpus = [], [], []
 
     def about(self) -> Answer:
         return {"name": "nothing"}
