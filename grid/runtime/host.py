@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from grid.config.build import Grid, RuntimeHooks
 from grid.config.wrapped import fault_tolerant, outages_of_entities, place_of
@@ -25,7 +25,7 @@ from grid.kernel.reliable import Data
 from grid.model.errors import PluginFailed
 from grid.model.time import NEVER, Time
 from grid.results.look import ProcessLook
-from grid.runtime.clock import EARLY_SECONDS, Pauses, live_rules
+from grid.runtime.clock import EARLY_SECONDS, Clock, live_rules
 from grid.runtime.interventions import (
     Done,
     is_about_stops,
@@ -41,16 +41,6 @@ from grid.runtime.outcome import RecordStore
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40
 """Bits for the messages of one process."""
-
-
-class HostClock(Protocol):
-    """See `grid.runtime.clock.Clock`."""
-
-    pauses: Pauses
-
-    def now(self) -> Time: ...
-
-    def seconds_until(self, due: Time) -> float: ...
 
 
 class JournalStorage:
@@ -126,7 +116,13 @@ class Host:
         self._give_up = give_up
         self._here = host_of[members[0]]
         self._others = sorted({host for host in self._host_of if host != self._here})
-        self._storages = _storages(grid, members, folder, all_crash=watched)
+        crashing = set(members) if watched else outages_of_entities(grid)
+        self._storages = {
+            name: JournalStorage(
+                Journal(journal_path(folder, grid.names.index(name))), name in crashing
+            )
+            for name in members
+        }
         self._store = RecordStore()
         if watched:
             self._store.keep_ended()
@@ -156,7 +152,7 @@ class Host:
         self._dirty = asyncio.Event()
         self._saving = asyncio.Lock()
 
-    def begin(self, clock: HostClock) -> None:
+    def begin(self, clock: Clock) -> None:
         """Start all entities from their journals, once."""
         if self.status.begun:
             return
@@ -322,15 +318,3 @@ def first_sequence(storages: Iterable[JournalStorage]) -> int:
     """A number above those of all processes that had these entities; a clock may be set back."""
     opened: int = max(storage.journal.opened for storage in storages)
     return (opened - 1) << SEQUENCE_BITS
-
-
-def _storages(
-    grid: Grid, members: Sequence[str], folder: Path, all_crash: bool
-) -> dict[str, JournalStorage]:
-    outages = outages_of_entities(grid)
-    return {
-        name: JournalStorage(
-            Journal(journal_path(folder, grid.names.index(name))), all_crash or name in outages
-        )
-        for name in members
-    }

@@ -24,7 +24,6 @@ import ray
 from grid.config.build import Grid
 from grid.config.warm_up import warm_up
 from grid.kernel.event import Outbox
-from grid.model.arrays import Ints
 from grid.model.compiled import compile_kernels
 from grid.model.errors import PluginFailed, RunFailed
 from grid.model.interventions import NO_INTERVENTIONS, InterventionLog, lasting
@@ -37,7 +36,7 @@ from grid.runtime.cluster import has_died, places, ray_cluster, refuse_unsendabl
 from grid.runtime.host import Host, HostSettings
 from grid.runtime.interventions import Done, LiveWatch
 from grid.runtime.journal import SUFFIX, Journal, journals_in
-from grid.runtime.observers import Status
+from grid.runtime.observers import Status, submissions
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.placement import deal
 from grid.runtime.transport import last_line, why_not_made
@@ -113,12 +112,6 @@ class LiveFailed(RunFailed):
     """An entity of a live run failed, or an actor did not start."""
 
 
-def _submissions(grid: Grid) -> Ints:
-    """Submission times of all jobs, in order."""
-    tables = [table for table in (*grid.submitted, *grid.direct) if table is not None]
-    return np.sort(np.concatenate([table.submit_us for table in tables] or [np.empty(0, np.int64)]))
-
-
 class Actors:
     """The actors of a live run of `grid`, and their states.
 
@@ -140,7 +133,11 @@ class Actors:
         self._pace = pace
         self._host_of = host_of
         self._observer = observer
-        self._watch = LiveWatch(observer, self.kill_that_of) if observer.wants_looks else None
+        self._watch = (
+            LiveWatch(observer, lambda entity: self._kill(host_of[entity]))
+            if observer.wants_looks
+            else None
+        )
         refuse_unsendable(grid.plugins)
         self._shared = ray.put((grid, host_of))
         members: dict[str, list[str]] = {}
@@ -194,7 +191,8 @@ class Actors:
 
         Returns whether it was interrupted.
         """
-        jobs, submitted_us = sum(self._grid.jobs_by_vo()), _submissions(self._grid)
+        jobs = sum(self._grid.jobs_by_vo())
+        submitted_us = np.sort(np.concatenate(submissions(self._grid)))
         head_start = HEAD_START_SECONDS + HEAD_START_AN_ACTOR * len(self._actors)
         epoch = epoch_in(head_start)
         clock = Clock(epoch, self._pace.speedup)
@@ -203,7 +201,7 @@ class Actors:
         def step() -> bool:
             nonlocal next_kill
             while time.monotonic() >= next_kill:
-                self._kill_one()
+                self._kill(self._random.choice(sorted(self.status)))
                 next_kill += self._until_next_kill()
             ended = sum(status.jobs for status in self.status.values())
             if self._watch is not None:
@@ -221,7 +219,9 @@ class Actors:
             if has_died():
                 raise
             interrupted = True
-        self._finish()
+        # All entities record their last, unless they die now.
+        calls = [actor.finish.remote() for actor in self._actors.values()]
+        ray.wait(calls, num_returns=len(calls), timeout=FINISHING_SECONDS)
         if self._watch is not None:
             self._watch.step(clock, self.status, self.past, is_over=True)
         return interrupted
@@ -290,13 +290,6 @@ class Actors:
         rate = self._pace.kill_rate
         return self._random.expovariate(rate) if rate > 0 else float("inf")
 
-    def kill_that_of(self, entity: str) -> bool:
-        """Kill the actor of an entity; whether there was one."""
-        return self._kill(self._host_of[entity])
-
-    def _kill_one(self) -> None:
-        self._kill(self._random.choice(sorted(self.status)))
-
     def _kill(self, host: str) -> bool:
         """Kill the process of an actor, on this machine by a signal, elsewhere through Ray."""
         status = self.status[host]
@@ -309,11 +302,6 @@ class Actors:
             ray.kill(self._actors[host], no_restart=False)
         self.kills += 1
         return True
-
-    def _finish(self) -> None:
-        """Have all entities record their last, unless they die now."""
-        calls = [actor.finish.remote() for actor in self._actors.values()]
-        ray.wait(calls, num_returns=len(calls), timeout=FINISHING_SECONDS)
 
 
 @dataclass(slots=True)
@@ -408,11 +396,6 @@ def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
     return {name: f"{run}/{p}" for name, p in zip(grid.names, process_of, strict=True)}
 
 
-def _policies(grid: Grid) -> list[str]:
-    """Their plans are not timed: a restarted actor repeats plans of its past."""
-    return [grid.plugins.shown(cluster.policy.name) for vo in grid.vos for cluster in vo.clusters]
-
-
 def read_journals(folder: Path, spool: EventSpool | None) -> tuple[RecordStore, list[JobResults]]:
     """The records of all journals in `folder`, and the jobs in them; events go to `spool`."""
     store, chunks = RecordStore(), []
@@ -427,18 +410,21 @@ def read_journals(folder: Path, spool: EventSpool | None) -> tuple[RecordStore, 
 
 
 def _outcome(grid: Grid, folder: Path, actors: Actors, spool: EventSpool | None) -> LiveOutcome:
-    """The records of the journals, and the reports of the actors."""
+    """The records of the journals, and the reports of the actors.
+
+    Plans are not timed: a restarted actor repeats plans of its past.
+    """
     store, chunks = read_journals(folder, spool)
-    run = replace(
-        store.outcome(),
-        chunks=chunks,
-        plan_times=[PlanTimes(name, -1, 0, 0.0, 0.0) for name in _policies(grid)],
-        actors=len(actors),
+    policies = [cluster.policy.name for vo in grid.vos for cluster in vo.clusters]
+    not_timed = [PlanTimes(grid.plugins.shown(name), -1, 0, 0.0, 0.0) for name in policies]
+    run = replace(store.outcome(), chunks=chunks, plan_times=not_timed, actors=len(actors))
+    outcome = LiveOutcome(
+        run,
+        kills=actors.kills,
+        restarts=len(actors.past),
+        unfinished=sum(grid.jobs_by_vo()) - store.jobs,
+        interventions=actors.interventions,
     )
-    unfinished = sum(grid.jobs_by_vo()) - store.jobs
-    outcome = LiveOutcome(run, kills=actors.kills, unfinished=unfinished)
-    outcome.restarts = len(actors.past)
-    outcome.interventions = actors.interventions
     for status in [*actors.past, *actors.status.values()]:
         run.snapshots += status.snapshots
         run.cpu_seconds += status.cpu_seconds

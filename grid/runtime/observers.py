@@ -41,16 +41,19 @@ class Status:
     look: ProcessLook | None = None
 
 
+def submissions(grid: Grid) -> tuple[Ints, ...]:
+    """Submission times of the jobs of each VO, in order."""
+    pairs = zip(grid.submitted, grid.direct, strict=True)
+    times = [[table.submit_us for table in tables if table is not None] for tables in pairs]
+    return tuple(np.sort(np.concatenate([np.empty(0, np.int64), *own])) for own in times)
+
+
 def beginning_of(grid: Grid, runtime: str, pace: Pace | None = None) -> Beginning:
     """The facts of a run of `grid` before it begins; a live one has a `pace`."""
-    submissions = []
-    for tables in zip(grid.submitted, grid.direct, strict=True):
-        times = [table.submit_us for table in tables if table is not None]
-        submissions.append(np.sort(np.concatenate([np.empty(0, np.int64), *times])))
     live = None
     if pace is not None:
         live = LiveFacts(pace.speedup, grid.names, breakable_machines(grid))
-    return Beginning(grid.name, grid.seed, runtime, grid.directory, tuple(submissions), live)
+    return Beginning(grid.name, grid.seed, runtime, grid.directory, submissions(grid), live)
 
 
 def look_at(process: LogicalProcess, store: RecordStore, cpu_s: float) -> ProcessLook:

@@ -23,7 +23,7 @@ from grid.model.time import NEVER, SECOND_US, Time
 from grid.results.checkers import check
 from grid.results.events import EventSpool
 from grid.runtime import host as host_module
-from grid.runtime.clock import Pauses
+from grid.runtime.clock import Clock
 from grid.runtime.host import Host, HostSettings, JournalStorage, first_sequence
 from grid.runtime.interventions import Done
 from grid.runtime.journal import Journal
@@ -59,12 +59,12 @@ def grid_of(name: str, faults: dict[str, Any]) -> Grid:
     return realize(scenario, str(path))[0]
 
 
-class PunctualClock:
+class PunctualClock(Clock):
     """A clock that is set by hand."""
 
     def __init__(self) -> None:
         self.time: Time = 0
-        self.pauses: Pauses = ()
+        self.pauses = ()
 
     def now(self) -> Time:
         return self.time

@@ -47,7 +47,7 @@ def _events(schedule: Schedule, folder: Path, plan: Layout) -> Iterator[dict[str
             "tid": job.lane + SUBMITTED + 1,
             "ts": job.start_us,
         }
-        args = {"cpus": job.cpus, "wait_us": job.wait_us}
+        args = {"cpus": job.cpus, "wait_us": job.start_us - job.submit_us}
         lasts = job.end_us - job.start_us
         yield {**event, "ph": "X", "name": f"job {job.number}", "dur": lasts, "args": args}
         if job.hops:

@@ -130,7 +130,9 @@ def _head(schedule: Schedule, plan: Layout, variables: list[tuple[str, str]]) ->
 
 def _ends(schedule: Schedule, plan: Layout, last_us: int) -> Iterator[str]:
     """Containers end after those that they contain."""
-    yield from (f"6 {_s(last_us)} J l{lane}" for lane in range(plan.lanes))
+    yield from (
+        f"6 {_s(last_us)} J l{lane}" for lane in range(sum(one.lanes for one in plan.tracks))
+    )
     yield from (f"6 {_s(last_us)} C c{place}" for place in range(len(plan.tracks)))
     yield from (f"6 {_s(last_us)} V v{place}" for place in range(len(schedule.vos)))
     yield f"6 {_s(last_us)} G g"

@@ -90,7 +90,7 @@ def write_perfetto(schedule: Schedule, folder: Path, file: IO[bytes]) -> None:
             name=f"job {job.number}",
             categories=[schedule.vos[job.vo]],
             terminating_flow_ids=[job.row + 1] if job.hops else [],
-            notes={"cpus": job.cpus, "wait_us": job.wait_us},
+            notes={"cpus": job.cpus, "wait_us": job.start_us - job.submit_us},
         )
         trace.event(END, job.end_us, lanes[job.lane])
     for level in counters(schedule, folder):

@@ -40,11 +40,6 @@ class Layout:
     rows: Ints
     lane: Ints
 
-    @property
-    def lanes(self) -> int:
-        """The number of lanes."""
-        return sum(track.lanes for track in self.tracks)
-
 
 def layout(schedule: Schedule) -> Layout:
     """A lane for every job that ran, in which no other runs at the same time."""
@@ -90,51 +85,39 @@ def lanes_of(track: Ints, start_us: Ints, end_us: Ints) -> Ints:
     return lanes
 
 
-class JobSlice(NamedTuple):
-    """A job that ran: its `row` in the schedule, lane and number, and the position of its VO."""
+class ShownJob(NamedTuple):
+    """A job in a trace: its `row` in the schedule, its lane, its number and its VO's position."""
 
     row: int
     lane: int
     number: int
     vo: int
+    submit_us: int
     start_us: int
     end_us: int
-    wait_us: int
     cpus: int
-    hops: int
-
-
-def job_slices(schedule: Schedule, plan: Layout) -> Iterator[JobSlice]:
-    """The jobs that ran, in the order of their starts."""
-    jobs = schedule.jobs
-    start = jobs.outcome.start_us
-    for part in in_parts(np.arange(len(plan.rows))):
-        rows = plan.rows[part]
-        columns = (
-            rows, plan.lane[part], jobs.number[rows], jobs.vo[rows], start[rows],
-            jobs.outcome.end_us[rows], start[rows] - jobs.submit_us[rows], jobs.processors[rows],
-            jobs.placement.hops[rows],
-        )  # fmt: skip
-        yield from map(JobSlice, *(column.tolist() for column in columns))
-
-
-class Submission(NamedTuple):
-    """A job that was forwarded or did not run, when it was submitted in its own VO."""
-
-    row: int
-    number: int
-    vo: int
-    submit_us: int
     hops: int
     ran: bool
 
 
-def submissions(schedule: Schedule) -> Iterator[Submission]:
-    """The jobs that were forwarded or did not run, in the order of the table."""
+def job_slices(schedule: Schedule, plan: Layout) -> Iterator[ShownJob]:
+    """The jobs that ran, in the order of their starts."""
+    return _shown(schedule, plan.rows, plan.lane)
+
+
+def submissions(schedule: Schedule) -> Iterator[ShownJob]:
+    """The jobs that were forwarded or did not run, in the order of the table, without lanes."""
+    rows = np.flatnonzero((schedule.jobs.placement.hops > 0) | ~schedule.ran)
+    return _shown(schedule, rows, np.full(len(rows), -1))
+
+
+def _shown(schedule: Schedule, all_rows: Ints, lanes: Ints) -> Iterator[ShownJob]:
     jobs = schedule.jobs
-    for rows in in_parts(np.flatnonzero((jobs.placement.hops > 0) | ~schedule.ran)):
+    for part in in_parts(np.arange(len(all_rows))):
+        rows = all_rows[part]
         columns = (
-            rows, jobs.number[rows], jobs.vo[rows], jobs.submit_us[rows],
+            rows, lanes[part], jobs.number[rows], jobs.vo[rows], jobs.submit_us[rows],
+            jobs.outcome.start_us[rows], jobs.outcome.end_us[rows], jobs.processors[rows],
             jobs.placement.hops[rows], schedule.ran[rows],
         )  # fmt: skip
-        yield from map(Submission, *(column.tolist() for column in columns))
+        yield from map(ShownJob, *(column.tolist() for column in columns))

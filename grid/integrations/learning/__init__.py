@@ -11,43 +11,37 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from grid.integrations.learning.agents import (
+    AgentForwarding,
+    AgentPolicy,
+    AgentSelection,
+    QueueObservation,
+    ResourceObservation,
+)
+from grid.integrations.learning.rewards import (
+    EndedSlowdown,
+    ReportedSlowdown,
+    SlowdownSoFar,
+    WaitSoFar,
+)
+
 if TYPE_CHECKING:
-    from grid.integrations.learning.agents import (
-        AgentForwarding,
-        AgentPolicy,
-        AgentSelection,
-        QueueObservation,
-        ResourceObservation,
-    )
     from grid.integrations.learning.environments import ClusterEnv, GridEnv
-    from grid.integrations.learning.rewards import (
-        EndedSlowdown,
-        ReportedSlowdown,
-        SlowdownSoFar,
-        WaitSoFar,
-    )
     from grid.integrations.learning.vector_env import RayVectorEnv
 
 __all__ = [
-    "AgentForwarding",
-    "AgentPolicy",
-    "AgentSelection",
-    "ClusterEnv",
-    "EndedSlowdown",
-    "GridEnv",
-    "QueueObservation",
-    "RayVectorEnv",
-    "ReportedSlowdown",
-    "ResourceObservation",
-    "SlowdownSoFar",
+    "AgentForwarding", "AgentPolicy", "AgentSelection", "ClusterEnv", "EndedSlowdown", "GridEnv",
+    "QueueObservation", "RayVectorEnv", "ReportedSlowdown", "ResourceObservation", "SlowdownSoFar",
     "WaitSoFar",
-]
-_MODULES = {"ClusterEnv": "environments", "GridEnv": "environments", "RayVectorEnv": "vector_env"}
-_MODULES |= {name: "agents" for name in __all__ if name.startswith("Agent") or "Obs" in name}
+]  # fmt: skip
+_NEED_EXTRA = {
+    "ClusterEnv": "environments",
+    "GridEnv": "environments",
+    "RayVectorEnv": "vector_env",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _NEED_EXTRA:
         raise AttributeError(f"module 'grid.integrations.learning' has no attribute {name!r}")
-    module = f"grid.integrations.learning.{_MODULES.get(name, 'rewards')}"
-    return getattr(import_module(module), name)
+    return getattr(import_module(f"grid.integrations.learning.{_NEED_EXTRA[name]}"), name)
