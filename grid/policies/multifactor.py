@@ -281,18 +281,26 @@ class Multifactor:
         self._memory = np.zeros((1, 2), np.int64)
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
+        users, priorities = self.ranked(view, now)
+        plan = self._plan_within_limits(view, users, priorities)
+        self.started(view, plan)
+        if len(plan.start) < len(view.queue) and len(view.running) + len(plan.start):
+            plan.wake_us = self.usage.next_update_us(now)
+        return plan
+
+    def ranked(self, view: ClusterView, now: Time) -> tuple[Ints, Floats]:
+        """The number of the user and the priority of each waiting job, shape (waiting,)."""
         updated = self.usage.advance(now)
         users = self._numbers(view.jobs.user[view.queue])
         if updated or len(self._number) > len(self._factors):
             self._factors = self._fair_share()
-        priorities = self.priorities(view, now, users)
-        plan = self._plan_within_limits(view, users, priorities)
-        started = np.array([slot for slot, _ in plan.start], np.int64)
-        holders = np.concatenate([view.running, started])
+        return users, self.priorities(view, now, users)
+
+    def started(self, view: ClusterView, plan: Plan) -> None:
+        """Count the usage of running jobs, and of those that the plan starts, from now on."""
+        starts = np.array([slot for slot, _ in plan.start], np.int64)
+        holders = np.concatenate([view.running, starts])
         self.usage.set_cpus(self._by_user(view, holders, view.jobs.processors[holders]))
-        if len(started) < len(view.queue) and len(holders):
-            plan.wake_us = self.usage.next_update_us(now)
-        return plan
 
     def priorities(self, view: ClusterView, now: Time, users: Ints) -> Floats:
         """The priority of each waiting job, an integer as in Slurm; `users` are by number."""
@@ -324,28 +332,32 @@ class Multifactor:
         users = self._numbers(view.jobs.user[slots])
         return np.bincount(users, amounts, len(self._number)).astype(np.float64)
 
-    def _plan_within_limits(self, view: ClusterView, users: Ints, priorities: Floats) -> Plan:
-        """Plan, leave out the starts that exceed a limit, and plan again, until none does."""
+    def quotas(self, view: ClusterView) -> tuple[Floats, Floats]:
+        """How many more jobs and CPUs each user may start, shape (users,)."""
         settings, running = self._settings, view.running
-        if settings.max_running_jobs is None and settings.max_cpus is None:
-            return self._plan(view, priorities)
         jobs = self._by_user(view, running, np.ones(len(running), np.int64))
         cpus = self._by_user(view, running, view.jobs.processors[running])
         most_jobs = np.inf if settings.max_running_jobs is None else settings.max_running_jobs
         most_cpus = np.inf if settings.max_cpus is None else settings.max_cpus
-        asked = view.jobs.processors[view.queue]
-        may_start = (jobs[users] < most_jobs) & (cpus[users] + asked <= most_cpus)
+        return most_jobs - jobs, most_cpus - cpus
+
+    def _plan_within_limits(self, view: ClusterView, users: Ints, priorities: Floats) -> Plan:
+        """Plan, leave out the starts that exceed a limit, and plan again, until none does."""
+        if self._settings.max_running_jobs is None and self._settings.max_cpus is None:
+            return self._plan(view, priorities)
+        jobs, cpus = self.quotas(view)
+        may_start = (jobs[users] >= 1) & (cpus[users] >= view.jobs.processors[view.queue])
         user_of = dict(zip(view.queue.tolist(), users.tolist(), strict=True))
         priority_of = dict(zip(view.queue.tolist(), priorities.tolist(), strict=True))
         while True:
             plan = self._plan(replace(view, queue=view.queue[may_start]), priorities[may_start])
-            jobs_then, cpus_then = jobs.copy(), cpus.copy()
+            jobs_left, cpus_left = jobs.copy(), cpus.copy()
             too_many = []
             for slot, _ in sorted(plan.start, key=lambda start: -priority_of[start[0]]):
                 user, wanted = user_of[slot], int(view.jobs.processors[slot])
-                if jobs_then[user] < most_jobs and cpus_then[user] + wanted <= most_cpus:
-                    jobs_then[user] += 1
-                    cpus_then[user] += wanted
+                if jobs_left[user] >= 1 and cpus_left[user] >= wanted:
+                    jobs_left[user] -= 1
+                    cpus_left[user] -= wanted
                 else:
                     too_many.append(slot)
             if not too_many:

@@ -134,6 +134,7 @@ POLICIES = Kind(
         "easy_sjbf": "grid.policies.queue:easy_sjbf",
         "flexible": "grid.policies.flexible:flexible",
         "multifactor": "grid.policies.multifactor:multifactor",
+        "slurm": "grid.policies.slurm:slurm",
         "conservative": "grid.policies.queue:conservative",
         "selective": "grid.policies.queue:selective",
         "afcfs": "grid.policies.gang_policy:AdaptedFirstComeFirstServed",
