@@ -61,7 +61,7 @@ def listening_addresses(pids: list[int]) -> set[str]:
     sockets = set()
     for pid in pids:
         for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            sockets.add(os.readlink(descriptor))
+            sockets.add(str(descriptor.readlink()))
     found = set()
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
