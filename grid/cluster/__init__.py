@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from grid.cluster.external import ExternalCluster
 from grid.cluster.gang.processor_choices import ProcessorChoice, ld
 from grid.cluster.state import ClusterState, PlanError
 from grid.model.errors import input_error
@@ -33,7 +34,7 @@ def make_cluster(
     pool: bool = True,
     may_break: bool = False,
 ) -> ClusterState:
-    """The cluster that `platform` describes, planned by `policy`.
+    """The cluster that `platform` describes, planned by `policy` or by its own batch system.
 
     `outages` are disjoint for each machine. `clock` measures the plans of policies that are not
     compiled. Under a gang policy `choice` chooses the queues that the tasks of a gang join.
@@ -42,6 +43,8 @@ def make_cluster(
     taken down at any time if `can_break` allows it. Raises InputError for features that are not
     supported.
     """
+    if platform.is_real:
+        return ExternalCluster(platform)
     breaks = may_break and can_break(platform, policy, jobs)
     spec = ClusterSpec(platform, bool(outages) or breaks, jobs)
     for field, found, expected in refusals(spec, policy):

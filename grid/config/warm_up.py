@@ -41,7 +41,7 @@ def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bo
     kinds: dict[str, tuple[Cluster, bool]] = {}
     for vo in grid.vos:
         for cluster in vo.clusters:
-            if names.local_dispatcher(vo.name, cluster.name) in here:
+            if names.local_dispatcher(vo.name, cluster.name) in here and not cluster.is_real:
                 breaks = bool(grid.outages_of(vo, cluster))
                 shape = cluster.policy, len(cluster.machines) == 1, bool(cluster.licenses), breaks
                 kinds.setdefault(repr(shape), (cluster, breaks))

@@ -140,7 +140,7 @@ def breakable_machines(grid: Grid) -> tuple[int, ...]:
     """The number of machines of each cluster that can be taken down at any time."""
     return tuple(
         len(cluster.machines)
-        if can_break(cluster, grid.policy_of(cluster), grid.job_features)
+        if not cluster.is_real and can_break(cluster, grid.policy_of(cluster), grid.job_features)
         else 0
         for vo in grid.vos
         for cluster in vo.clusters

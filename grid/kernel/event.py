@@ -54,6 +54,15 @@ class Order(NamedTuple):
     content: Any
 
 
+class Observation(NamedTuple):
+    """What the runtime of a live run observed outside of the grid, for one entity.
+
+    It is lost if the entity is down: the runtime observes again.
+    """
+
+    content: Any
+
+
 @dataclass(frozen=True, slots=True)
 class Stop:
     """The entity is down until `Resume`."""

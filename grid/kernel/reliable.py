@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from grid.kernel.entity import Context, Entity
-from grid.kernel.event import Order, Rows
+from grid.kernel.event import Observation, Order, Rows
 from grid.model.platform import transfer_us
 from grid.model.time import NEVER, Time
 
@@ -56,14 +56,14 @@ class ResendRules:
     bandwidth_mbps: float | None = None
 
 
-START, MESSAGE, TIMEOUT, ORDER = 0, 1, 2, 3
+START, MESSAGE, TIMEOUT, ORDER, OBSERVATION = 0, 1, 2, 3, 4
 
 
 class Input(NamedTuple):
     """One input of an entity, and what it `reads` from the board while it handles it.
 
-    The content of a message or order is that, of a timeout the timer's name; a start has none. Only
-    messages have a sender.
+    The content of a message, order or observation is that, of a timeout the timer's name; a start
+    has none. Only messages have a sender.
     """
 
     time: Time
@@ -170,6 +170,9 @@ class Reliable:
             if message.number > self._orders:
                 self._take(ctx, ORDER, "", message)
             return
+        if isinstance(message, Observation):
+            self._take(ctx, OBSERVATION, "", message.content)
+            return
         peer = self._peer(sender)
         if message.incarnation < peer.incarnation:
             return
@@ -234,6 +237,8 @@ class Reliable:
         elif kind == ORDER:
             self._orders = content.number
             self.entity.handle(inner, "", content.content)
+        elif kind == OBSERVATION:
+            self.entity.handle(inner, "", content)
         else:
             self.entity.start(inner)
         sent = []

@@ -561,7 +561,20 @@ class CancelMigration(NamedTuple):
     number: int
 
 
-# Interventions in live runs
+# Live runs
+
+
+@message()
+class BatchStatus(NamedTuple):
+    """Batch system of a real cluster to its Local Dispatcher: the job runs, or has ended.
+
+    `state` is that of `JobState`; `start_us` and `end_us` are -1 if they are not known.
+    """
+
+    key: JobKey
+    state: int
+    start_us: Time
+    end_us: Time = -1
 
 
 @message()

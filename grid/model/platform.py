@@ -201,6 +201,24 @@ class PreemptionOverheads:
     move_us = Microseconds("move_s")
 
 
+@dataclass(frozen=True, config=PLATFORM)
+class Slurm:
+    """The Slurm of a real cluster."""
+
+    conf: Annotated[str, Field(pattern=r"^/[^\x00-\x1f]*$")] = Field(
+        description="Absolute path of its slurm.conf, which has `JobCompType=jobcomp/filetxt`."
+    )
+    partition: Name | None = Field(
+        default=None, description="The partition of all jobs. Default: that of Slurm."
+    )
+    command: str | None = Field(
+        default=None,
+        description="What jobs run: a shell command, with GRID_VO, GRID_JOB, GRID_CPUS and "
+        "GRID_RUN_S (run time in seconds of the real clock) in its environment. Default: `sleep` "
+        "for that time.",
+    )
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class MachineOutage:
     """Machine number `machine` of its cluster is down from `start_us` until before `end_us`."""
@@ -265,6 +283,12 @@ class Cluster:
         description="How the Local Dispatcher of a cluster of gangs chooses the processors whose "
         "queues the tasks of a gang join. Default: ld.",
     )
+    backend: Literal["simulated", "slurm"] = Field(
+        default="simulated",
+        description="`slurm`: a real cluster, in live runs only. Its Slurm decides when jobs start "
+        "and which fail, so that the local policy and the keys of estimates have no effect.",
+    )
+    slurm: Slurm | None = Field(default=None, description="The Slurm of `backend: slurm`.")
     gang_policy: bool = Field(default=False, init=False, exclude=True)
     """Whether the policy is a third-party gang policy; not a key."""
 
@@ -276,6 +300,21 @@ class Cluster:
             if self.cpus is None and getattr(self, key) != keys_of(Cluster)[key].default:
                 raise ValueError(f"`{key}` in each entry of `machines`: here it is that of a pool")
         return self
+
+    @model_validator(mode="after")
+    def _real_cluster(self) -> Cluster:
+        if self.is_real and self.slurm is None:
+            raise ValueError("`slurm` with `conf`, for `backend: slurm`")
+        is_generated = isinstance(self.machines, MachineGenerator)
+        is_pool = self.cpus is not None or (not is_generated and len(self.machines) == 1)
+        if self.is_real and (self.gangs or not is_pool):
+            raise ValueError("`cpus` and no gang policy, for `backend: slurm`")
+        return self
+
+    @property
+    def is_real(self) -> bool:
+        """Whether a batch system runs its jobs."""
+        return self.backend != "simulated"
 
     def expanded(self) -> Cluster:
         """The cluster with a name and a `count` of 1 for each machine; a pool is one machine."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from grid.cluster.external import ExternalCluster
 from grid.cluster.state import ClusterState
 from grid.kernel.entity import Context, MessageHandler
 from grid.kernel.progress import JobProgress
@@ -18,6 +19,7 @@ from grid.model.job import cancelled
 from grid.model.job_results import direct_results
 from grid.model.job_table import JobTable, concatenate
 from grid.model.messages import (
+    BatchStatus,
     CancelJob,
     ClusterChosen,
     JobEnded,
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 PLAN, WAKE = "play", "wake"
 """Timers: after all messages of an instant, and when the cluster's state changes next."""
 ROWS_AT_A_TIME = 20_000
-HANDLED = (RunJob, CancelJob, QueryLoad, TakeDown, Repair)
+HANDLED = (RunJob, CancelJob, QueryLoad, TakeDown, Repair, BatchStatus)
 """Messages that do not concern the migration of gangs."""
 
 
@@ -119,6 +121,11 @@ class LocalDispatcher(MessageHandler):
     def on_repair(self, ctx: Context, sender: str, order: Repair) -> None:
         self.cluster.repair(ctx.now)
         ctx.set_timer(0, PLAN)
+
+    def on_batch_status(self, ctx: Context, sender: str, status: BatchStatus) -> None:
+        assert isinstance(self.cluster, ExternalCluster)
+        self.cluster.observe(status, ctx.now)
+        self._report(ctx)
 
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer == WAKE:

@@ -168,6 +168,7 @@ class Clock:
         here = epoch.boot and epoch.boot == _boot()
         away = time.monotonic() + (epoch.wall - time.time())
         self._zero = epoch.monotonic if here else away
+        self._wall = epoch.wall
         self.speedup = speedup
         self._scale = speedup * SECOND_US
 
@@ -179,6 +180,10 @@ class Clock:
         """The virtual time at `real_s` real seconds after the beginning, by the pauses so far."""
         paused_s = sum(max(0.0, min(end, real_s) - begin) for begin, end in self.pauses)
         return max(0, int((real_s - paused_s) * self._scale))
+
+    def at_wall(self, wall_s: float) -> Time:
+        """The virtual time at `wall_s` of `time.time()`: the same in all processes."""
+        return self.at(wall_s - self._wall)
 
     def real_s(self) -> float:
         """Real seconds since the beginning, pauses included."""

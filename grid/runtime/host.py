@@ -12,17 +12,20 @@ import os
 import pickle
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from grid.cluster.external import ExternalCluster
 from grid.config.build import Grid, RuntimeHooks
-from grid.config.wrapped import fault_tolerant, outages_of_entities, place_of
+from grid.config.wrapped import clusters_of, fault_tolerant, outages_of_entities, place_of
 from grid.kernel.entity import Effects
-from grid.kernel.event import MAX_EVENT_KEY, TIMER, Outbox
+from grid.kernel.event import MAX_EVENT_KEY, TIMER, Observation, Outbox
 from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Data
 from grid.model.errors import PluginFailed
+from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
 from grid.results.look import ProcessLook
 from grid.runtime.clock import EARLY_SECONDS, Clock, live_rules
@@ -37,6 +40,7 @@ from grid.runtime.interventions import (
 from grid.runtime.journal import Entry, Journal, Superseded, journal_path
 from grid.runtime.observers import Status, look_at
 from grid.runtime.outcome import RecordStore
+from grid.runtime.slurm import POLL_SECONDS, SlurmJobs, lock_of, real_clusters
 
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40
@@ -84,13 +88,14 @@ class HostSettings(NamedTuple):
     """Settings of all hosts of a live run, whose journals are in `folder`.
 
     If `watched`, hosts report their states and accept interventions; with `events`, entities
-    record theirs.
+    record theirs. `run` names the jobs of real clusters.
     """
 
     folder: Path
     speedup: float
     watched: bool = False
     events: bool = False
+    run: str = ""
 
 
 class Host:
@@ -109,7 +114,8 @@ class Host:
         deliver: Callable[[str, Outbox], None],
         give_up: Callable[[], None],
     ) -> None:
-        folder, speedup, watched, events = settings
+        folder, speedup, watched, events, _ = settings
+        self._settings = settings
         self._grid = grid
         self._host_of = [host_of[name] for name in grid.names]
         self._deliver = deliver
@@ -161,6 +167,11 @@ class Host:
         self._clock = clock
         self._saver = asyncio.get_running_loop().create_task(self._save_for_ever())
         clock.pauses = pauses(self._done)
+        self._followers = [
+            asyncio.get_running_loop().create_task(self._follow(name, cluster))
+            for *_, name, cluster in real_clusters(self._grid)
+            if name in self._entities
+        ]
         now = clock.now()
         for name, entity in self._entities.items():
             entity.is_stopped = is_stopped(self._done, self._places[name][0], now)
@@ -257,6 +268,26 @@ class Host:
         if due != NEVER and not self.status.error:
             delay = self._clock.seconds_until(due) - EARLY_SECONDS
             self._alarm = asyncio.get_running_loop().call_later(max(0.0, delay), self.work)
+
+    async def _follow(self, name: str, cluster: Cluster) -> None:
+        """Have Slurm run the jobs of a Local Dispatcher, and report to it what becomes of them."""
+        lock = lock_of(self._grid, self._settings.folder, name)
+        clock, speedup = self._clock, self._settings.speedup
+        slurm = SlurmJobs(cluster, self._settings.run, lock, speedup, clock.at_wall)
+        loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1)
+        try:
+            while True:
+                # None while the Local Dispatcher is down.
+                for _, state in clusters_of([self._entities[name]]):
+                    assert isinstance(state, ExternalCluster)
+                    if jobs := list(state.jobs.values()):
+                        step = loop.run_in_executor(thread, slurm.step, jobs, clock.now())
+                        for status in await step:
+                            self._process.order(name, clock.now(), Observation(status))
+                self._set_alarm()
+                await asyncio.sleep(POLL_SECONDS)
+        except Exception as error:
+            self.status.error = f"cluster {'/'.join(map(str, self._places[name]))}: {error}"
 
     # Effects
 

@@ -39,6 +39,7 @@ from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.observers import Status, submissions
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.placement import deal
+from grid.runtime.slurm import cancel_real_jobs
 from grid.runtime.transport import last_line, why_not_made
 
 
@@ -113,7 +114,7 @@ class LiveFailed(RunFailed):
 
 
 class Actors:
-    """The actors of a live run of `grid`, and their states.
+    """The actors of a live run of `grid` called `run`, and their states.
 
     `host_of` names the actor of each entity. An `observer` may intervene. With
     `events`, entities record theirs.
@@ -124,6 +125,7 @@ class Actors:
         grid: Grid,
         folder: Path,
         pace: Pace,
+        run: str,
         host_of: dict[str, str],
         options: list[dict[str, Any]],
         observer: Observer = NO_OBSERVER,
@@ -144,7 +146,7 @@ class Actors:
         for name, host in host_of.items():
             members.setdefault(host, []).append(name)
         site_of = dict(zip(grid.names, grid.sites, strict=True))
-        settings = HostSettings(folder, pace.speedup, observer.wants_looks, events)
+        settings = HostSettings(folder, pace.speedup, observer.wants_looks, events, run)
         self._actors = {
             host: LiveActor.options(  # type: ignore[attr-defined]
                 name=host, **options[site_of[names[0]]]
@@ -364,12 +366,13 @@ def run_live(
             compile_kernels()
         warm_up(grid, may_break=observer.wants_looks)
         observer.stage("starting Ray" if address is None else "connecting to Ray")
-        host_of = _hosts(grid, placement, actors)
+        run = f"grid-{uuid.uuid4().hex[:8]}"
+        host_of = _hosts(grid, run, placement, actors)
         hosts = len(set(host_of.values()))
         with ray_cluster(address, watch=True), places(len(grid.vos), hosts) as options:
             observer.stage(f"starting {hosts} Ray actors")
             events = spool is not None
-            running = Actors(grid, folder.resolve(), pace, host_of, options, observer, events)
+            running = Actors(grid, folder.resolve(), pace, run, host_of, options, observer, events)
             try:
                 running.wait_until_started()
                 observer.stage("connecting Ray actors")
@@ -379,6 +382,7 @@ def run_live(
                 interrupted = running.watch()
             finally:
                 running.stop()
+                cancel_real_jobs(grid, run, folder)
         observer.stage("reading the journals")
         outcome = _outcome(grid, folder, running, spool)
         outcome.interrupted = interrupted
@@ -387,9 +391,8 @@ def run_live(
     return outcome
 
 
-def _hosts(grid: Grid, placement: str, actors: int | None) -> dict[str, str]:
+def _hosts(grid: Grid, run: str, placement: str, actors: int | None) -> dict[str, str]:
     """The host of each entity."""
-    run = uuid.uuid4().hex[:8]
     process_of = deal(grid, placement, actors or len(grid.vos))
     if placement == "entity":
         return {name: f"{run}/{name}" for name in grid.names}

@@ -40,6 +40,7 @@ from grid.runtime.observers import beginning_of
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.schedulers import check_schedulers
 from grid.runtime.sequential import run_sequential
+from grid.runtime.slurm import check_real_clusters
 from grid.sources import sources
 
 if TYPE_CHECKING:
@@ -250,6 +251,7 @@ def _execute(grid: Grid, how: RunOptions, source: str) -> _Execution:
         compile_kernels()
         warm_up(grid)
     check_schedulers(grid, live=how.live is not None)
+    check_real_clusters(grid, live=how.live is not None)
     spool = spool_of(grid) if how.events else None
     number = int(how.placed) if how.placed.isdecimal() else None
     on_actors: dict[str, Any] = {

@@ -1,0 +1,119 @@
+"""A real cluster, as its batch system reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
+
+from grid.cluster.arrivals import Ended
+from grid.cluster.state import ClusterState, TimedPlans
+from grid.model.job import FINAL_STATES, Job, JobKey, JobOutcome, JobState, cancelled, rejected
+from grid.model.job_table import JobTable
+from grid.model.messages import BatchStatus
+from grid.model.platform import Cluster
+from grid.model.records import Levels
+from grid.model.time import NEVER, Time
+
+
+class OpenJob(NamedTuple):
+    """A job that has not ended: when it arrived, and when it started (-1: not yet)."""
+
+    job: Job
+    arrived_us: Time
+    start_us: Time = -1
+
+
+class ExternalCluster(ClusterState):
+    """The jobs of one machine whose batch system decides when they start.
+
+    The runtime submits those of `jobs`, and `observe` is passed what becomes of them. Times of the
+    batch system may be rounded: they are at least the job's arrival, and at most the present.
+    """
+
+    def __init__(self, platform: Cluster) -> None:
+        super().__init__(platform)
+        (self._machine,) = platform.machines
+        self.jobs: dict[JobKey, OpenJob] = {}
+        self._ended: list[Ended] = []
+
+    def submit(self, job: Job, machine: int, now: Time) -> int:
+        self.jobs[job.key] = OpenJob(job, now)
+        return 0
+
+    def submit_rows(self, jobs: JobTable) -> None:
+        """Raises ValueError: jobs come through a Resource Manager."""
+        raise ValueError("direct jobs in a real cluster")
+
+    def observe(self, status: BatchStatus, now: Time) -> None:
+        """A job runs or has ended; of one that has ended before, nothing."""
+        one = self.jobs.get(status.key)
+        if one is None:
+            return
+        start_us = -1
+        if status.start_us >= 0:
+            start_us = min(max(status.start_us, one.arrived_us), now)
+        if status.state in FINAL_STATES:
+            del self.jobs[status.key]
+            end_us = min(max(status.end_us, start_us, one.arrived_us), now)
+            self._ended.append(Ended(status.key, self._outcome(status.state, start_us, end_us)))
+        else:
+            self.jobs[status.key] = one._replace(start_us=start_us)
+
+    def _outcome(self, state: int, start_us: Time, end_us: Time) -> JobOutcome[int, float]:
+        if start_us < 0:
+            return cancelled(end_us) if state == JobState.CANCELLED else rejected(end_us)
+        # A job that was cancelled while it ran has failed.
+        state = int(JobState.FAILED) if state == JobState.CANCELLED else state
+        held_us, machine = end_us - start_us, self._machine
+        watts = machine.watts_busy, machine.watts_idle
+        return JobOutcome(0, state, start_us, end_us, 0, 0, 0, held_us, *watts)
+
+    def advance(self, until: Time) -> None:
+        """Nothing: the batch system has a clock of its own."""
+
+    def take_ended(self) -> list[Ended]:
+        ended, self._ended = self._ended, []
+        return ended
+
+    def routed_jobs(self) -> list[JobKey]:
+        return list(self.jobs)
+
+    def next_instant(self) -> Time:
+        return NEVER
+
+    def occupancy(self) -> tuple[int, int, int]:
+        running = [one.job.processors for one in self.jobs.values() if one.start_us >= 0]
+        return sum(running), len(running), len(self.jobs) - len(running)
+
+    def figures(self) -> dict[str, float]:
+        return {}
+
+    def plan_times(self) -> list[TimedPlans]:
+        return []
+
+    def _processors_wanted(self) -> int:
+        return sum(one.job.processors for one in self.jobs.values())
+
+    def _has_jobs(self) -> bool:
+        return bool(self.jobs)
+
+    def _busy_machines(self) -> Collection[int]:
+        return ()
+
+    def _broken_limits(self) -> Iterator[str]:
+        yield from ()
+
+    def _take_levels(self) -> Levels | None:
+        return None
+
+    def _next_event_us(self) -> Time:
+        return NEVER
+
+    def _last_event_us(self) -> Time:
+        return NEVER
+
+    def _simulate(self, until: Time) -> None: ...
+
+    def _change_machine(self, machine: int, down: bool, now: Time) -> None: ...
+
+    def _cancel(self, row: int, now: Time) -> None: ...
