@@ -26,7 +26,7 @@ class OpenJob(NamedTuple):
 class ExternalCluster(ClusterState):
     """The jobs of one machine whose batch system decides when they start.
 
-    The runtime submits those of `jobs`, and `observe` is passed what becomes of them. Times of the
+    The runtime submits those of `jobs`, and `observe` is passed their states. Times of the
     batch system may be rounded: they are at least the job's arrival, and at most the present.
     """
 

@@ -202,7 +202,7 @@ class Grid:
                     cluster.gangs,
                     cluster.machines,
                     self.outages_of(vo, cluster),
-                    external_scheduler=cluster.policy.name == "batsim",
+                    external_scheduler=cluster.is_real or cluster.policy.name == "batsim",
                 )
                 for position, vo in enumerate(self.vos)
                 for cluster in vo.clusters

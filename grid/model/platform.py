@@ -306,7 +306,9 @@ class Cluster:
         if self.is_real and self.slurm is None:
             raise ValueError("`slurm` with `conf`, for `backend: slurm`")
         is_generated = isinstance(self.machines, MachineGenerator)
-        is_pool = self.cpus is not None or (not is_generated and len(self.machines) == 1)
+        is_pool = self.cpus is not None or (
+            not is_generated and sum(one.count for one in self.machines) == 1
+        )
         if self.is_real and (self.gangs or not is_pool):
             raise ValueError("`cpus` and no gang policy, for `backend: slurm`")
         return self

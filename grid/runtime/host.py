@@ -270,7 +270,7 @@ class Host:
             self._alarm = asyncio.get_running_loop().call_later(max(0.0, delay), self.work)
 
     async def _follow(self, name: str, cluster: Cluster) -> None:
-        """Have Slurm run the jobs of a Local Dispatcher, and report to it what becomes of them."""
+        """Have Slurm run the jobs of a Local Dispatcher, and report their states to it."""
         lock = lock_of(self._grid, self._settings.folder, name)
         clock, speedup = self._clock, self._settings.speedup
         slurm = SlurmJobs(cluster, self._settings.run, lock, speedup, clock.at_wall)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage
 from grid.kernel.entity import Context, MessageHandler
+from grid.kernel.event import Observation
 from grid.kernel.faults import Faults, LinkFaults, Outage, Partition, disjoint
 from grid.kernel.network import Network
 from grid.kernel.process import LogicalProcess
@@ -165,6 +166,33 @@ def test_a_broken_layer_is_detected(broken: type[Reliable]) -> None:
     link = LinkFaults(lost=0.1, doubled=0.1, delayed=0.3, delay_s=0.001)
     crashes = {"b": (Outage(900, 1500),), "c": (Outage(500, 700), Outage(2000, 2500))}
     assert not all(in_order(run(Faults(seed, link, link), crashes, broken)) for seed in range(20))
+
+
+def test_an_observation_is_part_of_the_journal() -> None:
+    network = Network(["a"], [0], 50, 7)
+    outage = Outage(200, 300)
+
+    def made(saved: list[Any]) -> Any:
+        return Reliable("a", Observer(), 1, RULES, saved)
+
+    entities = {"a": CrashInjector(made, [outage], MemoryStorage())}
+    process = LogicalProcess(entities, network, 1)
+    process.start()
+    for due in (100, 250, 400):
+        process.order("a", due, Observation(due))
+    process.advance(NEVER)
+    assert process.records == [[100], [100, 400]]
+
+
+class Observer(MessageHandler):
+    """Records what it has observed so far."""
+
+    def __init__(self) -> None:
+        self.observed: list[int] = []
+
+    def handle(self, ctx: Context, sender: str, message: Any) -> None:
+        self.observed.append(message)
+        ctx.record(list(self.observed))
 
 
 def test_a_sender_that_keeps_sending_resends_its_first_message() -> None:

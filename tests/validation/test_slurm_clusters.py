@@ -3,57 +3,17 @@
 from __future__ import annotations
 
 import os
-import runpy
 import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts/slurm"
-SLURM = runpy.run_path(str(SCRIPT))
+from tests.validation.slurm import SCRIPT, members, needs_slurm, script, start, wait_until
+
 LISTENS = "0A"
-
-needs_slurm = pytest.mark.skipif(
-    bool(SLURM["missing_programs"]()), reason="Slurm is not installed (slurm-wlm and munge)"
-)
-
-
-def script(*arguments: object, **variables: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, SCRIPT, *map(str, arguments)],
-        env=os.environ | variables,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-def wait_until(done: Callable[[], object]) -> None:
-    end = time.monotonic() + 30
-    while not done():
-        assert time.monotonic() < end
-        time.sleep(0.02)
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A path that does not exist, short enough for Unix sockets."""
-    with TemporaryDirectory(prefix="slurm-") as parent:
-        path = Path(parent).resolve() / "f"
-        yield path
-        if path.exists():
-            SLURM["stop"](path)
-
-
-def members(folder: Path) -> list[int]:
-    found: list[int] = SLURM["members"](folder)
-    return found
 
 
 def listening_addresses(pids: list[int]) -> set[str]:
@@ -73,10 +33,8 @@ def listening_addresses(pids: list[int]) -> set[str]:
 
 @needs_slurm
 def test_clusters_run_jobs_listen_on_loopback_and_leave_nothing(folder: Path) -> None:
-    started = script("start", folder, "--clusters", 2, "--nodes", 2, "--cpus", 3)
-    assert started.returncode == 0, started.stderr
-    files = [folder / "c1/slurm.conf", folder / "c2/slurm.conf"]
-    assert started.stdout.split() == [str(file) for file in files]
+    files = start(folder, clusters=2, nodes=2, cpus=3)
+    assert files == [folder / "c1/slurm.conf", folder / "c2/slurm.conf"]
     for file in files:
         wrap = f"touch {file.parent}/runs; env --ignore-environment sleep 600"
         subprocess.run(
@@ -101,8 +59,8 @@ def is_alive(pid: int) -> bool:
 
 
 @needs_slurm
-def test_a_controller_restarts_with_the_jobs_that_it_saved(folder: Path) -> None:
-    assert script("start", folder, "--nodes", 1).returncode == 0
+def test_a_controller_is_killed_and_restarted(folder: Path) -> None:
+    start(folder, nodes=1)
     assert script("kill", folder, "c1").returncode == 0
     assert script("kill", folder, "c1").stderr.startswith("scripts/slurm: no slurmctld of")
     assert script("restart", folder, "c1").returncode == 0
@@ -141,7 +99,7 @@ def test_an_interrupted_start_leaves_nothing(
 @pytest.mark.thorough
 def test_twenty_starts_in_a_row_leave_nothing(folder: Path) -> None:
     for _ in range(20):
-        assert script("start", folder).returncode == 0
+        start(folder)
         assert script("stop", folder).returncode == 0
         assert members(folder) == []
         assert not folder.exists()
