@@ -16,11 +16,16 @@ from grid.model.time import NEVER, Time
 
 
 class OpenJob(NamedTuple):
-    """A job that has not ended: when it arrived, and when it started (-1: not yet)."""
+    """A job that has not ended: when it arrived, and when it started (-1: not yet).
+
+    At `cancel_us` it is to leave if it waits or, with `running`, in any case.
+    """
 
     job: Job
     arrived_us: Time
     start_us: Time = -1
+    cancel_us: Time = NEVER
+    running: bool = False
 
 
 class ExternalCluster(ClusterState):
@@ -37,12 +42,19 @@ class ExternalCluster(ClusterState):
         self._ended: list[Ended] = []
 
     def submit(self, job: Job, machine: int, now: Time) -> int:
-        self.jobs[job.key] = OpenJob(job, now)
+        self.jobs[job.key] = OpenJob(job, now, cancel_us=job.cancel_us)
         return 0
 
     def submit_rows(self, jobs: JobTable) -> None:
         """Raises ValueError: jobs come through a Resource Manager."""
         raise ValueError("direct jobs in a real cluster")
+
+    def cancel_job(self, key: JobKey, running: bool, now: Time) -> bool:
+        one = self.jobs.get(key)
+        if one is not None:
+            cancel_us = min(now, one.cancel_us)
+            self.jobs[key] = one._replace(cancel_us=cancel_us, running=running or one.running)
+        return one is not None
 
     def observe(self, status: BatchStatus, now: Time) -> None:
         """A job runs or has ended; of one that has ended before, nothing."""
@@ -55,15 +67,17 @@ class ExternalCluster(ClusterState):
         if status.state in FINAL_STATES:
             del self.jobs[status.key]
             end_us = min(max(status.end_us, start_us, one.arrived_us), now)
-            self._ended.append(Ended(status.key, self._outcome(status.state, start_us, end_us)))
+            state = status.state
+            if state == JobState.CANCELLED and start_us >= 0 and not one.running:
+                # By its user or an administrator, in Slurm.
+                state = JobState.FAILED
+            self._ended.append(Ended(status.key, self._outcome(int(state), start_us, end_us)))
         else:
             self.jobs[status.key] = one._replace(start_us=start_us)
 
     def _outcome(self, state: int, start_us: Time, end_us: Time) -> JobOutcome[int, float]:
         if start_us < 0:
             return cancelled(end_us) if state == JobState.CANCELLED else rejected(end_us)
-        # A job that was cancelled while it ran has failed.
-        state = int(JobState.FAILED) if state == JobState.CANCELLED else state
         held_us, machine = end_us - start_us, self._machine
         watts = machine.watts_busy, machine.watts_idle
         return JobOutcome(0, state, start_us, end_us, 0, 0, 0, held_us, *watts)
@@ -116,4 +130,4 @@ class ExternalCluster(ClusterState):
 
     def _change_machine(self, machine: int, down: bool, now: Time) -> None: ...
 
-    def _cancel(self, row: int, now: Time) -> None: ...
+    def _cancel(self, row: int, running: bool, now: Time) -> None: ...

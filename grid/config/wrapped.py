@@ -12,7 +12,7 @@ from grid.config.faults import entity_outages
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
 from grid.kernel.entity import Entity
 from grid.kernel.reliable import Reliable, ResendRules
-from grid.model.platform import Outage, VirtualOrganization
+from grid.model.platform import Cluster, Outage, VirtualOrganization
 from grid.model.resources import resources_of
 from grid.model.time import Time, from_seconds, to_seconds
 from grid.policies.features import can_break
@@ -145,6 +145,14 @@ def breakable_machines(grid: Grid) -> tuple[int, ...]:
         for vo in grid.vos
         for cluster in vo.clusters
     )
+
+
+def real_clusters(grid: Grid) -> Iterator[tuple[int, int, str, Cluster]]:
+    """The real clusters: position of the VO, position there, Local Dispatcher, cluster."""
+    for v, vo in enumerate(grid.vos):
+        for c, cluster in enumerate(vo.clusters):
+            if cluster.is_real:
+                yield v, c, local_dispatcher(vo.name, cluster.name), cluster
 
 
 def clusters_of(entities: Iterable[Entity]) -> Iterator[tuple[int, ClusterState]]:

@@ -19,7 +19,13 @@ from typing import Any, NamedTuple
 
 from grid.cluster.external import ExternalCluster
 from grid.config.build import Grid, RuntimeHooks
-from grid.config.wrapped import clusters_of, fault_tolerant, outages_of_entities, place_of
+from grid.config.wrapped import (
+    clusters_of,
+    fault_tolerant,
+    outages_of_entities,
+    place_of,
+    real_clusters,
+)
 from grid.kernel.entity import Effects
 from grid.kernel.event import MAX_EVENT_KEY, TIMER, Observation, Outbox
 from grid.kernel.process import LogicalProcess
@@ -40,7 +46,7 @@ from grid.runtime.interventions import (
 from grid.runtime.journal import Entry, Journal, Superseded, journal_path
 from grid.runtime.observers import Status, look_at
 from grid.runtime.outcome import RecordStore
-from grid.runtime.slurm import POLL_SECONDS, SlurmJobs, lock_of, real_clusters
+from grid.runtime.slurm import POLL_SECONDS, SlurmJobs, lock_of
 
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40

@@ -11,7 +11,7 @@ from __future__ import annotations
 import fcntl
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 from math import ceil
@@ -20,12 +20,12 @@ from typing import NamedTuple
 
 from grid.cluster.external import OpenJob
 from grid.config.build import Grid
+from grid.config.wrapped import real_clusters
 from grid.model.errors import input_error
 from grid.model.job import Job, JobKey, JobState
 from grid.model.messages import BatchStatus
 from grid.model.platform import Cluster
 from grid.model.time import SECOND_US, Time
-from grid.protocol.names import local_dispatcher
 
 POLL_SECONDS = 0.25
 COMMAND_SECONDS = 60.0
@@ -106,13 +106,16 @@ class SlurmJobs:
                 start_us = -1 if ended.start_s < 0 else self._time_at(ended.start_s)
                 end_us = self._time_at(ended.end_s)
                 changed.append(BatchStatus(one.job.key, int(ended.state), start_us, end_us))
+            elif found is None and one.cancel_us <= now:
+                changed.append(BatchStatus(one.job.key, int(JobState.CANCELLED), -1, now))
             elif found is None:
                 self._submit(one.job, name)
             elif not found.is_pending and one.start_us < 0:
                 start_us = self._time_at(found.start_s)
                 changed.append(BatchStatus(one.job.key, int(JobState.RUNNING), start_us))
-            elif found.is_pending and one.job.cancel_us <= now:
-                self._call("scancel", "--state=PENDING", found.number)
+            elif one.cancel_us <= now and (found.is_pending or one.running):
+                only = [] if one.running else ["--state=PENDING"]
+                self._call("scancel", *only, found.number)
         return changed
 
     def cancel_all(self) -> None:
@@ -162,7 +165,7 @@ class SlurmJobs:
         done = self._call("scontrol", "show", "config")
         if done is None or done.returncode:
             return None
-        values = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+        values = dict(text.partition("=")[::2] for text in done.stdout.splitlines())
         found = {key.strip(): value.strip() for key, value in values.items()}
         kind, place = found.get("JobCompType", ""), Path(found.get("JobCompLoc", ""))
         if kind != "jobcomp/filetxt" or not os.access(place, os.R_OK):
@@ -170,8 +173,8 @@ class SlurmJobs:
             raise SlurmFailed(f"found JobCompType={kind}, expected {expected}")
         return place
 
-    def _note(self, line: str) -> None:
-        fields = dict(word.partition("=")[::2] for word in line.split())
+    def _note(self, record: str) -> None:
+        fields = dict(word.partition("=")[::2] for word in record.split())
         name, state = fields.get("Name", ""), STATES.get(fields.get("JobState", ""))
         if state is not None and name.startswith(f"{self._run}/"):
             ran = fields["NodeList"] not in ("", "(null)")
@@ -226,14 +229,6 @@ class SlurmJobs:
 def _seconds(text: str) -> float:
     """Seconds since the epoch of a time that slurmctld has written."""
     return datetime.fromisoformat(text).timestamp()
-
-
-def real_clusters(grid: Grid) -> Iterator[tuple[int, int, str, Cluster]]:
-    """The real clusters: position of the VO, position there, Local Dispatcher, cluster."""
-    for v, vo in enumerate(grid.vos):
-        for c, cluster in enumerate(vo.clusters):
-            if cluster.is_real:
-                yield v, c, local_dispatcher(vo.name, cluster.name), cluster
 
 
 def check_real_clusters(grid: Grid, *, live: bool) -> None:

@@ -59,3 +59,13 @@ def test_a_job_that_was_cancelled_while_it_ran_has_failed() -> None:
     outcomes = [one.outcome for one in cluster.take_ended()]
     assert [one.state for one in outcomes] == [CANCELLED, FAILED, JobState.REJECTED]
     assert [one.start_us for one in outcomes] == [-1, 10, -1]
+
+
+def test_a_superseded_copy_is_cancelled_while_it_runs() -> None:
+    cluster = cluster_with(0)
+    assert cluster.cancel_job(("a", 0), True, 30)
+    assert not cluster.cancel_job(("a", 1), True, 30)
+    assert cluster.jobs["a", 0].cancel_us == 30
+    cluster.observe(status(0, CANCELLED, 10, 50), 60)
+    (ended,) = cluster.take_ended()
+    assert (ended.outcome.state, ended.outcome.start_us) == (CANCELLED, 10)

@@ -59,9 +59,7 @@ def append_timed(slot: int, store: Store) -> None:
     append(slot, store)
     real, estimated_s = store.real, store.whole[at.ESTIMATE, slot] / SECOND_US
     real[at.ESTIMATED_S, slot] = estimated_s
-    real[at.NEXT_S, slot] = (
-        estimated_s * real[at.REFERENCE_MIPS, slot] / store.speeds[at.MIPS, 0]
-    )
+    real[at.NEXT_S, slot] = estimated_s * real[at.REFERENCE_MIPS, slot] / store.speeds[at.MIPS, 0]
 
 
 @inlined

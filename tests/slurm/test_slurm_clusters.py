@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.validation.slurm import SCRIPT, members, needs_slurm, script, start, wait_until
+from tests.slurm.real_slurm import SCRIPT, members, needs_slurm, script, start, wait_until
 
 LISTENS = "0A"
 

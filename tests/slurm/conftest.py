@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from tests.validation.slurm import SLURM
+from tests.slurm.real_slurm import SLURM
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from grid.model.messages import BatchStatus
 from grid.model.platform import Cluster, Slurm
 from grid.model.time import NEVER, SECOND_US, Time
 from grid.runtime.slurm import SlurmFailed, SlurmJobs
-from tests.validation.slurm import members, needs_slurm, script, squeue, start, wait_until
+from tests.slurm.real_slurm import members, needs_slurm, script, squeue, start, wait_until
 
 RAN = "ran"
 """In the folder of the clusters: a line for each start of a job."""
@@ -43,9 +43,8 @@ def job(number: int, run_s: float = 1.0, cancel_us: Time = NEVER, cpus: int = 1)
     run_us = round(run_s * SECOND_US)
     made = Job(
         number=number, vo="a", submit_us=0, processors=cpus, estimate_us=run_us, run_us=run_us,
-        cancel_us=cancel_us,
     )  # fmt: skip
-    return OpenJob(made, 0)
+    return OpenJob(made, 0, cancel_us=cancel_us)
 
 
 def in_slurm(conf: Path, run: str = "run", **slurm: str) -> SlurmJobs:
@@ -81,21 +80,31 @@ def test_processes_in_turn_submit_each_job_once(folder: Path) -> None:
     (conf,) = start(folder, nodes=1, cpus=2)
     ran = folder / RAN
     command = f"echo $GRID_JOB >> {ran}; sleep $GRID_RUN_S; test $GRID_JOB -ne 3"
-    wanted = [job(1), job(2, cpus=2), job(3), job(4, 60.0, cancel_us=0)]
+    wanted = [job(1), job(2, cpus=2), job(3)]
     first = time.time()
     for _ in range(3):
         jobs = in_slurm(conf, command=command)
-        jobs.step(wanted[:3], 0)
+        jobs.step(wanted, 0)
         assert len(squeue(conf, "--states=all")) == 3
         crash(jobs)
     ended = follow(in_slurm(conf, command=command), wanted)
     states = {number: JobState(status.state).name for number, status in ended.items()}
-    assert states == {1: "COMPLETED", 2: "COMPLETED", 3: "FAILED", 4: "CANCELLED"}
+    assert states == {1: "COMPLETED", 2: "COMPLETED", 3: "FAILED"}
     assert Counter(ran.read_text().split()) == {"1": 1, "2": 1, "3": 1}
-    assert ended[4].start_us == -1
-    for number in (1, 2, 3):
-        status = ended[number]
+    for status in ended.values():
         assert int(first) * SECOND_US <= status.start_us < status.end_us <= time.time() * SECOND_US
+
+
+@needs_slurm
+def test_jobs_are_cancelled_before_and_after_they_start(folder: Path) -> None:
+    (conf,) = start(folder, nodes=1, cpus=2)
+    jobs, runs, waits = in_slurm(conf), job(1, 60.0, cpus=2), job(2, 60.0, cpus=2)
+    wait_until(lambda: jobs.step([runs], 0))
+    jobs.step([runs, waits], 0)
+    wanted = [runs._replace(running=True), waits, job(3)]
+    ended = follow(jobs, [one._replace(cancel_us=5, start_us=0) for one in wanted], now=5)
+    assert all(status.state == JobState.CANCELLED for status in ended.values())
+    assert [ended[number].start_us >= 0 for number in (1, 2, 3)] == [True, False, False]
 
 
 @needs_slurm
