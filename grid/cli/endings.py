@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
-import select
 import signal
 import sys
 import time
@@ -32,8 +30,6 @@ MAX_LINES = 5
 PATIENCE_SECONDS = 10.0
 """After an interruption, the time to clean up in which others are ignored."""
 NOTHING_WRITTEN = "interrupted. Nothing was written."
-LEAST_BYTES = 1_000_000_000
-"""Of address space; with less, libraries retry the allocation of their buffers endlessly."""
 
 
 class ExitCode(IntEnum):
@@ -126,9 +122,6 @@ def endings(
     `interrupted` returns what is kept after an interruption. `folder` is named if the system does
     not name the file that could not be written. `traceback` shows where a plugin failed.
     """
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    if resource.RLIM_INFINITY != limit < LEAST_BYTES:
-        failed([f"{limit / 1e9:g} GB of address space (ulimit -v) is too little; 1 GB is required"])
     try:
         yield
     except InputError as error:
@@ -141,9 +134,8 @@ def endings(
     except MemoryError:
         failed([str(OutOfMemory("no run was in progress"))])
     except OSError as error:
-        if isinstance(error, BrokenPipeError) and _is_closed():
-            # Such as `| head`: end silently.
-            raise
+        if isinstance(error, BrokenPipeError):
+            raise  # Such as `| head`: Typer ends silently.
         reason = error.strerror or str(error)
         if error.filename is not None:
             reason = f"{error.filename}: {reason}"
@@ -170,19 +162,10 @@ def naming_options(*arguments: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(
-            [
-                replace(one, file=f"--{one.file}") if one.file in arguments else one
-                for one in error.errors
-            ]
-        ) from None
-
-
-def _is_closed() -> bool:
-    """Whether standard output is a pipe without a reader."""
-    poll = select.poll()
-    poll.register(1, 0)
-    return any(events & select.POLLERR for _, events in poll.poll(0))
+        for number, one in enumerate(error.errors):
+            if one.file in arguments:
+                error.errors[number] = replace(one, file=f"--{one.file}")
+        raise
 
 
 def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:

@@ -69,30 +69,30 @@ class File:
     columns: Columns
 
 
-def _loaded() -> tuple[dict[str, Group], dict[str, File]]:
-    path = Path(__file__).with_name("definitions.yaml")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    content: dict[str, Any] = yaml.load(path.read_bytes(), loader)
-    groups = {
-        key: Group(
-            group["title"],
-            group["about"],
-            tuple(Metric(name, **facts) for name, facts in group["metrics"].items()),
-        )
-        for key, group in content["metrics"].items()
-    }
-    files = {
-        key: File(
-            file["title"],
-            file["about"],
-            {name: (unit, meaning) for name, (unit, meaning) in file["columns"].items()},
-        )
-        for key, file in content["files"].items()
-    }
-    return groups, files
-
-
-GROUPS, FILES = _loaded()
+_CONTENT: dict[str, Any] = yaml.load(
+    Path(__file__).with_name("definitions.yaml").read_bytes(),
+    getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+)
+GROUPS = {
+    key: Group(
+        group["title"],
+        group["about"],
+        tuple(Metric(name, **facts) for name, facts in group["metrics"].items()),
+    )
+    for key, group in _CONTENT["metrics"].items()
+}
+FILES = {
+    key: File(
+        file["title"],
+        file["about"],
+        {name: (unit, meaning) for name, (unit, meaning) in file["columns"].items()},
+    )
+    for key, file in _CONTENT["files"].items()
+}
+EVENT_TEXTS: Mapping[str, tuple[str, str]] = {
+    event: (step, after) for event, (step, after) in _CONTENT["histories"].items()
+}
+"""By event: its step in the history of a job, and what the job does or waits for after it."""
 METRICS: Mapping[str, Metric] = {
     metric.name: metric for group in GROUPS.values() for metric in group.metrics
 }

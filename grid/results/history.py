@@ -14,6 +14,7 @@ from typing import NamedTuple
 from grid.model.job import JobKey
 from grid.model.records import ClusterFacts, Event
 from grid.model.time import NEVER, SECOND_US, Time
+from grid.results.definitions import EVENT_TEXTS
 
 NOT_KEPT = (
     "This run was stopped before all jobs had ended. Its events do not show which jobs were still "
@@ -21,55 +22,6 @@ NOT_KEPT = (
 )
 NAMED = 3
 """Jobs that are named; the others are counted."""
-
-_QUEUED = "It waits in the queue of {place}."
-_HELD = "It waits in the admission queue of {vo} until enough CPUs are free for it."
-_TEXTS = {
-    "submit": ("It arrives at {vo} from its user and requests {request}.", _QUEUED),
-    "submit_job": (
-        "It arrives at {vo} from its user and requests {request}.",
-        "{vo} queries the known state of resources.",
-    ),
-    "ask": ("{vo} calls {to_vo} for a bid.", "{vo} waits for bids."),
-    "ask and wait": ("{vo} requests a queued reservation in {to_vo}.", ""),
-    "bid": ("{vo} receives from {peer}: {state}.", ""),
-    "choose": (
-        "{vo} selects its own {resource}{view}{queue}.",
-        "It is sent to the Resource Manager of {vo}.",
-    ),
-    "forward": (
-        "{vo} forwards it to {resource} of {to_vo}{view}.",
-        "It is on its way from {vo} to {to_vo}.",
-    ),
-    "forward_job": (
-        "It arrives at {vo}, after {hops}.",
-        "{vo} checks whether the resource is still free.",
-    ),
-    "admit": (
-        "{vo} assigns it {resource}, which leaves {free}.",
-        "It is assigned in {vo}, but has not reached its cluster.",
-    ),
-    "hold_back": (_HELD, _HELD),
-    "refuse": (
-        "{vo} refuses it: {resource} has {free}.",
-        "{vo} selects another resource.",
-    ),
-    "not_admit": ("{vo} does not admit it.", ""),
-    "send_back": ("{vo} returns it to {peer}.", "It is on its way back to {peer}."),
-    "return_job": ("It is back in {vo}.", "{vo} selects another resource."),
-    "admission_queue_update": ("It leaves the admission queue.", ""),
-    "admission_queue_update and wait": ("It waits in the admission queue.", ""),
-    "withdraw_reply": ("{vo} withdraws it from its admission queue: {state}.", ""),
-    "give_up": ("{vo} finds no resource for it: {state}.{most_free}", "It has ended: {state}."),
-    "run_job": ("It arrives at {place}.", _QUEUED),
-    "move_gang": ("It moves to {place}.", _QUEUED),
-    "start": ("It starts in {place}.", "It runs in {place}."),
-    "end": ("It ends: {state}.{stops}", "It has ended: {state}."),
-    "job_done": ("{vo} is notified of its end in {peer}: {state}.", ""),
-}
-"""By event: its step in the history of a job, and what the job does or waits for after it.
-
-Empty if it changes nothing. Fields are those of `_fields`."""
 
 _ARRIVALS = ("submit", "run_job", "move_gang")
 """Events with which a job arrives at a cluster."""
@@ -123,8 +75,8 @@ def whereabouts(key: JobKey, events: Iterable[Event], time_us: Time) -> str:
 
 
 def _texts(event: Event) -> tuple[str, str]:
-    waiting = _TEXTS.get(f"{event.event} and wait") if event.waits else None
-    return waiting or _TEXTS.get(event.event, ("", ""))
+    waiting = EVENT_TEXTS.get(f"{event.event} and wait") if event.waits else None
+    return waiting or EVENT_TEXTS.get(event.event, ("", ""))
 
 
 def _fields(event: Event) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import resource
 import socket
 import subprocess
 import sys
@@ -164,17 +163,6 @@ def test_a_run_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     (line,) = done.stdout.splitlines()
     assert line.startswith("1 "), done
     assert [path.name for path in tmp_path.iterdir()] == ["first"]
-
-
-def test_too_little_address_space_is_one_line() -> None:
-    limits = resource.getrlimit(resource.RLIMIT_AS)
-    runner = CliRunner()
-    try:
-        resource.setrlimit(resource.RLIMIT_AS, (999_999_999, limits[1]))
-        done = runner.invoke(app, ["run", "two-vos", "--in-process"])
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, limits)
-    assert (done.exit_code, len(done.stderr.splitlines())) == (1, 1)
 
 
 OF_FILES = (

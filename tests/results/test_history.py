@@ -15,10 +15,9 @@ from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.records import DECISION, MESSAGE, ClusterFacts, Event
 from grid.model.time import SECOND_US
-from grid.results.definitions import FILES, message_names
+from grid.results.definitions import EVENT_TEXTS, FILES, message_names
 from grid.results.events import EventFile
 from grid.results.history import (
-    _TEXTS,
     NOT_KEPT,
     ClusterLog,
     Stay,
@@ -237,4 +236,4 @@ def test_an_unfinished_run_explains_no_waits(tmp_path: Path) -> None:
 def test_every_event_with_a_text_exists() -> None:
     """A renamed message or decision would silently disappear from histories."""
     known = {*message_names(), *FILES["decisions"].columns}
-    assert {name.removesuffix(" and wait") for name in _TEXTS} <= known
+    assert {name.removesuffix(" and wait") for name in EVENT_TEXTS} <= known

@@ -18,6 +18,7 @@ from grid.lab.report.picture import (
     WIDTH,
     Columns,
     Picture,
+    chart,
     columns_of,
 )
 from grid.model.arrays import Floats
@@ -148,20 +149,9 @@ def tooltip(**titles: str) -> Tooltip:
 
 
 _NUMBERS = ("value", "size", "time", "jobs", "difference")
-INTERVAL_TEXT = {
-    "calculate": "isValid(datum.low) && isValid(datum.high) ? "
-    f"format(datum.low, '{FIGURE}') + ' to ' + format(datum.high, '{FIGURE}') : '–'",
-    "as": "interval",
-}
-"""Vega would write an unknown bound as 0."""
-HAS_INTERVAL = {"filter": "isValid(datum.low) && isValid(datum.high)"}
 
 
 # Facet grids
-
-
-AREA: dict[str, Any] = {"type": "area", "opacity": 0.15}
-LINE: dict[str, Any] = {"type": "line"}
 
 
 def grid_chart(
@@ -186,66 +176,40 @@ def grid_chart(
     panels = {key: order for key, order in orders.items() if len(order) > 1}
     if len(names) > FEW and not panels:
         panels["facet"] = names
-    height = axis(
-        "value", y, [*columns["value"], *_known(columns, "low"), *_known(columns, "high")]
-    )
+    ends = [*_known(columns, "low"), *_known(columns, "high")]
+    height = axis("value", y, [*columns["value"], *ends])
     if panels:
         height["title"] = wrap(str(height["title"]), int(PANEL / LETTER))
-    is_log = height["scale"]["type"] == "log"
     shades = series(names, "shape", title=legend, among=among)
-    tips = tooltip(series=legend or "", x=x, value=y, interval="interval")
-    layers = _means(columns, height, x, shades, tips)
-    if not has_lines:
-        layers = [layer for layer in layers if layer["mark"] not in (AREA, LINE)]
     if "facet" in panels:
-        for layer in layers:
-            layer["encoding"].pop("shape", None)
-            layer["encoding"]["color"] = {"value": COLOURS[0]}
-    whole: dict[str, Any] = {"data": {"name": name}, "transform": [INTERVAL_TEXT], **parameters}
+        shades = {"color": {"value": COLOURS[0]}}
+    tips = tooltip(series=legend or "", x=x, value=y, interval="interval")
+    given = {"y": height, "low": {**height, "field": "low"}, "color": shades["color"]}
+    given |= {"shades": shades, "tips": tips}
+    is_numeric = all(
+        isinstance(one, int | float) and not isinstance(one, bool) for one in columns["x"]
+    )
+    if is_numeric and len(set(columns["x"])) > 1:
+        layers = chart("lines", x=settings_axis("x", x, list(columns["x"])), **given)
+        layers = layers if has_lines else layers[-1:]
+    else:
+        groups = list(dict.fromkeys(map(str, columns["x"])))
+        across = names_axis("x", groups, x)
+        across["axis"]["labelAngle"] = -35 if sum(len(one) + 2 for one in groups) > 50 else 0
+        layers = chart("points", x=across, offset={"field": "series", "sort": names}, **given)
+    whole: dict[str, Any] = {"data": {"name": name}, "transform": [chart("interval_text")]}
+    whole |= parameters
     if panels:
         whole |= _facet(panels, {"height": PANEL, "layer": layers}, "series")
     else:
         whole |= {"width": "container", "layer": layers}
-    if is_log and _known(columns, "low"):
+    if height["scale"]["type"] == "log" and _known(columns, "low"):
         caption += " Intervals are computed on the log scale."
     return Picture(name, caption, whole, {name: columns}, is_wide=bool(panels))
 
 
 def _known(columns: Columns, name: str) -> list[float]:
     return [value for value in columns[name] if value is not None]
-
-
-def _means(
-    columns: Columns, y: Encoding, x: str, shades: dict[str, Any], tips: Tooltip
-) -> list[dict[str, Any]]:
-    """Layers of intervals, lines and points."""
-    is_numeric = all(
-        isinstance(value, int | float) and not isinstance(value, bool) for value in columns["x"]
-    )
-    is_line = is_numeric and len(set(columns["x"])) > 1
-    ends = {"y": {**y, "field": "low"}, "y2": {"field": "high"}}
-    if is_line:
-        across = settings_axis("x", x, list(columns["x"]))
-        colour = {"color": shades["color"]}
-        place = {"x": across, "y": y}
-        return [
-            {"transform": [HAS_INTERVAL], "mark": AREA,
-             "encoding": {"x": across, **ends, **colour}},
-            {"mark": LINE, "encoding": {**place, **colour}},
-            {"mark": "point", "encoding": {**place, **shades, "tooltip": tips}},
-        ]  # fmt: skip
-    groups = list(dict.fromkeys(map(str, columns["x"])))
-    across = names_axis("x", groups, x)
-    across["axis"]["labelAngle"] = -35 if sum(len(one) + 2 for one in groups) > 50 else 0
-    place = {
-        "x": across,
-        "xOffset": {"field": "series", "sort": shades["color"]["scale"]["domain"]},
-    }
-    return [
-        {"transform": [HAS_INTERVAL], "mark": {"type": "rule", "strokeWidth": 1.6},
-         "encoding": {**place, **ends, "color": shades["color"]}},
-        {"mark": "point", "encoding": {**place, "y": y, **shades, "tooltip": tips}},
-    ]  # fmt: skip
 
 
 def _facet(
@@ -281,21 +245,14 @@ def distribution(
 ) -> Picture:
     """Empirical distributions of `columns` (series, value, share), in steps."""
     names = list(dict.fromkeys(columns["series"]))
-    x = axis("value", label, np.asarray(columns["value"], np.float64))
-    y: Encoding = {"field": "share", "type": "quantitative", "title": "share of jobs"}
-    y |= {"scale": {"domain": [0, 1]}, "axis": {"format": ".0%", "tickCount": 5}}
-    share = {"field": "share", "title": "share of jobs", "format": ".1%"}
-    tips = [*tooltip(series=legend or "", value=label), share]
-    specification: dict[str, Any] = {
-        "width": "container",
-        "data": {"name": name},
-        **parameters,
-        "encoding": {"x": x, "y": y, **series(names, "strokeDash", title=legend, among=among)},
-        "layer": [
-            {"mark": {"type": "line", "interpolate": "step-after", "clip": True}},
-            {"mark": {"type": "point", "opacity": 0, "size": 70}, "encoding": {"tooltip": tips}},
-        ],
-    }
+    specification = chart(
+        "distribution",
+        name=name,
+        parameters=parameters,
+        x=axis("value", label, np.asarray(columns["value"], np.float64)),
+        shades=series(names, "strokeDash", title=legend, among=among),
+        tips=tooltip(series=legend or "", value=label),
+    )
     return Picture(name, caption, specification, {name: columns})
 
 
@@ -355,27 +312,16 @@ def flow_map(
     has_numbers = len(names) <= WRITTEN
     shade = {"type": "log", "domain": [1, max(2.0, *columns["jobs"])], "clamp": True,
              "range": [0.15, 0.6 if has_numbers else 1.0]}  # fmt: skip
-    jobs = {"field": "jobs", "type": "quantitative"}
     legend = None if has_numbers else {"title": "jobs", "format": ",d", "columns": 3}
     tips = tooltip(origin="submitted in", host="executed in", jobs="jobs")
-    layers: list[dict[str, Any]] = [
-        {"mark": {"type": "rect", "color": COLOURS[0]},
-         "encoding": {"opacity": {**jobs, "scale": shade, "legend": legend}, "tooltip": tips}},
-    ]  # fmt: skip
-    if has_numbers:
-        layers.append({"mark": "text", "encoding": {"text": {**jobs, "format": ",.0f"}}})
+    layers = [chart("flow_cells", shade=shade, legend=legend, tips=tips)]
+    layers += [chart("flow_numbers")] if has_numbers else []
     x = names_axis("host", names, "executed in") | domain
-    widest = max(map(len, names))
     x["axis"] |= {"labelOverlap": "greedy", "labelSeparation": 0}
-    x["axis"]["labelAngle"] = 0 if LETTER * widest * len(names) < WIDTH / 2 else -90
-    specification = {
-        "width": "container",
-        "height": max(120, 24 * len(names)),
-        "data": {"name": "flows"},
-        **parameters,
-        "encoding": {"x": x, "y": names_axis("origin", names, "submitted in") | domain},
-        "layer": layers,
-    }
+    x["axis"]["labelAngle"] = 0 if LETTER * max(map(len, names)) * len(names) < WIDTH / 2 else -90
+    y = names_axis("origin", names, "submitted in") | domain
+    height = max(120, 24 * len(names))
+    specification = chart("flows", height=height, parameters=parameters, x=x, y=y, layers=layers)
     caption = f"Jobs by the VO that submitted and the VO that executed them{note}; log shades."
     return Picture("flows", caption, specification, {"flows": columns})
 
@@ -411,31 +357,25 @@ def vo_chart(
     """
     names = list(dict.fromkeys(columns["series"]))
     signals = {"metric": next(iter(titles)), **choices}
-    x: Encoding = {"field": "value", "type": "quantitative", "title": None}
     is_tall = len(vos) * len(names) > MANY_ROWS
-    x["axis"] = {"format": FIGURE, "tickCount": 5, "orient": "top" if is_tall else "bottom"}
     y = {"y": names_axis("vo", vos), "yOffset": {"field": "series", "sort": names}}
     y["y"]["axis"]["grid"] = True
     shades = series(names, "shape", title=legend)
-    tips = tooltip(vo="VO", series=legend or "", value="value", interval="interval")
-    specification = {
-        "width": "container",
-        "height": max(20, 11 * len(names)) * len(vos),
-        "title": {"text": {"expr": "titles[metric]"}},
-        "data": {"name": "vos"},
-        "params": [
-            *({"name": name, "value": value} for name, value in signals.items()),
-            {"name": "titles", "value": dict(titles)},
-        ],
-        "transform": [
-            {"filter": " && ".join(f"datum.{name} === {name}" for name in signals)},
-            INTERVAL_TEXT,
-        ],
-        "layer": [
-            {"transform": [HAS_INTERVAL], "mark": {"type": "rule", "strokeWidth": 1.6},
-             "encoding": {**y, "x": {**x, "field": "low"}, "x2": {"field": "high"},
-                          "color": shades["color"]}},
-            {"mark": "point", "encoding": {**y, "x": x, **shades, "tooltip": tips}},
-        ],
-    }  # fmt: skip
+    specification = chart(
+        "vos",
+        height=max(20, 11 * len(names)) * len(vos),
+        signals=[{"name": name, "value": value} for name, value in signals.items()],
+        titles=dict(titles),
+        filter=" && ".join(f"datum.{name} === {name}" for name in signals),
+        y=y,
+        axis=values_axis(is_tall),
+        shades=shades,
+        color=shades["color"],
+        tips=tooltip(vo="VO", series=legend or "", value="value", interval="interval"),
+    )
     return Picture("vos", caption, specification, {"vos": columns}, True, is_tall)
+
+
+def values_axis(is_tall: bool) -> Encoding:
+    """An axis of values, which is above the rows of a chart that scrolls."""
+    return {"format": FIGURE, "tickCount": 5, "orient": "top" if is_tall else "bottom"}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.lab.report.charts import FEW, series, time_axis, tooltip
-from grid.lab.report.picture import COLOURS, ZOOM, Picture, columns_of
+from grid.lab.report.picture import COLOURS, Picture, chart, columns_of
 from grid.lab.report.run_data import RunData
 
 BARS, BARS_A_CLUSTER = 60_000, 6000
@@ -23,7 +23,6 @@ NEIGHBOURS = 6
 """Colours of the jobs of a single VO, which only separate neighbours."""
 BY_CPU, BY_JOB = "a row per CPU", "a row per job, by submission"
 WAITING, OWN, OTHERS = "queued", "jobs of the VO", "jobs of other VOs"
-HEIGHT = 320
 
 Rows = npt.NDArray[np.intp]
 Bar = tuple[str, float, float, float, float, str, int]
@@ -179,36 +178,25 @@ def _picture(
     columns = columns_of(COLUMNS, bars)
     columns |= {key: [time / seconds for time in columns[key]] for key in ("from", "to")}
     end: Any = next(iter(tops.values())) if len(tops) == 1 else {"expr": "tops[cluster] || 1"}
-    scale = {"reverse": True, "nice": False, "zero": False, "domainMin": 0, "domainMax": end}
-    whole = "datum.value % 1 ? '' : format(datum.value, ',d')"
-    row = {"type": "quantitative", "title": None, "axis": {"grid": False, "labelExpr": whole}}
     is_thick = max(tops.values(), default=0) <= FEW_ROWS
     colour = _colour(run, columns["kind"])
-    chart: dict[str, Any] = {
-        "width": "container",
-        "height": HEIGHT,
-        "title": title,
-        "data": {"name": table},
-        "layer": [{
-            "params": [ZOOM],
-            "mark": {"type": "rect", "clip": True},
-            "encoding": {
-                "x": time_axis("from", unit),
-                "x2": {"field": "to"},
-                "y": {"field": "low", **row, "scale": scale},
-                "y2": {"field": "high"},
-                "color": colour,
-                # Without an edge of their own colour thin bars would look faint.
-                "stroke": {"value": "var(--paper)"} if is_thick else {**colour, "legend": None},
-                "strokeWidth": {"value": 0.3 if is_thick else 0.8},
-                "tooltip": tooltip(job="job", kind="", **{"from": f"from ({unit})",
-                                   "to": f"to ({unit})", "low": "first row"}),
-            },
-        }],
-    }  # fmt: skip
+    specification = chart(
+        "gantt",
+        title=title,
+        table=table,
+        x=time_axis("from", unit),
+        end=end,
+        color=colour,
+        # Without an edge of their own colour thin bars would look faint.
+        stroke={"value": "var(--paper)"} if is_thick else {**colour, "legend": None},
+        stroke_width=0.3 if is_thick else 0.8,
+        tips=tooltip(job="job", kind="", **{"from": f"from ({unit})", "to": f"to ({unit})"},
+                     low="first row"),
+        parameters=parameters or {},
+    )  # fmt: skip
     separated = " Colours only distinguish neighbours." if len(run.vos) == 1 else ""
     caption = f"Jobs from start to end, in rows of CPUs or of jobs; grey: queued.{separated}{note}"
-    return Picture(table, caption, {**chart, **(parameters or {})}, {table: columns}, True)
+    return Picture(table, caption, specification, {table: columns}, True)
 
 
 def _colour(run: RunData, kinds: Sequence[str]) -> dict[str, Any]:

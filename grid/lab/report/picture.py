@@ -1,8 +1,7 @@
 """A chart of a report: a Vega-Lite specification with its data, and its colours.
 
-Colours are those of Okabe and Ito ("Color Universal Design", 2008), lighter on dark screens. Series
-also differ in dash or marker. Specifications refer to colours by CSS variables, so that a page
-changes between light, dark and print without drawing its charts again.
+Series differ in colour and in dash or marker. Specifications refer to colours by CSS variables, so
+that a page changes between light, dark and print without drawing its charts again.
 """
 
 from __future__ import annotations
@@ -14,36 +13,34 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import yaml  # type: ignore[import-untyped]
 
 from grid.compiled_code import kept_text
 
 PICTURES = "pictures"
 """The folder of a page's charts as files, next to the page."""
-SHADES = {
-    "ink": ("#1a1a1a", "#e8e8e8"), "soft": ("#555555", "#b0b0b0"), "line": ("#dddddd", "#3c3c3c"),
-    "paper": ("#ffffff", "#161616"), "faint": ("#f4f4f4", "#242424"),
-    "waiting": ("#b8b8b8", "#6a6a6a"),
-    "c0": ("#0072b2", "#4ba3e3"), "c1": ("#d55e00", "#f08a3c"), "c2": ("#009e73", "#2fc49a"),
-    "c3": ("#cc79a7", "#e39fc5"), "c4": ("#d08f00", "#f0b83c"), "c5": ("#3f9fd6", "#8fd0f5"),
-    "c6": ("#000000", "#ffffff"), "c7": ("#808080", "#a0a0a0"), "c8": ("#00395a", "#a9d4f5"),
-    "c9": ("#6e3000", "#f8c39a"), "c10": ("#00503a", "#a0e8d0"), "c11": ("#7a3d62", "#f5d3e5"),
-    "c12": ("#6b4900", "#f9e0a5"), "c13": ("#1f5f85", "#c9e9fb"), "c14": ("#7b4fb5", "#b79be0"),
-    "c15": ("#b03060", "#e06c8c"),
-}  # fmt: skip
-"""Each colour on light and on dark screens."""
-LIGHT, DARK = ({name: pair[n] for name, pair in SHADES.items()} for n in (0, 1))
+_DECLARED: dict[str, Any] = yaml.load(
+    Path(__file__).with_name("charts.yaml").read_bytes(),
+    getattr(yaml, "CSafeLoader", yaml.SafeLoader),
+)
+LIGHT, DARK = ({name: pair[n] for name, pair in _DECLARED["colours"].items()} for n in (0, 1))
 COLOURS = tuple(f"var(--c{number})" for number in range(16))
 DASHES = ([1, 0], [6, 3], [2, 2], [8, 3, 2, 3], [12, 3], [4, 2, 1, 2], [10, 2], [3, 3])
 SHAPES = (
     "circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right",
     "triangle-left",
 )  # fmt: skip
+CONFIG: Mapping[str, Any] = _DECLARED["config"] | {
+    "range": {"category": list(COLOURS), "symbol": list(SHAPES)}
+}
+"""Of Vega-Lite."""
 
-WIDTH, HEIGHT = 520, 240
+WIDTH = 520
 """Pixels of a chart in a file. On a page charts are as wide as there is room."""
 PNG_SCALE = 2.0
 VERSION = "6.4"
@@ -58,45 +55,29 @@ Column = Sequence[Any] | npt.NDArray[Any]
 Columns = Mapping[str, Column]
 """A table for charts: the values of each column, all of one length."""
 
-_TEXT = {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "labelFontSize": 12,
-         "titleFontSize": 12, "titleFontWeight": "normal"}  # fmt: skip
-CONFIG: Mapping[str, Any] = {
-    "font": "sans-serif",
-    "background": None,
-    "view": {"stroke": None, "continuousHeight": HEIGHT, "continuousWidth": WIDTH},
-    "axis": {
-        **_TEXT,
-        "gridColor": "var(--line)",
-        "domainColor": "var(--soft)",
-        "tickColor": "var(--soft)",
-        "labelLimit": 150,
-        "labelOverlap": "greedy",
-        "labelSeparation": 6,
-    },
-    "legend": {**_TEXT, "labelLimit": 300, "orient": "bottom", "symbolStrokeWidth": 2},
-    "title": {
-        "color": "var(--ink)",
-        "anchor": "start",
-        "frame": "group",
-        "fontSize": 12.5,
-        "fontWeight": "normal",
-        "offset": 8,
-        "subtitleColor": "var(--soft)",
-        "subtitleFontSize": 12,
-    },
-    "header": {**_TEXT, "labelLimit": 300},
-    "text": {"color": "var(--ink)", "fontSize": 11},
-    "range": {"category": list(COLOURS), "symbol": list(SHAPES)},
-    "line": {"strokeWidth": 1.8},
-    "point": {"filled": True, "size": 55},
-    "rect": {"stroke": None},
-}
-ZOOM: Mapping[str, Any] = {
-    "name": "zoom",
-    "select": {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.shiftKey]"},
-    "bind": "scales",
-}
-"""The parameter of charts over time: drag to pan, Shift and wheel to zoom."""
+
+def chart(name: str, **given: Any) -> Any:
+    """The specification `name` of `charts.yaml`, with the `given` values."""
+    return _filled(_DECLARED["charts"][name], given)
+
+
+def _filled(value: Any, given: Mapping[str, Any]) -> Any:
+    if isinstance(value, str) and value.startswith("$"):
+        return given[value[1:]]
+    if isinstance(value, dict):
+        found: dict[str, Any] = {}
+        for key, one in value.items():
+            inner = _filled(one, given)
+            found |= {key: inner} if key.strip(".") else inner
+        return found
+    if isinstance(value, list):
+        every = [(one, _filled(one, given)) for one in value]
+        return [
+            one
+            for source, filled in every
+            for one in (filled if isinstance(filled, list) and source != filled else [filled])
+        ]
+    return value
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from grid.lab.report.charts import (
 )
 from grid.lab.report.gantt import gantt_charts
 from grid.lab.report.page import Block, Choice, Folded, Section, Source, Table, When, save_page
-from grid.lab.report.picture import FIGURE, ZOOM, Columns, Picture, columns_of, counted, shown
+from grid.lab.report.picture import Columns, Picture, chart, columns_of, counted, shown
 from grid.lab.report.run_data import RunData, read_run
 from grid.model.arrays import Bools, Floats
 from grid.results.definitions import FILES, METRICS, label_of, row_texts
@@ -243,10 +243,6 @@ def courses(run: RunData) -> Iterator[Picture]:
                 yield _median(run, name, meaning, label, unit, time, means)
 
 
-_STEP = {"type": "line", "interpolate": "step-after", "clip": True}
-_POINTER = {"type": "point", "opacity": 0, "size": 90, "clip": True}
-
-
 def course(
     name: str,
     caption: str,
@@ -266,28 +262,16 @@ def course(
         **(more or {}),
     }
     shades = series(list(lines), "strokeDash", title=legend, among=among)
-    y = {"field": "value", "type": "quantitative", "title": label,
-         "axis": {"format": FIGURE, "tickCount": 5}}  # fmt: skip
-    layers: list[dict[str, Any]] = [
-        {"params": [ZOOM], "mark": _STEP},
-        {"mark": _POINTER,
-         "encoding": {"tooltip": tooltip(series=legend or "", time=f"time ({unit})", value=label)}},
-    ]  # fmt: skip
-    if "low" in columns:
-        ends = {
-            "y": {**y, "field": "low"},
-            "y2": {"field": "high"},
-            "color": {"value": "var(--c7)"},
-        }
-        area = {"type": "area", "interpolate": "step-after", "opacity": 0.25, "clip": True}
-        layers.insert(0, {"mark": area, "encoding": ends})
-    specification = {
-        "width": "container",
-        "data": {"name": name},
-        **(parameters or {}),
-        "encoding": {"x": time_axis("time", unit), "y": y, **shades},
-        "layer": layers,
-    }
+    specification = chart(
+        "course",
+        name=name,
+        parameters=parameters or {},
+        x=time_axis("time", unit),
+        label=label,
+        shades=shades,
+        band=chart("band", label=label) if "low" in columns else [],
+        tips=tooltip(series=legend or "", time=f"time ({unit})", value=label),
+    )
     return Picture(name, caption, specification, {name: columns})
 
 

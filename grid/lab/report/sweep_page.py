@@ -23,8 +23,6 @@ from grid.lab.findings import (
     warnings_of,
 )
 from grid.lab.report.charts import (
-    HAS_INTERVAL,
-    INTERVAL_TEXT,
     MANY_ROWS,
     MANY_TICKS,
     MAPPED,
@@ -35,10 +33,11 @@ from grid.lab.report.charts import (
     grid_chart,
     step_columns,
     tooltip,
+    values_axis,
     vo_chart,
 )
 from grid.lab.report.page import Block, Choice, Section, Source, Table, When, save_page
-from grid.lab.report.picture import FIGURE, Picture, columns_of, counted
+from grid.lab.report.picture import Picture, chart, columns_of, counted
 from grid.lab.report.run_data import UNITS
 from grid.lab.report.run_page import course, hints_of
 from grid.lab.statistics import Interval, mean_interval
@@ -296,39 +295,18 @@ def _differences_chart(
     columns = columns_of(keys, rows)
     kinds = [kind for kind in KINDS if kind in columns["kind"]]
     is_tall = len(study.points) > MANY_ROWS
-    x: dict[str, Any] = {"field": "difference", "type": "quantitative", "title": "difference"}
-    x["axis"] = {"format": FIGURE, "tickCount": 5, "orient": "top" if is_tall else "bottom"}
-    order = {"field": "effect", "op": "max", "order": "descending"}
-    y = {"field": "row", "type": "nominal", "title": None, "sort": order,
-         "axis": {"labelOverlap": False, "grid": True, "labelLimit": 300}}  # fmt: skip
-    shade = {"domain": kinds, "range": [KINDS[kind] for kind in kinds]}
     legend = {"title": None, "columns": 2} if len(kinds) > 1 else None
-    both = {"y": y, "color": {"field": "kind", "type": "nominal", "scale": shade, "legend": legend}}
-    tips = tooltip(row="", baseline="baseline", difference="difference", interval="interval")
-    specification = {
-        "width": "container",
-        "height": 20 * len(set(columns["row"])),
-        "title": {
-            "text": {"expr": "[titles[difference_metric], 'minus that of ' + baseline]"},
-            "frame": "bounds",
-        },
-        "data": {"name": "differences"},
-        "params": [
-            {"name": "baseline", "value": next(iter(by_baseline))},
-            {"name": "difference_metric", "value": metrics[0]},
-            {"name": "titles", "value": {metric: label_of(metric) for metric in metrics}},
-        ],
-        "transform": [
-            {"filter": "datum.baseline === baseline && datum.metric === difference_metric"},
-            INTERVAL_TEXT,
-        ],
-        "layer": [
-            {"mark": {"type": "rule", "color": "var(--soft)"}, "encoding": {"x": {"datum": 0}}},
-            {"transform": [HAS_INTERVAL], "mark": {"type": "rule", "strokeWidth": 1.6},
-             "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}, **both}},
-            {"mark": "point", "encoding": {"x": x, **both, "tooltip": tips}},
-        ],
-    }  # fmt: skip
+    shade = {"domain": kinds, "range": [KINDS[kind] for kind in kinds]}
+    specification = chart(
+        "differences",
+        height=20 * len(set(columns["row"])),
+        baseline=next(iter(by_baseline)),
+        metric=metrics[0],
+        titles={metric: label_of(metric) for metric in metrics},
+        axis=values_axis(is_tall),
+        color={"field": "kind", "type": "nominal", "scale": shade, "legend": legend},
+        tips=tooltip(row="", baseline="baseline", difference="difference", interval="interval"),
+    )
     caption = "Differences of the chosen metric from the chosen baseline; equal rows are omitted."
     return Picture("differences", caption, specification, {"differences": columns}, True, is_tall)
 
