@@ -50,7 +50,6 @@ class Command(TyperCommand):
     """A command in whose help arguments and flags have no type."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters."""
         return _without_types(super().get_params(ctx))
 
 
@@ -58,7 +57,6 @@ class Group(TyperGroup):
     """The `grid` command: a wrong command line, or an interruption, ends with one line."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters."""
         return _without_types(super().get_params(ctx))
 
     def main(
@@ -87,7 +85,6 @@ class Group(TyperGroup):
         sys.exit(ended if isinstance(ended, int) else ExitCode.DONE)
 
     def make_context(self, *given: Any, **more: Any) -> Any:
-        """Parse the command line."""
         with _reporting_interruptions():
             return super().make_context(*given, **more)
 

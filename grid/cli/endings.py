@@ -189,12 +189,10 @@ def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
 
 
 def wrong(lines: list[str]) -> NoReturn:
-    """Print errors in the input and end."""
     _end(lines, ExitCode.WRONG_INPUT)
 
 
 def failed(lines: list[str]) -> NoReturn:
-    """Print a failure and end."""
     _end(lines, ExitCode.FAILED)
 
 

@@ -45,7 +45,6 @@ def plugins(kind: str | None = None, name: str | None = None) -> None:
 
 
 def parts(_words: list[str] | None = None) -> None:
-    """Name the new command."""
     wrong(["grid parts: found a command of an older version, expected grid plugins"])
 
 

@@ -112,7 +112,8 @@ def verify(
     quiet: bool = False,
 ) -> None:
     """Validate the emulator against closed forms and recursions of queueing theory."""
-    from grid.lab.verify.verify import header, line, markdown
+    from grid.lab.verify.verify import header, line
+    from grid.lab.verify.verify import page as page_of
     from grid.lab.verify.verify import verify as verify_case
     from grid.results.run_folder import check_file
     from grid.runtime.cpus import usable_cpus
@@ -135,7 +136,7 @@ def verify(
                 if page is not None:
                     # An interruption keeps what is known.
                     missing = [one.name for one in chosen[done:]]
-                    text = markdown(figures, full=not quick, missing=missing)
+                    text = page_of(figures, full=not quick, missing=missing)
                     page.write_text(text, encoding="utf-8")
     failing = [one for one in figures if one.verdict(not quick) not in ("exact", "agrees")]
     typer.echo(f"{len(figures) - len(failing)} of {len(figures)} values are as expected.")

@@ -157,7 +157,6 @@ class AnswerSection(Section):
     )
 
     def axes(self) -> tuple[str, ...]:
-        """The axes that it uses."""
         return (self.best_of,) if self.along is None else (self.best_of, self.along)
 
 
@@ -173,7 +172,6 @@ class StudySection(Section):
     )
 
     def axes(self) -> tuple[str, ...]:
-        """The axes that its answers use."""
         return tuple(dict.fromkeys(name for answer in self.answers for name in answer.axes()))
 
 
@@ -253,7 +251,6 @@ class ExperimentSection(Section):
 
     @property
     def seed_list(self) -> tuple[int, ...]:
-        """The seeds of every combination."""
         if isinstance(self.seeds, int):
             return tuple(range(1, self.seeds + 1))
         return tuple(dict.fromkeys(self.seeds))
@@ -268,7 +265,6 @@ class ExperimentSection(Section):
 
     @property
     def ranges(self) -> dict[str, RangeSection]:
-        """The axes that are ranges."""
         return {name: one for name, one in self.axes.items() if isinstance(one, RangeSection)}
 
     @property

@@ -46,16 +46,12 @@ def paper_figures(
       all processors and the time from interaction 400 to 2600 of 3000, see SHOWN_FROM.
     """
     cpus = float(machine_cpus(directory).sum())
-    chosen = measured.of(jobs)
     return {
-        "slowdown_without_deadline_mean": _slowdown_without_deadline(chosen),
-        "late_percent_of_all": _late_of_all(chosen),
-        "user_utility_of_jobs_that_ran": _utility_of_jobs_that_ran(chosen),
-        **_workload(jobs),
+        **_of_measured(measured.of(jobs)),
+        **_jobs_in_system(jobs.take(ran(jobs))),
         "response_time_of_first_half_mean": _response_of_first_half(jobs),
-        "utilization_percent": _utilization(jobs, cpus),
+        **_utilization(jobs, cpus),
         "utilization_arriving_percent": _utilization_arriving(jobs, cpus, histories),
-        "utilization_shown_percent": _utilization_shown(jobs, cpus),
     }
 
 
@@ -66,33 +62,28 @@ def slowdowns(jobs: JobResults) -> tuple[Bools, Floats]:
     return chosen, (jobs.outcome.end_us - jobs.submit_us)[chosen] / run_us[chosen]
 
 
-def _slowdown_without_deadline(jobs: JobResults) -> float | None:
+def _of_measured(jobs: JobResults) -> dict[str, float | None]:
     chosen, slowdown = slowdowns(jobs)
-    without = jobs.deadline_us[chosen] == NEVER
-    return float(slowdown[without].mean()) if without.any() else None
-
-
-def _late_of_all(jobs: JobResults) -> float | None:
-    if not len(jobs):
-        return None
-    due = jobs.deadline_us < NEVER
+    slowdown = slowdown[jobs.deadline_us[chosen] == NEVER]
     in_time = (jobs.outcome.state == JobState.COMPLETED) & (jobs.outcome.end_us <= jobs.deadline_us)
-    return 100.0 * float((due & ~in_time).mean())
-
-
-def _utility_of_jobs_that_ran(jobs: JobResults) -> float | None:
+    late = (jobs.deadline_us < NEVER) & ~in_time
     rows = ran(jobs)
-    if not rows.any():
-        return None
     numbers, user = np.unique(jobs.user[rows], return_inverse=True)
     _, pair = np.unique(jobs.vo[rows] * len(numbers) + user, return_inverse=True)
-    sums = np.bincount(pair, weights=jobs.placement.utility[rows])
-    return float((sums / np.bincount(pair)).mean())
+    utility = np.bincount(pair, jobs.placement.utility[rows]) / np.bincount(pair)
+    return {
+        "slowdown_without_deadline_mean": _mean(slowdown),
+        "late_percent_of_all": 100.0 * float(late.mean()) if len(jobs) else None,
+        "user_utility_of_jobs_that_ran": _mean(utility),
+    }
 
 
-def _workload(jobs: JobResults) -> dict[str, float | None]:
-    rows = ran(jobs)
-    submit, end = jobs.submit_us[rows], jobs.outcome.end_us[rows]
+def _mean(values: Floats) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _jobs_in_system(jobs: JobResults) -> dict[str, float | None]:
+    submit, end = jobs.submit_us, jobs.outcome.end_us
     first, last = (int(submit.min()), int(submit.max())) if len(submit) else (0, 0)
     if last <= first:
         return {"jobs_in_system_mean": None, "jobs_in_system_growth": None}
@@ -104,29 +95,35 @@ def _workload(jobs: JobResults) -> dict[str, float | None]:
         return float(inside_us.sum()) / (high - low)
 
     second, fourth = mean(0.25, 0.5), mean(0.75, 1.0)
-    return {
-        "jobs_in_system_mean": mean(0.0, 1.0),
-        "jobs_in_system_growth": fourth / second if second else None,
-    }
+    growth = fourth / second if second else None
+    return {"jobs_in_system_mean": mean(0.0, 1.0), "jobs_in_system_growth": growth}
 
 
 def _response_of_first_half(jobs: JobResults) -> float | None:
     completed = jobs.outcome.state == JobState.COMPLETED
     end, submit = jobs.outcome.end_us[completed], jobs.submit_us[completed]
-    half = len(end) // 2
-    if not half:
-        return None
-    chosen = np.argsort(end, kind="stable")[:half]
-    return float((end - submit)[chosen].mean()) / SECOND_US
+    chosen = np.argsort(end, kind="stable")[: len(end) // 2]
+    return float((end - submit)[chosen].mean()) / SECOND_US if len(chosen) else None
 
 
-def _utilization(jobs: JobResults, cpus: float) -> float | None:
+def _utilization(jobs: JobResults, cpus: float) -> dict[str, float | None]:
+    """Over the whole run, and over the part that GM Fig. 3 shows."""
     rows = ran(jobs)
-    if not rows.any():
-        return None
-    span_us = float(jobs.outcome.end_us[rows].max() - jobs.submit_us.min())
-    held = float((jobs.outcome.held_us[rows] * jobs.processors[rows].astype(np.float64)).sum())
-    return 100.0 * held / (cpus * span_us) if span_us > 0 else None
+    start, end = jobs.outcome.start_us[rows], jobs.outcome.end_us[rows]
+    whole = shown = None
+    interactions: Ints = np.sort(np.concatenate([start, end]))
+    count = len(interactions)
+    span_us = float(end.max() - jobs.submit_us.min()) if count else 0.0
+    if span_us > 0:
+        held = jobs.outcome.held_us[rows] * jobs.processors[rows].astype(np.float64)
+        whole = 100.0 * float(held.sum()) / (cpus * span_us)
+        places = (min(count - 1, int(share * count)) for share in (SHOWN_FROM, SHOWN_TO))
+        first, last = (int(interactions[place]) for place in places)
+        if last > first:
+            inside_us = np.clip(np.minimum(end, last) - np.maximum(start, first), 0, None)
+            area_s = float((inside_us / SECOND_US * jobs.processors[rows]).sum())
+            shown = 100.0 * area_s * SECOND_US / (cpus * (last - first))
+    return {"utilization_percent": whole, "utilization_shown_percent": shown}
 
 
 def _utilization_arriving(
@@ -146,23 +143,6 @@ def _utilization_arriving(
     tips = [history.cluster for history in histories]
     rows = ran(jobs) & ~np.isin(jobs.placement.cluster, tips)
     start, end = jobs.outcome.start_us[rows], jobs.outcome.end_us[rows]
-    within_us = np.clip(np.minimum(end, last) - np.maximum(start, first), 0, None)
-    area += float((within_us * jobs.processors[rows].astype(np.float64)).sum())
+    inside_us = np.clip(np.minimum(end, last) - np.maximum(start, first), 0, None)
+    area += float((inside_us * jobs.processors[rows].astype(np.float64)).sum())
     return 100.0 * area / (cpus * (last - first))
-
-
-def _utilization_shown(jobs: JobResults, cpus: float) -> float | None:
-    rows = ran(jobs)
-    start, end = jobs.outcome.start_us[rows], jobs.outcome.end_us[rows]
-    interactions: Ints = np.sort(np.concatenate([start, end]))
-    if not len(interactions):
-        return None
-    first, last = (
-        int(interactions[min(len(interactions) - 1, int(share * len(interactions)))])
-        for share in (SHOWN_FROM, SHOWN_TO)
-    )
-    if last <= first:
-        return None
-    within_us = np.clip(np.minimum(end, last) - np.maximum(start, first), 0, None) / SECOND_US
-    area_s = float((within_us * jobs.processors[rows]).sum())
-    return 100.0 * area_s * SECOND_US / (cpus * (last - first))

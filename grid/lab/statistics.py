@@ -59,11 +59,9 @@ class Interval:
         return self.count > 1 and self.half_width <= ROUNDING * abs(self.mean)
 
     def is_inside(self, region: Region) -> bool:
-        """Whether the whole interval is in the region."""
         return self._above(region.low, region.open) and self._below(region.high, region.open)
 
     def is_outside(self, region: Region) -> bool:
-        """Whether the whole interval is outside the region."""
         return self._below(region.low, not region.open) or self._above(region.high, not region.open)
 
     def _above(self, bound: float, strictly: bool) -> bool:
@@ -74,12 +72,10 @@ class Interval:
 
     @property
     def above_zero(self) -> bool:
-        """Whether the mean is above zero at this level."""
         return self.low > 0
 
     @property
     def below_zero(self) -> bool:
-        """Whether the mean is below zero at this level."""
         return self.high < 0
 
 

@@ -55,8 +55,6 @@ class Entry(_Content):
 
 
 class AbsentPoint(_Content):
-    """A point that is no valid scenario."""
-
     point: dict[str, Scalar]
     reason: str
 
@@ -97,8 +95,6 @@ class SweepFile(_Content):
 
 
 class FailedRun(_Content):
-    """A run without a result."""
-
     point: dict[str, Scalar]
     seed: Int64
     error: str
@@ -197,7 +193,6 @@ class Store:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write `content` atomically."""
     text = json.dumps(content, indent=1, allow_nan=False, ensure_ascii=False)
     write_text(path, text + "\n")
 

@@ -39,7 +39,6 @@ OfVos = dict[str, dict[int, float]]
 
 
 def without(point: Point, *axes: str) -> Point:
-    """The point without these axes."""
     return {name: value for name, value in point.items() if name not in axes}
 
 

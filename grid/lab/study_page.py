@@ -19,13 +19,12 @@ from grid.lab.experiment import (
     is_value,
 )
 from grid.lab.findings import SAME, SAME_NOTE, cells_of, warnings_of
+from grid.lab.markdown import markdown, table
 from grid.lab.report.picture import shown
 from grid.lab.report.sweep_page import comparison_chart, panels_left_out
 from grid.lab.statistics import mean_interval, paired_values
 from grid.lab.study import Study, read_repeated, read_study
-from grid.results.definitions import METRICS, OwnBounds, label_of
-
-Rows = Sequence[Sequence[str]]
+from grid.results.definitions import METRICS, label_of
 
 
 def write_study_page(
@@ -41,61 +40,47 @@ def write_study_page(
     The page names the command that made it: `file` is where the experiment was read (None: a
     shipped one), and `options` are those that changed the experiment.
     """
-    study, about = read_repeated(folder), experiment.study
+    study, runs, about = read_repeated(folder), read_study(folder), experiment.study
     assert about is not None
-    warnings = [_plain(one) for one in warnings_of(folder, study)]
     name = experiment.name
     if file is not None and file.resolve().parent != experiments_folder().resolve():
         name = str(file)
-    command = shlex.join(["grid", "sweep", name, *options, "--page", str(page)])
-    quick = " With `--quick`: fewer values and seeds than the study." * ("--quick" in options)
-    charts = "\n\n".join(_charts(study, about, page, study.bounds))
-    parts = [
-        f"# {about.title}",
-        f"Written by `{command}`.{quick}",
-        f"## Question\n\n{_prose(about.question)}",
-        f"## Set-up\n\n{_prose(about.set_up)}\n\n{_set_up(experiment, read_study(folder), study)}",
-        f"## Charts\n\n{charts}",
-        "\n\n".join(["## Answer", *warnings, *(_answer(study, one) for one in about.answers)]),
-    ]
     metrics = dict.fromkeys([*(one.metric for one in about.answers), *study.metrics])
     means = _means(study, tuple(metrics))
-    parts += [
-        f"## Limitations\n\n{_prose(about.limitations)}",
-        "## All values\n\n" + (f"{means}\n\n{SAME_NOTE}." if f" {SAME} |" in means else means),
-        f"## Cost\n\n{_cost(study)}",
-    ]
-    page.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+    seeds = sorted({seed for _, seed, _ in runs.runs})
+    is_range = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
+    text = markdown(
+        "study",
+        study=about,
+        command=shlex.join(["grid", "sweep", name, *options, "--page", str(page)]),
+        quick=" With `--quick`: fewer values and seeds than the study." * ("--quick" in options),
+        prose=_prose,
+        settings=[
+            (key, one if isinstance(one, str) else json.dumps(one, ensure_ascii=False))
+            for key, one in experiment.set.items()
+        ],
+        axes=runs.axes,
+        repeated_over=experiment.repeated_over,
+        seeds=f"{seeds[0]} to {seeds[-1]}" if is_range else ", ".join(map(str, seeds)),
+        has_intervals=len(study.runs) > len(study.points),
+        level=f"{100 * study.level:g}",
+        charts="\n\n".join(_charts(study, about, page)),
+        answers=[
+            *(html.escape(one, quote=False) for one in warnings_of(folder, study)),
+            *(_answer(study, one) for one in about.answers),
+        ],
+        means=means,
+        note=SAME_NOTE if f" {SAME} |" in means else "",
+        cost=_cost(study),
+    )
+    page.write_text(text, encoding="utf-8")
 
 
 def _prose(text: str) -> str:
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n"))
 
 
-def _set_up(experiment: ExperimentSection, runs: Study, repeated: Study) -> str:
-    """A list item for each setting of all runs, each axis, and the seeds."""
-    lines = []
-    for key, value in experiment.set.items():
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        lines.append(f"- set: `{key}: {text}`")
-    for name, values in runs.axes.items():
-        said = "; repetitions for the intervals" if name == experiment.repeated_over else ""
-        lines.append(f"- {name}: {', '.join(f'`{value}`' for value in values)}{said}")
-    seeds = sorted({seed for _, seed, _ in runs.runs})
-    said = "runs with the same seed have the same jobs, unless an axis changes them"
-    if len(repeated.runs) > len(repeated.points):
-        said += (
-            ". Values are *not significantly different* if the interval of their difference, "
-            f"paired by {experiment.repeated_over or 'seed'}, contains 0 (Student's, at "
-            f"{100 * runs.level:g} %, without correction)"
-        )
-    is_range = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
-    listed = f"{seeds[0]} to {seeds[-1]}" if is_range else ", ".join(map(str, seeds))
-    lines.append(f"- seeds: {listed}; {said}")
-    return "\n".join(lines)
-
-
-def _charts(study: Study, about: StudySection, page: Path, bounds: OwnBounds) -> Iterator[str]:
+def _charts(study: Study, about: StudySection, page: Path) -> Iterator[str]:
     """Write a chart of each metric of an answer; yields references to them."""
     first = {one.metric: one for one in reversed(about.answers)}
     for metric in dict.fromkeys(one.metric for one in about.answers):
@@ -103,7 +88,7 @@ def _charts(study: Study, about: StudySection, page: Path, bounds: OwnBounds) ->
         chosen = replace(study, axes={**study.axes, answer.best_of: _compared(study, answer)})
         if left_out := panels_left_out(chosen, answer.along):
             yield left_out
-        picture = comparison_chart(chosen, metric, bounds, answer.along)
+        picture = comparison_chart(chosen, metric, study.bounds, answer.along)
         if picture is not None:
             name = f"{page.stem}-{picture.name.removeprefix('compare-')}.svg"
             (page.parent / name).write_bytes(picture.svg)
@@ -197,19 +182,8 @@ def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> t
 def _means(study: Study, metrics: Sequence[str]) -> str:
     columns = [[str(point[axis]) for point in study.points] for axis in study.axes]
     columns += [cells_of([study.interval(one, point) for point in study.points]) for one in metrics]
-    header = [*study.axes, *map(label_of, metrics)]
-    return table(header, list(zip(*columns, strict=True)))
-
-
-def table(header: Sequence[str], rows: Rows) -> str:
-    """A table in Markdown, of plain texts."""
-    lines = [map(_plain, header), ["---"] * len(header), *(map(_plain, row) for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _plain(text: str) -> str:
-    """The text with characters escaped that are markup in Markdown."""
-    return html.escape(text, quote=False).replace("|", "\\|")
+    rows = [[html.escape(cell, quote=False) for cell in row] for row in zip(*columns, strict=True)]
+    return table([*study.axes, *map(label_of, metrics)], rows)
 
 
 def _cost(study: Study) -> str:

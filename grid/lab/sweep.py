@@ -249,7 +249,6 @@ def _file_of(
 
 
 def _closed(sweep: _OpenSweep, start_seconds: float, run_seconds: float) -> Sweep:
-    """Write the tables and failures of a sweep whose runs are done."""
     from grid.lab.study import write_tables
 
     folder, failures = sweep.store.folder, sweep.failures

@@ -136,7 +136,6 @@ def _cpus(count: float) -> str:
 
 
 def _listed(things: list[str]) -> str:
-    """a, b and c."""
     *most, last = things
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -216,7 +215,6 @@ class ClusterLog:
             stay.end_us = event.time_us
 
     def at(self, time_us: Time) -> ClusterState:
-        """The cluster after all events of that time."""
         stays = sorted((*self._earlier, *self.stays.values()), key=lambda one: one.came_us)
         here = [one for one in stays if one.came_us <= time_us < one.end_us]
         running = tuple(one for one in here if one.start_us <= time_us)
@@ -257,7 +255,6 @@ class WhyWaiting:
     ahead: tuple[JobKey, ...]
 
     def sentences(self) -> list[str]:
-        """The reasons as text."""
         job, facts = self.job, self.facts
         place = "The cluster" if facts.gangs else f"Machine {self.machine}"
         needs = [_cpus(job.processors)]

@@ -145,8 +145,6 @@ NO_OBSERVER = Observer()
 
 
 class Observers(Observer):
-    """Several observers of one run."""
-
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._all = observers
         self._looking = [one for one in observers if one.wants_looks]

@@ -35,8 +35,6 @@ _Record = TypeVar("_Record", ClusterFigure, VoFigure)
 
 
 class Metrics(TypedDict):
-    """The content of `metrics.json`."""
-
     grid: Values
     vos: dict[str, Values]
 

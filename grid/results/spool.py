@@ -102,7 +102,6 @@ class StoredResults(JobResults):
         return self._jobs
 
     def column(self, name: str) -> Column:
-        """The column of that name."""
         return self._read(name, 0, self._jobs)
 
     def columns(self) -> dict[str, Column]:

@@ -80,7 +80,6 @@ class Cell:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What it is about."""
         return (self.what, self.metric, *self.place.values())
 
 
@@ -140,12 +139,10 @@ class Judgement:
     studies: Studies = field(default_factory=dict)
 
     def of(self, claim: str) -> list[JudgedSentence]:
-        """The sentences of a claim."""
         return [one for one in self.sentences if one.claim == claim]
 
     @property
     def claims(self) -> dict[str, Headline]:
-        """The verdict on each claim that was judged."""
         names = dict.fromkeys(one.claim for one in self.sentences)
         return {name: claim_headline(self.of(name)) for name in names}
 
@@ -485,7 +482,6 @@ def _cell(
 def _pair(
     check: Check, study: Study, first: Where, second: Where | None, at: Where
 ) -> Iterator[Cell]:
-    """Comparisons of two points."""
     other = second if second is not None else first
     sides = [
         _values(study, check.metric, {**first, **at}, check.averaged),
@@ -517,7 +513,6 @@ def _region(check: Check) -> Region:
 def _within(
     check: Check, study: Study, first: Where, second: Where | None, at: Where
 ) -> Iterator[Cell]:
-    """One point against bounds."""
     where = {**first, **at}
     values = _values(study, check.metric, where, check.averaged)
     limits = (("at least", check.low), ("at most", check.high))
@@ -628,7 +623,6 @@ def _least_slowdown(study: Study, metric: str, where: Where) -> float:
 
 
 def _without_policy(scenario: Scenario) -> str:
-    """The bound is one for all policies."""
     vo = (scenario.vos or ())[0]
     cluster = replace(vo.clusters[0], policy=PluginRef("easy"))
     alone = replace(vo, clusters=(cluster,))

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from grid.config.shipped import experiments_folder
+from grid.lab.markdown import markdown
 from grid.lab.papers.judge import (
     Cell,
     Effect,
@@ -22,7 +23,6 @@ from grid.lab.report.charts import grid_chart
 from grid.lab.report.picture import Picture, columns_of
 from grid.lab.report.sweep_page import drawn_ends
 from grid.lab.store import write_text
-from grid.lab.study import Study
 
 PAGES = experiments_folder() / "reproduced"
 MOST_TURNS = 2
@@ -113,60 +113,31 @@ def _effect(one: Effect) -> str:
     return f"{words}; {metric} of {name}{', ' + at if at else ''}: {change}"
 
 
-def seeds_of(study: Study) -> int:
-    """How many repetitions the study has."""
-    return len({seed for _, seed, _ in study.runs})
-
-
 def page(judgement: Judgement, pictures: Sequence[Picture]) -> str:
-    """The page in Markdown."""
-    paper = judgement.paper
-    counts = sorted({seeds_of(study) for study in judgement.studies.values()})
-    levels = sorted({study.level for study in judgement.studies.values()})
-    span = " to ".join(map(str, dict.fromkeys((counts[0], counts[-1])))) if counts else "no"
-    lines = [f"# {paper.name}: {paper.short}", "", f"{_source(judgement)}{paper.method}", ""]
-    lines += [
-        f"{span} repetitions, paired by seed; {', '.join(f'{100 * one:g}' for one in levels)} % "
-        f"confidence ({paper.confidence}), corrected by Holm. Update with `grid reproduce "
-        f"{paper.name} --pages scenarios/experiments/reproduced`.",
-        "",
-        *_markdown(HEADERS, table(judgement)),
-    ]
-    measured = table(judgement, "measurement")
-    if measured:
-        rows = [row[:2] for row in measured]
-        lines += ["", "## Measurements of run times", "", *_markdown(HEADERS[:2], rows)]
-    for picture in pictures:
-        lines += ["", f"![{picture.caption}]({picture.name}.svg)"]
-    if listed := assumptions(judgement):
-        lines += ["", "## Effects of assumptions", "", *(f"- {one}" for one in listed)]
+    paper, studies = judgement.paper, judgement.studies.values()
+    counts = sorted({len({seed for _, seed, _ in study.runs}) for study in studies})
     left = "; ".join(paper.left_out)
-    lines += ["", "## Not in the paper", "", f"{left[0].upper()}{left[1:]}." if left else ""]
-    unrun = [f"{other.text} ({other.not_run})" for reading in paper.readings
-             for other in reading.others if other.not_run]  # fmt: skip
-    if unrun:
-        lines += ["", f"Not run: {'; '.join(unrun)}."]
-    lines += ["", f"[All cells under all readings]({paper.name}.csv), "
-              f"[sentences and readings](../../papers/{paper.name}.yaml)."]  # fmt: skip
-    return "\n".join(lines) + "\n"
-
-
-def _source(judgement: Judgement) -> str:
-    source = judgement.paper.source
-    if not source.title:
-        return ""
-    return f"*{source.title}*, {source.year}. "
-
-
-def _markdown(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    def line(cells: Sequence[str]) -> str:
-        return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
-
-    return [line(headers), line(["---"] * len(headers)), *map(line, rows)]
+    return markdown(
+        "paper",
+        paper=paper,
+        repetitions=" to ".join(dict.fromkeys(map(str, counts[:1] + counts[-1:]))) or "no",
+        levels=", ".join(f"{100 * one:g}" for one in sorted({study.level for study in studies})),
+        headers=HEADERS,
+        rows=table(judgement),
+        measured=[row[:2] for row in table(judgement, "measurement")],
+        pictures=pictures,
+        assumptions=assumptions(judgement),
+        left_out=f"{left[:1].upper()}{left[1:]}." if left else "",
+        unrun="; ".join(
+            f"{other.text} ({other.not_run})"
+            for reading in paper.readings
+            for other in reading.others
+            if other.not_run
+        ),
+    )
 
 
 def cells_csv(judgement: Judgement) -> str:
-    """Every cell under every reading."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(CSV_HEADERS)
@@ -225,7 +196,6 @@ def _picture(judgement: Judgement, figure: Figure) -> Picture | None:
 
 
 def write_page(folder: Path, judgement: Judgement) -> None:
-    """Write the page, its figure and its cells."""
     folder.mkdir(parents=True, exist_ok=True)
     name = judgement.paper.name
     pictures = pictures_of(judgement)
@@ -243,20 +213,13 @@ def write_index(folder: Path, judgements: Sequence[Judgement]) -> None:
         for name, found in one.claims.items():
             measured = one.paper.claims[name].kind == "measurement"
             known[name] = "measurement" if measured else str(found)
-    lines = [
-        "# Papers reproduced", "",
-        "The verdict on each claim is that on its first sentence; the verdicts on the other "
-        "sentences of the claim follow. Verdicts are computed from the runs under the main "
-        "reading. The page of each paper has the authors' sentences, our figures, and the "
-        "assumptions that change a verdict.", "",
-    ]  # fmt: skip
     rows = [
         (f"[{claim}]({name}.md)", load_paper(name).claims[claim].text, known[claim])
         for name in NAMES
         for claim in load_paper(name).claims
         if claim in known
     ]
-    write_text(path, "\n".join([*lines, *_markdown(("claim", "says", "verdict"), rows)]) + "\n")
+    write_text(path, markdown("papers", rows=rows))
 
 
 def read_index(folder: Path) -> dict[str, str]:

@@ -160,8 +160,6 @@ class Figure(_Section):
 
 
 class Paper(_Section):
-    """One paper."""
-
     name: str
     short: str
     source: Source
@@ -200,12 +198,10 @@ class Paper(_Section):
 
 
 def papers_folder() -> Path:
-    """Where the papers' files are."""
     return shipped_folder() / "papers"
 
 
 @cache
 def load_paper(name: str) -> Paper:
-    """The paper of that name, one of NAMES."""
     text = (papers_folder() / f"{name}.yaml").read_text(encoding="utf-8")
     return Paper.model_validate(yaml.safe_load(text))

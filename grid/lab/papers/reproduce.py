@@ -37,8 +37,6 @@ FAILURES_SHOWN = 3
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How experiments are run."""
-
     workers: Workers = field(default_factory=Workers)
     quick: bool = False
     observer: Observer = NO_OBSERVER
@@ -59,7 +57,6 @@ class Reproduction:
 
     @property
     def not_judged(self) -> list[str]:
-        """The claims without any run."""
         return [claim for one in self.judgements for claim, found in one.claims.items()
                 if found.verdict is Verdict.NOT_RUN]  # fmt: skip
 

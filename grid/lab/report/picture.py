@@ -56,9 +56,9 @@ Columns = Mapping[str, Column]
 """A table for charts: the values of each column, all of one length."""
 
 
-def chart(name: str, **given: Any) -> Any:
-    """The specification `name` of `charts.yaml`, with the `given` values."""
-    return _filled(_DECLARED["charts"][name], given)
+def chart(template: str, /, **given: Any) -> Any:
+    """The specification `template` of `charts.yaml`, with the `given` values."""
+    return _filled(_DECLARED["charts"][template], given)
 
 
 def _filled(value: Any, given: Mapping[str, Any]) -> Any:
@@ -96,7 +96,6 @@ class Picture:
 
     @cached_property
     def svg(self) -> bytes:
-        """The chart as an SVG file, on white."""
         import vl_convert
 
         text: str = vl_convert.vegalite_to_svg(self._whole(), vl_version=VERSION)
@@ -104,14 +103,12 @@ class Picture:
 
     @cached_property
     def png(self) -> bytes:
-        """The chart as a PNG file, on white."""
         import vl_convert
 
         picture: bytes = vl_convert.svg_to_png(self.svg.decode(), scale=PNG_SCALE)
         return picture
 
     def files(self) -> dict[str, bytes]:
-        """The contents of NAME.svg and NAME.png."""
         return {f"{self.name}.svg": self.svg, f"{self.name}.png": self.png}
 
     def _whole(self) -> dict[str, Any]:

@@ -35,12 +35,10 @@ class RunData:
 
     @cached_property
     def vos(self) -> list[str]:
-        """The names of the VOs, in the scenario's order."""
         return list(self.metrics["vos"])
 
     @cached_property
     def meanings(self) -> dict[str, str]:
-        """The definitions of plugin metrics."""
         given = self.manifest.get("meanings")
         given = given if isinstance(given, dict) else {}
         return {name: text for name, text in given.items() if isinstance(text, str)}

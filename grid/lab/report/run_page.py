@@ -126,7 +126,6 @@ def meaning_of(metric: str, plugins: Mapping[str, str]) -> str:
 
 
 def hints_of(metrics: Sequence[str], plugins: Mapping[str, str]) -> dict[str, str]:
-    """The definitions of metrics by their labels."""
     return {label_of(metric): meaning_of(metric, plugins) for metric in metrics}
 
 

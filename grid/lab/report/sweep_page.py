@@ -233,7 +233,6 @@ def over_seeds(study: Study) -> str:
 
 
 def means_table(study: Study, metrics: Sequence[str]) -> Table:
-    """The means of every point ± half their interval."""
     columns = [[str(point[axis]) for point in study.points] for axis in study.axes]
     columns += [cells_of([study.interval(one, point) for point in study.points]) for one in metrics]
     headers = [*study.axes, *map(label_of, metrics)]
@@ -361,7 +360,6 @@ class Settings:
 
     @cached_property
     def every(self) -> dict[str, dict[str, Any]]:
-        """All combinations by name."""
         axes = [name for name in self.study.axes if name != self.study.compare]
         return {
             BETWEEN.join(named(name, point[name]) for name in self._varied): {
@@ -394,18 +392,15 @@ class Settings:
 
     @property
     def compared(self) -> list[str]:
-        """The names of the compared values."""
         return list(dict.fromkeys(name for _, name in self.spots))
 
     @property
     def legend(self) -> str | None:
-        """The title of the legend of compared values."""
         axis = self.study.compare
         return axis_title(axis) if axis else None
 
     @property
     def is_choice(self) -> bool:
-        """Whether there is more than one combination."""
         return len(self.every) > 1
 
     def blocks(self) -> list[Block]:

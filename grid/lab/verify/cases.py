@@ -106,13 +106,11 @@ class Given:
 
     @cached_property
     def first(self) -> VirtualOrganization:
-        """The first VO."""
         assert self.scenario.vos is not None
         return self.scenario.vos[0]
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """The settings of the first VO's workload generator."""
         assert self.first.workload is not None
         return dict(self.first.workload.settings)
 
@@ -146,19 +144,16 @@ class Given:
 
     @property
     def hops(self) -> int:
-        """The `hops` of the forwarding policy."""
         rule = self.scenario.protocol.forwarding
         assert not isinstance(rule, str)
         return int(dict(rule.settings)["hops"])
 
     @property
     def vos(self) -> int:
-        """The number of VOs."""
         return sum(len(vo.names) for vo in self.scenario.vos or ())
 
     @property
     def machines(self) -> int:
-        """The machines of the first VO's first cluster."""
         machines = self.first.clusters[0].machines
         assert isinstance(machines, tuple)
         return sum(machine.count for machine in machines)
@@ -171,7 +166,6 @@ class Given:
 
     @property
     def period_s(self) -> float:
-        """The period of snapshots."""
         return self.scenario.protocol.snapshots.period_s or 0.0
 
     @property
@@ -197,7 +191,6 @@ class Given:
 
     @property
     def vos_with_jobs(self) -> int:
-        """The number of VOs with a workload."""
         return sum(len(one.names) for one in self.scenario.vos or () if one.workload is not None)
 
     @property

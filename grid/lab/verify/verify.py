@@ -14,6 +14,7 @@ import numpy as np
 import grid
 from grid.config.schema import Scenario
 from grid.config.shipped import shipped_folder
+from grid.lab.markdown import markdown
 from grid.lab.verify.cases import (
     CASES,
     RELAXATIONS,
@@ -66,7 +67,6 @@ class Figure:
 
     @property
     def relative(self) -> float:
-        """The relative error of `found`."""
         return abs(self.found - self.expected) / abs(self.expected) if self.expected else 0.0
 
     @property
@@ -103,7 +103,6 @@ Over = Callable[[Callable[[Order], Found], Iterable[Order]], Iterable[Found]]
 
 
 def scenario_of(name: str) -> Path:
-    """The file of the scenario of case `name`."""
     return SCENARIOS / f"{name}.yaml"
 
 
@@ -245,12 +244,10 @@ NORMAL_95 = 1.96
 
 
 def header() -> str:
-    """The head of the table on a terminal."""
     return _aligned(COLUMNS)
 
 
 def line(figure: Figure, full: bool) -> str:
-    """A row of the table on a terminal."""
     return _aligned(_cells(figure, full))
 
 
@@ -274,52 +271,24 @@ def _aligned(texts: Sequence[str]) -> str:
     return "  ".join(padded).rstrip()
 
 
-def markdown(figures: Sequence[Figure], full: bool, missing: Sequence[str] = ()) -> str:
+def page(figures: Sequence[Figure], full: bool, missing: Sequence[str] = ()) -> str:
     """The page: the table, the cases, and the rules of the verdicts.
 
     `missing` are cases that were not run, or not yet.
     """
-    rows = [COLUMNS, ("---",) * len(COLUMNS), *(_cells(figure, full) for figure in figures)]
-    table = "\n".join(f"| {' | '.join(row)} |" for row in rows)
-    shown = dict.fromkeys(figure.case for figure in figures)
-    cases = "\n".join(
-        f"- [`{name}`]({name}.yaml): {CASES[name].title}. Source: {CASES[name].source}."
-        for name in shown
+    return markdown(
+        "verify",
+        command="grid verify --page scenarios/verify/README.md" + ("" if full else " --quick"),
+        not_run=f" Not run: {', '.join(missing)}." if missing else "",
+        columns=COLUMNS,
+        rows=[_cells(figure, full) for figure in figures],
+        cases=[CASES[name] for name in dict.fromkeys(figure.case for figure in figures)],
+        errors=f"{STANDARD_ERRORS:g}",
+        relative=f"{RELATIVE:.1%}",
+        times=MOST_TIMES,
+        warm_up=f"{WARM_UP:.0%}",
+        shut_down=f"{1 - SHUT_DOWN:.0%}",
+        relaxations=f"{RELAXATIONS:g}",
+        controlled=", ".join(f"`{one.name}`" for one in CASES.values() if one.controls is not None),
+        other_jobs=f"{OTHER_JOBS:g}",
     )
-    controlled = ", ".join(f"`{case.name}`" for case in CASES.values() if case.controls is not None)
-    not_run = f" Not run: {', '.join(missing)}." if missing else ""
-    command = "grid verify --page scenarios/verify/README.md" + ("" if full else " --quick")
-    return f"""# Validation against queueing theory
-
-Written by `{command}`. Times are in seconds unless a row says otherwise.{not_run}
-
-{table}
-
-## Cases
-
-Each case is an ordinary scenario in this folder. `grid verify --case NAME --set KEY=VALUE` runs
-one with other values, for which the expected values are then computed.
-
-{cases}
-
-## Verdicts
-
-- `exact`: the start and end of every job equal those of the recursion, to the microsecond. Run
-  times are computed from the submitted jobs and the speed of the machines.
-- `agrees`: the measured value is within {STANDARD_ERRORS:g} standard errors of the expected value
-  and, in a full verification, within {RELATIVE:.1%} of it.
-- `not precise enough`: within {STANDARD_ERRORS:g} standard errors, but not within {RELATIVE:.1%}.
-- `differs`: otherwise. The command then exits with code 1.
-
-Standard errors are from independent runs with seeds from 1. A full verification adds runs until
-three of them are within {RELATIVE:.1%}, up to {MOST_TIMES} times as many. Jobs are measured from
-when all VOs have submitted {WARM_UP:.0%} of their jobs until, if there are several VOs, one has
-submitted {1 - SHUT_DOWN:.0%}. The warm-up lasts at least {RELAXATIONS:g} relaxation times of a
-queue of that load.
-
-These cases use control variates (Lavenberg and Welch 1981): {controlled}.
-Theory gives the mean work of the submitted jobs, their mean gap and, in most cases, their wait in a
-single FCFS pool. The value is that of the regression over the runs at these expected values. The
-controls depend only on the submitted jobs, so they do not hide a grid that is too slow. If the jobs
-themselves are {OTHER_JOBS:g} standard errors off, the verdict is `differs`.
-"""
