@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Any
 
@@ -18,8 +17,6 @@ from grid.cli.endings import (
     NOTHING_WRITTEN,
     ExitCode,
     handle_interrupts,
-    ignore_interrupts,
-    is_interruption,
 )
 from grid.cli.folders import export, job, report, watch
 from grid.cli.options import help_of, with_options
@@ -83,26 +80,6 @@ class Group(TyperGroup):
         if not standalone_mode:
             return ended
         sys.exit(ended if isinstance(ended, int) else ExitCode.DONE)
-
-    def make_context(self, *given: Any, **more: Any) -> Any:
-        with _reporting_interruptions():
-            return super().make_context(*given, **more)
-
-    def invoke(self, ctx: Any) -> Any:
-        """Call the command, which reports interruptions of its own work."""
-        with _reporting_interruptions():
-            return super().invoke(ctx)
-
-
-@contextmanager
-def _reporting_interruptions() -> Iterator[None]:
-    try:
-        yield
-    except BaseException as error:
-        if not is_interruption(error):
-            raise
-        typer.echo(NOTHING_WRITTEN, err=True)
-        raise typer.Exit(ExitCode.INTERRUPTED) from None
 
 
 def _report(error: typer.TyperException, args: Sequence[str]) -> None:
@@ -179,5 +156,3 @@ def main() -> None:
         # Commands report their own files: what remains is standard output.
         typer.echo(f"the output could not be written: {error.strerror or error}", err=True)
         sys.exit(ExitCode.FAILED)
-    finally:
-        ignore_interrupts()

@@ -97,13 +97,6 @@ def handle_interrupts() -> None:
     sys.unraisablehook = _interrupts.lost
 
 
-def ignore_interrupts() -> None:
-    """Ignore SIGINT and SIGTERM while Python ends, or they would set the exit code."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        if signal.getsignal(number) == _interrupts.handle:
-            signal.signal(number, signal.SIG_IGN)
-
-
 def is_interruption(error: BaseException) -> bool:
     """Whether an interruption that has not been reported is the cause: libraries convert it."""
     reported = isinstance(error, typer.Exit | typer.Abort | SystemExit)

@@ -137,34 +137,6 @@ def test_a_closed_pipe_is_silent_and_a_full_disk_one_line() -> None:
     assert done.returncode == 1 and len(done.stderr.splitlines()) == 1
 
 
-FULL = """
-import resource
-from typer.testing import CliRunner
-from grid.cli.app import app
-
-command = ["run", "two-vos", "--in-process", "--quiet", "--out"]
-assert CliRunner().invoke(app, [*command, "first"]).exit_code == 0
-resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))
-done = CliRunner().invoke(app, [*command, "second"])
-print(done.exit_code, done.stderr, end="")
-"""
-
-
-def test_a_run_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    """A limit on the size of files has the effect of a full disk."""
-    done = subprocess.run(
-        [sys.executable, "-c", FULL],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
-    )
-    (line,) = done.stdout.splitlines()
-    assert line.startswith("1 "), done
-    assert [path.name for path in tmp_path.iterdir()] == ["first"]
-
-
 OF_FILES = (
     ["check", "FILE"],
     ["run", "FILE", "--in-process", "--out", "OUT"],

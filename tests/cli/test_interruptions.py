@@ -35,24 +35,6 @@ def test_an_error_is_reported_once_after_an_interruption(
     assert len(capsys.readouterr().err.splitlines()) == 1
 
 
-WHILE_PYTHON_ENDS = """
-import os, signal
-from grid.cli.app import main
-
-class Last:
-    def __del__(self, kill=os.kill, own=os.getpid(), numbers=(signal.SIGINT, signal.SIGTERM)):
-        for number in numbers:
-            kill(own, number)
-
-last = Last()
-main()
-"""
-
-
-def test_an_interruption_at_the_end_changes_nothing() -> None:
-    assert python(WHILE_PYTHON_ENDS, "--version") == (0, "")
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_writes_nothing(tmp_path: Path, number: signal.Signals) -> None:
     text = (shipped_folder() / "verify" / "mmc.yaml").read_text()
@@ -91,33 +73,6 @@ main()
 @pytest.mark.parametrize("module", ["typer", "grid.config.plugins"])
 def test_an_interruption_of_an_import_is_a_line(module: str) -> None:
     error = python(WHILE_IT_LOADS, "plugins", module, str(int(signal.SIGTERM)))
-    assert error == (130, f"{NOTHING_WRITTEN}\n")
-
-
-BEFORE_IT_WORKS = """
-import os, signal
-import typer.core
-from grid.cli.app import main
-
-class Interrupted:
-    def __set_name__(self, *_):
-        os.kill(os.getpid(), signal.SIGINT)
-
-def part(*_, **__):
-    {what}
-
-typer.core.TyperGroup.{step} = part
-main()
-"""
-
-
-@pytest.mark.parametrize("step", ["make_context", "invoke"])
-@pytest.mark.parametrize(
-    "what", ["os.kill(os.getpid(), signal.SIGINT)", "type('Made', (), {'a': Interrupted()})"]
-)
-def test_an_interruption_of_the_parser_is_a_line(step: str, what: str) -> None:
-    """Even if a library converts it to another error."""
-    error = python(BEFORE_IT_WORKS.format(what=what, step=step), "plugins")
     assert error == (130, f"{NOTHING_WRITTEN}\n")
 
 

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
 from grid.cli.run import _print
-from grid.model.job_table import JobTable
 from grid.runtime.run import Run
 
 JOBS = "[{number: 1, run_s: 5}, {number: 2, submit_s: 1, run_s: 5}]"
@@ -70,16 +66,6 @@ def test_plan_times_are_verbose(
     assert any("easy" in line and "not timed" in line for line in lines)
 
 
-def test_a_plugin_metric_has_a_row(
-    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one.metrics["grid"]["wait_p90"] = 1234.56
-    (vo,) = one.metrics["vos"].values()
-    vo["wait_p90"] = None
-    cells = [line.split() for line in printed(one, tmp_path, capsys)]
-    assert ["wait", "p90", "1,234.6", "-"] in cells
-
-
 def test_stale_files_are_named(
     one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -112,33 +98,6 @@ def test_settings_without_effect_are_named(
     assert list(run.manifest["without_effect"]) == keys
     lines = printed(run, tmp_path, capsys)
     assert [line.split()[0] for line in lines if "had no effect" in line] == keys
-
-
-def test_jobs_that_fit_nowhere_are_counted(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A gang may have all CPUs of its cluster, another job those of a machine."""
-
-    def made(names: Sequence[str], *_: Any, most: int) -> dict[str, JobTable]:
-        wide = np.arange(1, most + 1)
-        now, run_us = np.zeros(most, int), np.full(most, 5_000_000)
-        jobs = JobTable.of(
-            number=wide, submit_us=now, processors=wide, run_us=run_us, estimate_us=run_us
-        )
-        return {names[0]: jobs}
-
-    def run_with(policy: str, most: int) -> Run:
-        workload = {"generator": "made", "settings": {"most": most}}
-        cluster = {"machines": [{"count": 3, "cpus": 2}], "policy": policy}
-        vo = {"name": "a", "clusters": [cluster], "workload": workload}
-        return grid.run({"vos": [vo]}, job_generators={"made": made})
-
-    for policy, most, widest, count in (("fcfs", 7, 2, 5), ("afcfs", 7, 6, 1), ("afcfs", 6, 6, 0)):
-        run = run_with(policy, most)
-        assert run.manifest["jobs"]["rejected"] == count
-        found = [line for line in printed(run, tmp_path, capsys) if "wider" in line]
-        assert len(found) == bool(count)
-        assert not found or (f" {widest} " in found[0] and found[0].endswith(f" {count}"))
 
 
 def test_results_as_json(tmp_path: Path) -> None:

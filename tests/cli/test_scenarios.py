@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from grid.cli.app import app
-from grid.config.shipped import all_shipped, find, shipped_folder
+from grid.config.shipped import all_shipped
 from tests.config.wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong
 
 
@@ -43,16 +41,6 @@ def test_errors_name_file_line_and_field(wrong: Wrong, tmp_path: Path) -> None:
     assert 1 <= len(lines) <= 5 and "Traceback" not in result.stderr
     assert all(": found " in line and ", expected " in line for line in lines), lines
     assert any(line.startswith(wrong.shown(path)) for line in lines), lines
-
-
-def test_the_installed_command_reports_errors(tmp_path: Path) -> None:
-    names = "empty file", "100,000 brackets", "alias bomb"
-    for wrong in (one for one in WRONG_SCENARIOS if one.name in names):
-        path = wrong.write(tmp_path)
-        command = [Path(sys.executable).with_name("grid"), "check", *arguments(wrong, path)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert any(line.startswith(wrong.shown(path)) for line in done.stderr.splitlines())
 
 
 def test_files_are_checked_one_by_one() -> None:
@@ -101,14 +89,6 @@ def test_repeated_errors_of_a_line_are_one() -> None:
     ]
 
 
-@pytest.mark.parametrize("command", ["check", "run", "sweep", "chaos"])
-@pytest.mark.parametrize("path", ["", ".", "/"])
-def test_a_folder_is_no_scenario(command: str, path: str) -> None:
-    result = invoke(command, path)
-    assert result.exit_code == 2 and result.stderr.startswith(f"{Path(path)}: ")
-    assert result.stderr.count("\n") == 1
-
-
 def test_a_wrong_scenario_leaves_no_run() -> None:
     Path("wrong.yaml").write_text(RIGHT.replace("ttl: 3", "ttl: -3"))
     result = invoke("run", "wrong.yaml", "--in-process")
@@ -142,20 +122,6 @@ def test_a_shell_completes_files_and_names(words: str, found: list[str]) -> None
     environment["COMP_CWORD"] = str(len(words.split()))
     result = CliRunner().invoke(app, env=environment, prog_name="grid")
     assert result.stdout.split() == found
-
-
-def test_own_files_come_before_shipped_ones() -> None:
-    name = Path("two-vos")
-    assert find(name, experiment=False) == shipped_folder() / "two-vos.yaml"
-    Path("two-vos.yaml").write_text("name: mine")
-    assert find(name, experiment=False) == Path("two-vos.yaml")
-    Path("two-vos").write_text("name: mine")
-    assert find(name, experiment=False) == name
-    there = Path("folder") / "two-vos"
-    assert find(there, experiment=False) == there
-    # The folder of the shipped experiments is part of their names.
-    shipped = shipped_folder() / "experiments" / "herd.yaml"
-    assert find(Path("experiments/herd"), experiment=True) == shipped
 
 
 def test_check_finds_all_files_of_a_name() -> None:

@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from grid.cli.app import app
-from grid.results.run_folder import SWEEP_FILE
 from tests.integrations.watch.pages import get, write_run
 
 COMMAND = (sys.executable, "-c", "from grid.cli.app import main; main()")
@@ -54,10 +53,3 @@ def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int)
         assert get(address)[0] == 200
         server.send_signal(number)
         assert server.wait(20) == 0
-
-
-def test_the_folder_of_a_sweep_is_refused(tmp_path: Path) -> None:
-    (tmp_path / SWEEP_FILE).write_text("{}")
-    result = CliRunner().invoke(app, ["watch", str(tmp_path)])
-    assert result.exit_code == 2
-    assert f"{tmp_path}: found the folder of a sweep, expected that of a run" in result.stderr

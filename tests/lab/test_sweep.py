@@ -14,7 +14,6 @@ import pytest
 import grid
 from grid.lab.experiment import load_experiment
 from grid.lab.paper_figures import paper_figures
-from grid.lab.study import read_study
 from grid.lab.sweep import Sweep, Workers, run_sweep
 from grid.model.errors import InputError
 from tests.lab.small_experiments import EXPERIMENT, files, write
@@ -110,25 +109,6 @@ def test_damaged_results_are_repeated_and_counted(
     again = sweep(path, folder)
     assert (again.kept, again.damaged) == (8, int((kind, damage) != ("runs", "gone")))
     assert files(folder) == whole
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("sweep.json", "[]"),
-        ("sweep.json", "[" * 100_000),
-        ("sweep.json", '{"name": 7}'),
-        ("failed.json", '{"failed": [{"point": []}]}'),
-        ("failed.json", "null"),
-    ],
-)
-def test_a_file_of_another_shape_is_an_error(
-    swept: tuple[Path, Path], name: str, content: str
-) -> None:
-    folder = swept[1]
-    (folder / name).write_text(content)
-    with pytest.raises(InputError, match="expected a file that a sweep wrote"):
-        read_study(folder)
 
 
 def test_a_failing_run_does_not_stop_the_others(tmp_path: Path) -> None:

@@ -9,10 +9,8 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-import ray
 
 from grid.lab.experiment import load_experiment
 from grid.lab.sweep import Workers, run_sweep
@@ -36,58 +34,6 @@ def test_tasks_write_the_files_of_a_sweep_in_process(tmp_path: Path) -> None:
     path = write(tmp_path)
     run_sweep(load_experiment(path), path, tmp_path / "tasks", Workers())
     assert files(tmp_path / "tasks") == sweep_in_process(path, tmp_path / "here")
-
-
-@pytest.mark.thorough
-@pytest.mark.usefixtures("ray_session")
-def test_tasks_are_limited_by_cpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert ray.cluster_resources()["CPU"] >= 2
-    under_way, wait = set(), ray.wait
-
-    def counted(tasks: list[Any], **how: Any) -> Any:
-        under_way.add(len(tasks))
-        return wait(tasks, **how)
-
-    monkeypatch.setattr(ray, "wait", counted)
-    path = write(tmp_path)
-    assert run_sweep(load_experiment(path), path, tmp_path / "tasks", Workers(cpus=1)).runs == 9
-    assert under_way == {1}
-
-
-TWO_NODES = """\
-import sys
-from pathlib import Path
-from ray._private import services
-# A node of a cluster uses its outer address, even if the loopback address is requested.
-services.get_node_ip_address = lambda *_, **__: "127.0.0.1"
-from ray.cluster_utils import Cluster
-import ray
-from grid.lab.experiment import load_experiment
-from grid.lab.sweep import Workers
-from grid.lab.sweep import run_sweep
-
-node = {"num_cpus": 1, "node_ip_address": "127.0.0.1"}
-cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
-cluster.add_node(**node)
-cluster.wait_for_nodes()
-path, folder = Path(sys.argv[1]), Path(sys.argv[2])
-done = run_sweep(load_experiment(path), path, folder, Workers(cluster.address))
-print(done.runs - done.kept, len(done.failures))
-ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
-alive = [node for node in ray.nodes() if node["Alive"]]
-print(len(alive), *{node["NodeManagerAddress"] for node in alive})
-ray.shutdown()
-cluster.shutdown()
-"""
-
-
-@pytest.mark.thorough
-def test_two_nodes_write_the_same_files(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    command = [sys.executable, "-c", TWO_NODES, str(path), str(tmp_path / "nodes")]
-    answer = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert answer.stdout.split() == ["9", "0", "2", "127.0.0.1"], answer.stderr[-2000:]
-    assert files(tmp_path / "nodes") == sweep_in_process(path, tmp_path / "here")
 
 
 def start_sweep(path: Path, folder: Path) -> subprocess.Popen[bytes]:

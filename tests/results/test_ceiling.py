@@ -12,7 +12,6 @@ from grid.results.ceiling import (
     Timings,
     VoCosts,
     ceiling,
-    joined,
     predicted,
     reason,
     together,
@@ -56,14 +55,6 @@ def costs(*rows: tuple[int, int, float]) -> VoCosts:
 def timings(busy: list[float], of: VoCosts, other: float = 0.01) -> Timings:
     columns = [np.full(len(busy), other) for _ in range(3)]
     return Timings(np.array(busy), *columns, np.ones(len(busy), np.bool_), of)
-
-
-def test_timings_between_pauses_are_joined() -> None:
-    parts = [timings([1.0, 2.0], costs((1, 0, 5.0))), timings([3.0], costs((0, 1, 6.0)))]
-    whole = joined(parts)
-    assert whole.busy.tolist() == [1, 2, 3]
-    assert whole.costs.window.tolist() == [1, 2]
-    assert len(whole.waiting) == len(whole.overlaps) == 3
 
 
 def test_the_prediction_for_the_measured_placement_equals_the_measurement() -> None:

@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 import grid
-from grid.model.messages import ObservedState
 from grid.model.records import VoFigure
-from grid.protocol.counters import MOST_STATUSES, Counters, HerdCounter
 from grid.results.metrics import decision_metrics, fixed_numbers, sums_of
 
 SILENT: dict[str, Any] = {"snapshots": {}}
@@ -103,19 +101,6 @@ def test_bytes_are_eight_for_each_number() -> None:
     found = decision_metrics(sums, 4)
     assert found["message_bytes_per_job"] == 8 * (3 + 10) / 4
     assert found["information_messages_per_job"] == 5 / 4
-
-
-def test_old_status_messages_are_counted_and_dropped() -> None:
-    herds, counters = HerdCounter(), Counters(0, "a/x")
-    for observed_at_us in range(MOST_STATUSES + 5):
-        herds.arrives(0, ObservedState(1, 0.0, True, observed_at_us))
-        herds.arrives(0, ObservedState(observed_at_us % 2, 0.0, True, observed_at_us))
-    herds.finish(counters)
-    assert counters.sums["herd.words"] == MOST_STATUSES + 5
-    assert counters.sums["herd.most"] == 2
-    assert counters.sums["herd.vos"] == sum(
-        1 + (observed_at_us % 2 == 0) for observed_at_us in range(MOST_STATUSES + 5)
-    )
 
 
 @pytest.mark.parametrize("latency_s", [1, 4, 11])

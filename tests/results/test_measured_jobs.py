@@ -20,13 +20,6 @@ from grid.results.summary import measured_line
 from grid.runtime.run import save
 from tests.results.results_tables import TWO_VOS, job, table, tables, us
 
-# The second job comes 50 s after the first one has ended, at 150 s; the third 1,000 s after that.
-FOLLOWING = """\
-1 0 -1 100 1 -1 -1 1 100 -1 1 1 1 1 1 1 -1 -1
-2 5 -1 100 1 -1 -1 1 100 -1 1 1 1 1 1 1 1 50
-3 9 -1 100 1 -1 -1 1 100 -1 1 1 1 1 1 1 2 1000
-"""
-
 JOB_FIGURES = [one.name for one in GROUPS["jobs"].metrics]
 
 SERVERS: dict[str, Any] = {
@@ -98,21 +91,3 @@ def test_the_digest_and_the_files_have_all_jobs_and_the_line_says_which_are_meas
     save(run, tmp_path / "run")
     write_run_page(tmp_path / "run", tmp_path / "page.html")
     assert line in (tmp_path / "page.html").read_text()
-
-
-def test_a_job_that_waits_for_another_counts_by_when_it_comes(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text(FOLLOWING)
-    workload = {"trace": str(tmp_path / "log.swf"), "waits_for_predecessors": True}
-    cluster = {"name": "server", "cpus": 1, "policy": "fcfs"}
-    described = {
-        "name": "following",
-        "vos": [{"name": "vo", "clusters": [cluster], "workload": workload}],
-    }
-    counted = {
-        (from_s, until_s): grid.run(
-            described,
-            set={"metrics.submitted_from_s": from_s, "metrics.submitted_until_s": until_s},
-        ).manifest["measured"]["jobs"]
-        for from_s, until_s in ((1, 149), (149, 152), (152, 1249), (1249, 1252))
-    }
-    assert list(counted.values()) == [0, 1, 0, 1], counted

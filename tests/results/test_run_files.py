@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -209,21 +208,6 @@ def test_another_scenario_or_kind_of_run_is_replaced_only_by_force(tmp_path: Pat
     check_folder(folder, scenario="other", live=True, force=True)
 
 
-def test_a_file_and_a_folder_in_a_file_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "notes").write_text("keep")
-    with pytest.raises(InputError, match="found a file, expected a new folder"):
-        check_folder(tmp_path / "notes")
-    with pytest.raises(InputError, match="expected a writable folder"):
-        check_folder(tmp_path / "notes" / "run")
-    assert check_folder(tmp_path / "new" / "run") is None  # type: ignore[func-returns-value]
-
-
-def test_a_folder_that_cannot_be_written_is_found_before_the_run() -> None:
-    """Where permissions tell nothing: root may write everywhere, and yet nothing can be made."""
-    with pytest.raises(InputError, match="expected a writable folder"):
-        check_folder(Path("/proc/run"))
-
-
 def test_the_folder_of_a_killed_run_is_accepted(tmp_path: Path) -> None:
     (tmp_path / ".journals").mkdir()
     (tmp_path / ".run.x.partial").mkdir()
@@ -291,34 +275,3 @@ def test_every_job_gets_the_lowest_free_cpus_of_its_machine(tmp_path: Path) -> N
         "7": "",
         "8": "0-1",
     }
-
-
-def test_a_cluster_with_an_external_scheduler_has_no_cpu_numbers(tmp_path: Path) -> None:
-    """Only the scheduler knows which CPUs it allocated."""
-    pool = Directory(("north",), (ClusterEntry(0, "pool", (8,), external_scheduler=True),))
-    rows = read(write(tmp_path / "run", [job(1, 0, 0, 10, at=(0, 0, 0), processors=2)], pool))
-    assert [row["allocated_resources"] for row in rows.values()] == [""]
-
-
-def test_a_user_s_file_is_not_replaced_because_of_its_name(tmp_path: Path) -> None:
-    (tmp_path / "scenario.yaml").write_text("# mine")
-    with pytest.raises(InputError, match="found a folder that is not a run"):
-        check_folder(tmp_path)
-    assert (tmp_path / "scenario.yaml").read_text() == "# mine"
-
-
-def test_a_path_through_a_folder_that_is_not_there_is_not_followed(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="found a path through a folder that does not exist"):
-        check_folder(tmp_path / "none" / "..")
-    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="found a broken link"):
-        check_folder(tmp_path / "link")
-    with pytest.raises(InputError, match="found a name that is too long"):
-        check_folder(tmp_path / "new" / ("x" * 300))
-
-
-def test_a_folder_whose_name_is_not_utf_8_is_refused(tmp_path: Path) -> None:
-    name = os.fsdecode(b"L\xe4")
-    with pytest.raises(InputError, match="--out: found") as caught:
-        check_folder(tmp_path / name)
-    assert str(caught.value).isprintable()

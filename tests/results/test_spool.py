@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +13,6 @@ from hypothesis import strategies as st
 from grid.config.load import load_scenario
 from grid.model.job_results import JobResults
 from grid.results.checkers import check, digest
-from grid.results.machines import Directory
-from grid.results.metric_plugins import add_vo_metrics
 from grid.results.metrics import metrics
 from grid.results.run_folder import write_run
 from grid.results.series import series
@@ -95,30 +92,6 @@ def test_the_files_of_a_spooled_run_are_those_of_one_in_memory(
         assert (tmp_path / "whole" / file).read_bytes() == (
             tmp_path / "spooled" / file
         ).read_bytes()
-
-
-def _mean_row(results: JobResults, _: Directory) -> float:
-    """A metric of VOs, plugged in."""
-    return float(results.number.mean())
-
-
-def test_no_step_of_a_spooled_run_reads_the_whole_table_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(RecordStore, "JOBS_IN_MEMORY", 100)
-    monkeypatch.setattr("grid.results.spool.READ_AT_ONCE", 50)
-    read, rows = StoredResults.columns, []
-
-    def columns(self: StoredResults) -> dict[str, Any]:
-        rows.append(len(self))
-        return read(self)
-
-    monkeypatch.setattr(StoredResults, "columns", columns)
-    run = run_of(tmp_path, 30)
-    write_run(tmp_path / "run", run.results, run.directory, run.metrics, "", {}, run.name)
-    add_vo_metrics({"mean_row": _mean_row}, run.metrics, run.results, run.directory)
-    assert len(run.results) == 1200
-    assert all(count <= 50 for count in rows)
 
 
 @pytest.mark.thorough

@@ -9,7 +9,6 @@ import pytest
 
 import grid
 from grid.lab.report.page import Section, Source, Table, html_page, write_report
-from grid.lab.report.picture import Picture
 from grid.lab.report.run_data import read_run
 from grid.lab.report.run_page import _by_vo
 from grid.model.errors import InputError
@@ -30,29 +29,6 @@ def test_markup_in_texts_is_escaped() -> None:
     page = html_page(nasty, [nasty], sections)
     assert "<script>" not in page
     assert page.count("&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;") == 9
-
-
-def test_an_interrupted_report_changes_nothing(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = write_report(run)
-    pictures = run / "pictures"
-    for path in (page, *pictures.iterdir()):
-        path.write_text("earlier")
-    left = iter(range(len(list(pictures.glob("*.svg"))) - 1))
-    files = Picture.files
-
-    def interrupted(picture: Picture) -> dict[str, bytes]:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        return files(picture)
-
-    monkeypatch.setattr(Picture, "files", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_report(run)
-    assert {path.read_text() for path in (page, *pictures.iterdir())} == {"earlier"}
-    monkeypatch.undo()
-    write_report(run)
-    assert "earlier" not in {path.read_bytes()[:7].decode("latin-1") for path in pictures.iterdir()}
-    assert not list(run.rglob("*.partial"))
 
 
 def test_columns_of_words_are_aligned_left_and_keys_may_break() -> None:
@@ -108,33 +84,3 @@ def test_a_folder_of_something_else_has_no_report(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text("")
     for folder in (tmp_path, tmp_path / "none", tmp_path / "log.swf", Path("x" * 300)):
         assert "expected" in error_of(folder)
-
-
-def test_a_page_needs_a_valid_path(run: Path, tmp_path: Path) -> None:
-    for page in (tmp_path, tmp_path / "none" / "page", tmp_path / ("x" * 300), Path("/proc/x")):
-        error_of(run, page)
-    (run / "pictures").symlink_to(tmp_path)
-    assert "pictures" in error_of(run)
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("manifest.json", "[]"),
-        ("manifest.json", "{}"),
-        ("manifest.json", '{"seed": 1, "jobs": 3}'),
-        ("manifest.json", "[" * 100_000),
-        ("metrics.json", '{"grid": {}, "vos": []}'),
-        ("metrics.json", '{"grid": {"wait_mean": "long"}, "vos": {"a": {"jobs_submitted": {}}}}'),
-        ("metrics.json", "NaN"),
-        ("series.parquet", "jobs.parquet"),
-        ("jobs.parquet", "series.parquet"),
-        ("jobs.parquet", "PAR1"),
-        ("scenario.yaml", "\udcff"),
-    ],
-)
-def test_files_of_another_shape_are_an_error(name: str, content: str, run: Path) -> None:
-    other = run / content if len(content) < 100 else run / "none"
-    data = other.read_bytes() if other.is_file() else content.encode(errors="surrogateescape")
-    (run / name).write_bytes(data)
-    error_of(run)

@@ -175,28 +175,3 @@ def test_a_table_is_saved_as_latex(reports: dict[str, Path], browser: chromium.B
     assert first.startswith("\\begin{tabular}{l") and rows[-1] == "\\end{tabular}"
     assert any("$\\pm$" in row and row.endswith("\\\\") for row in rows)
     assert browser.complaints == []
-
-
-def test_the_checks_find_errors_of_a_page(tmp_path: Path, browser: chromium.Browser) -> None:
-    """What the test above looks for is seen when it is there."""
-    page = tmp_path / "bad.html"
-    page.write_text(
-        "<img src='none.png' alt='nothing'><script>nothing()</script>"
-        "<div style='width: 2000px'>wide</div>"
-    )
-    browser.show(page, 400)
-    assert len(browser.complaints) >= 2
-    assert any(url.endswith("none.png") for url in browser.requests)
-    assert browser.value("document.images[0].naturalWidth") == 0
-    assert browser.value("document.documentElement.scrollWidth") > 400
-
-
-def test_the_check_finds_overlapping_texts(tmp_path: Path, browser: chromium.Browser) -> None:
-    page = tmp_path / "bad.html"
-    page.write_text(
-        "<body data-drawn=1><figure data-chart=one><div class=chart style='width:200px'><svg "
-        "width=400><text y=20>first</text><text y=22>second</text><text x=300 y=20>far</text>"
-        "</svg></div></figure>"
-    )
-    show(browser, page, 400)
-    assert browser.value(MISPLACED) == ["one: far is cut", "one: first on second"]
