@@ -6,9 +6,7 @@ from grid.cli.endings import endings, naming_options
 
 
 def batsim_server(
-    policy: str,
-    endpoint: str = "tcp://127.0.0.1:28000",
-    overrides: list[str] | None = None,
+    policy: str, endpoint: str = "tcp://127.0.0.1:28000", overrides: list[str] | None = None
 ) -> None:
     """Serve a policy as a scheduler for Batsim, using version 4 of its protocol.
 

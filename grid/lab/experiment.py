@@ -200,8 +200,7 @@ class ExperimentSection(Section):
         description="Lists of axes that vary together: the first value of each, then the second.",
     )
     exclude: tuple[Cells, ...] = Field(
-        default=(),
-        description="Combinations to leave out, such as `{ttl: 0, period: [5, 20]}`.",
+        default=(), description="Combinations to leave out, such as `{ttl: 0, period: [5, 20]}`."
     )
     conditions: dict[Key, Cells] = Field(
         default_factory=dict,

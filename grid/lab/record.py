@@ -121,10 +121,7 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
     cpus = machine_cpus(run.directory).sum()
     busy = over_time.busy_cpus.reshape(len(run.directory.clusters), -1).sum(axis=0)
     return {
-        "jobs_in_system": {
-            "time_s": (instants / SECOND_US).tolist(),
-            "value": in_system.tolist(),
-        },
+        "jobs_in_system": {"time_s": (instants / SECOND_US).tolist(), "value": in_system.tolist()},
         "utilization": {
             "time_s": over_time.time_s[: len(busy)].tolist(),
             "value": (busy / cpus).tolist(),

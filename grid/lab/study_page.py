@@ -12,12 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from grid.config.shipped import experiments_folder
-from grid.lab.experiment import (
-    AnswerSection,
-    ExperimentSection,
-    StudySection,
-    is_value,
-)
+from grid.lab.experiment import AnswerSection, ExperimentSection, StudySection, is_value
 from grid.lab.findings import SAME, SAME_NOTE, cells_of, warnings_of
 from grid.lab.markdown import markdown, table
 from grid.lab.report.picture import shown

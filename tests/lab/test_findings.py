@@ -12,13 +12,7 @@ import pytest
 from rich.console import Console
 from scipy import stats
 
-from grid.lab.findings import (
-    fewer_seeds,
-    findings,
-    measured_words,
-    plus_minus,
-    without_effect,
-)
+from grid.lab.findings import fewer_seeds, findings, measured_words, plus_minus, without_effect
 from grid.lab.report.page import Block, Choice, Table, When
 from grid.lab.report.picture import Picture
 from grid.lab.report.sweep_page import (

@@ -120,11 +120,7 @@ def test_a_sweep_of_a_command_line_runs_again(
     ],
 )
 def test_plugin_files_are_copied(
-    reference: str,
-    file: str,
-    then: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    reference: str, file: str, then: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reference = reference.format(folder=tmp_path)
     (tmp_path / file).parent.mkdir(parents=True)

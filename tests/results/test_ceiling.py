@@ -7,15 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.results.ceiling import (
-    Measured,
-    Timings,
-    VoCosts,
-    ceiling,
-    predicted,
-    reason,
-    together,
-)
+from grid.results.ceiling import Measured, Timings, VoCosts, ceiling, predicted, reason, together
 
 
 def slowly(work: list[list[float]], overlaps: list[bool]) -> float:
@@ -61,11 +53,7 @@ def test_the_prediction_for_the_measured_placement_equals_the_measurement() -> N
     """Two processes, each of two VOs that have half a second in each of a hundred windows."""
     rows = [[(w, v, 0.5) for w in range(100) for v in vos] for vos in ((0, 1), (2, 3))]
     both = [timings([1.0] * 100, costs(*own)) for own in rows]
-    placements = {
-        1: np.zeros(4, np.int64),
-        2: np.array([0, 0, 1, 1]),
-        4: np.arange(4),
-    }
+    placements = {1: np.zeros(4, np.int64), 2: np.array([0, 0, 1, 1]), 4: np.arange(4)}
     found = ceiling(both, placements, ["a", "b", "c", "d"])
     # Messages, posts and the least waiting take 10 ms each.
     assert found["predicted"] == {

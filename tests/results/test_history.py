@@ -17,14 +17,7 @@ from grid.model.records import DECISION, MESSAGE, ClusterFacts, Event
 from grid.model.time import SECOND_US
 from grid.results.definitions import EVENT_TEXTS, FILES, message_names
 from grid.results.events import EventFile
-from grid.results.history import (
-    NOT_KEPT,
-    ClusterLog,
-    Stay,
-    job_history,
-    whereabouts,
-    why_waiting,
-)
+from grid.results.history import NOT_KEPT, ClusterLog, Stay, job_history, whereabouts, why_waiting
 from tests.results.random_runs import recorded
 
 

@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 import grid
-from tests.results.slow_history import (
-    checked,
-)
+from tests.results.slow_history import checked
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 JOBS = 40

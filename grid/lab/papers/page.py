@@ -11,13 +11,7 @@ from pathlib import Path
 
 from grid.config.shipped import experiments_folder
 from grid.lab.markdown import markdown
-from grid.lab.papers.judge import (
-    Cell,
-    Effect,
-    JudgedSentence,
-    Judgement,
-    Verdict,
-)
+from grid.lab.papers.judge import Cell, Effect, JudgedSentence, Judgement, Verdict
 from grid.lab.papers.paper import NAMES, Figure, load_paper
 from grid.lab.report.charts import grid_chart
 from grid.lab.report.picture import Picture, columns_of

@@ -15,15 +15,7 @@ import pyarrow as pa
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from grid.lab.report.picture import (
-    CONFIG,
-    PICTURES,
-    Column,
-    Picture,
-    colours,
-    plain,
-    script,
-)
+from grid.lab.report.picture import CONFIG, PICTURES, Column, Picture, colours, plain, script
 from grid.model.errors import InputError, input_error
 from grid.results.run_folder import REPORT, SWEEP_FILE, check_file
 

@@ -99,7 +99,7 @@ def _introduction(run: RunData) -> list[str]:
         f"{counted(jobs['completed'], 'job')} completed, {jobs['failed']:,} failed, "
         f"{jobs['rejected']:,} rejected, {place}. Seed {manifest['seed']}, version "
         f"{manifest.get('version', 'unknown')}, "
-        + (f"digest {digest}." if digest else "without a digest, since it was live."),
+        + (f"digest {digest}." if digest else "without a digest, since it was live.")
     ]
     live = manifest.get("live") or {}
     if live.get("unfinished"):

@@ -59,9 +59,7 @@ def test_the_table_of_all_cells_has_every_sentence(name: str) -> None:
     assert {(row["claim"], row["sentence"]) for row in rows} == sentences
 
 
-def test_only_opposite_verdicts_differ_from_the_index(
-    tmp_path: object,
-) -> None:
+def test_only_opposite_verdicts_differ_from_the_index(tmp_path: object) -> None:
     from pathlib import Path
 
     folder = Path(str(tmp_path))

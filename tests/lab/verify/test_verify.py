@@ -11,12 +11,7 @@ from typer.testing import CliRunner
 import grid
 from grid.cli.app import app
 from grid.lab.verify.cases import CASES, Effort, Given
-from grid.lab.verify.verify import (
-    Figure,
-    orders_of,
-    scenario_of,
-    verify,
-)
+from grid.lab.verify.verify import Figure, orders_of, scenario_of, verify
 
 PLANTED = Path(__file__).parent / "planted.py"
 SMALL = {
@@ -142,10 +137,7 @@ def test_wrong_ties_and_snapshots_are_found(period_s: int, planted: str) -> None
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     "planted",
-    [
-        "protocol.information.settings.times=periodic",
-        f"protocol.information={PLANTED}:NearGossip",
-    ],
+    ["protocol.information.settings.times=periodic", f"protocol.information={PLANTED}:NearGossip"],
 )
 def test_wrong_gossip_is_found(planted: str) -> None:
     """An order that is the same in every period leaves 3 % less of the variance than a new one."""
