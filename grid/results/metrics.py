@@ -22,7 +22,7 @@ from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
 from grid.model.messages import BETWEEN_VOS, MESSAGES
 from grid.model.records import ClusterFigure, ClusterHistory, VoFigure
 from grid.model.time import NEVER, SECOND_US
-from grid.results.energy import cluster_energy
+from grid.results.energy import cluster_energy, has_watts
 from grid.results.machines import Directory, MachineUse, machine_use, ran, rows_that_ran
 from grid.results.series import loss_of_capacity
 
@@ -58,7 +58,7 @@ def metrics(
     several = vo_count > 1
     use, span_s = machine_use(results, directory, histories), _makespan(results)
     vo_of_cluster = np.array([cluster.vo for cluster in directory.clusters], np.int64)
-    joules = cluster_energy(results, directory, histories)
+    joules, known_watts = cluster_energy(results, directory, histories), has_watts(directory)
     submitted = np.bincount(results.vo, minlength=vo_count)
     exchanged = exchanged_cpu_seconds(results, vo_count) if several else np.zeros((1, 1))
     gang_histories = [one for one in histories if one.levels.smallest is not None]
@@ -70,10 +70,9 @@ def metrics(
         own = slice(None) if vo is None else use.vo == vo
         clusters = np.ones(len(vo_of_cluster), np.bool_) if vo is None else vo_of_cluster == vo
         values = _of_jobs(jobs)
-        values |= _of_machines(MachineUse(use.vo[own], use.cpus[own], use.busy_s[own]), span_s)
+        values |= _of_machines(MachineUse(*(column[own] for column in use)), span_s)
         values |= combine(recorded if vo is None else recorded_by_vo.get(vo, ()))
-        gangs = [one for one in gang_histories if clusters[one.cluster]]
-        if gangs:
+        if gangs := [one for one in gang_histories if clusters[one.cluster]]:
             values["loss_of_capacity"] = loss_of_capacity(gangs)
             values["loss_of_capacity_in_clusters"] = loss_of_capacity(gangs, by_cluster=True)
         if several:
@@ -81,7 +80,11 @@ def metrics(
             values |= exchange_metrics(exchanged, vo)
             sums = sums_of(counted if vo is None else counted_by_vo.get(vo, ()))
             values |= decision_metrics(sums, users)
-        return values | _of_energy(*(column[clusters] for column in joules))
+        jobs_j, idle_j = (column[clusters & known_watts] for column in joules)
+        if jobs_j.size and not np.isnan(jobs_j).any():
+            used, idle = float(jobs_j.sum()), float(idle_j.sum())
+            values |= {"energy_jobs_j": used, "energy_idle_j": idle, "energy_j": used + idle}
+        return values
 
     measured_jobs = measured.of(results)
     if not several:
@@ -112,7 +115,9 @@ def _of_jobs(jobs: JobResults) -> Values:
     completed = outcome.state == JobState.COMPLETED
     # Of a long table, as few columns as possible are in memory at once.
     wait_mean = _mean(_seconds(outcome.start_us - jobs.submit_us)[rows_that_ran(jobs)])
-    late_percent = _late_percent(jobs, completed)
+    due = jobs.deadline_us < NEVER
+    in_time = completed & (outcome.end_us <= jobs.deadline_us)
+    late = _mean((~in_time[due]).astype(np.float64))
     hops_mean = _mean(placement.hops.astype(np.float64))
     rows = slice(None) if completed.all() else completed
     run = _seconds(outcome.held_us - outcome.lost_us)[rows]
@@ -135,20 +140,13 @@ def _of_jobs(jobs: JobResults) -> Values:
         "wait_mean": wait_mean,
         "slowdown_mean": slowdown,
         "bounded_slowdown_mean": bounded,
-        "late_percent": late_percent,
+        "late_percent": None if late is None else 100.0 * late,
         "response_time_mean": response_mean,
         "makespan": _makespan(jobs),
         "preemptions": int(outcome.preemptions.sum()),
         "restarts": int(outcome.restarts.sum()),
         "lost_cpu_seconds": float((_seconds(outcome.lost_us) * jobs.processors).sum()),
     }
-
-
-def _late_percent(jobs: JobResults, completed: Bools) -> float | None:
-    due = jobs.deadline_us < NEVER
-    in_time = completed & (jobs.outcome.end_us <= jobs.deadline_us)
-    late = _mean((~in_time[due]).astype(np.float64))
-    return None if late is None else 100.0 * late
 
 
 def _of_users(jobs: JobResults, completed: Bools) -> Values:
@@ -243,15 +241,6 @@ def _of_machines(use: MachineUse, span_s: float | None) -> Values:
     }
 
 
-def _of_energy(jobs_j: Floats, idle_j: Floats) -> Values:
-    """Joules of the clusters with known watts; nothing if there are none."""
-    known = ~np.isnan(jobs_j)
-    if not known.any():
-        return {}
-    jobs, idle = float(jobs_j[known].sum()), float(idle_j[known].sum())
-    return {"energy_jobs_j": jobs, "energy_idle_j": idle, "energy_j": jobs + idle}
-
-
 def combine(recorded: Iterable[ClusterFigure]) -> Values:
     """The metrics that clusters recorded, as one.
 
@@ -335,7 +324,11 @@ def decision_metrics(sums: Mapping[str, float], jobs: int) -> Values:
         # A snapshot is a message to each VO that receives it.
         kinds += ["Snapshot"] if subject == "information" else []
         sent = sum(sums.get(f"messages.{kind}", 0) for kind in kinds)
-        size += sum(_bytes_of(sums, kind) for kind in kinds)
+        size += BYTES_A_NUMBER * sum(
+            sums.get(f"messages.{kind}", 0) * fixed_numbers().get(kind, 0)
+            + sums.get(f"cells.{kind}", 0)
+            for kind in kinds
+        )
         messages += sent
         values[f"{subject}_messages_per_job"] = sent / jobs if jobs else None
     values["messages_per_job"] = messages / jobs if jobs else None
@@ -345,12 +338,6 @@ def decision_metrics(sums: Mapping[str, float], jobs: int) -> Values:
 
 def _ratio(sums: Mapping[str, float], total: str, count: str) -> float | None:
     return sums[total] / sums[count] if sums.get(count) else None
-
-
-def _bytes_of(sums: Mapping[str, float], kind: str) -> float:
-    fixed = fixed_numbers().get(kind, 0)
-    numbers = sums.get(f"messages.{kind}", 0) * fixed + sums.get(f"cells.{kind}", 0)
-    return BYTES_A_NUMBER * numbers
 
 
 @cache

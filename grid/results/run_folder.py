@@ -35,13 +35,8 @@ EVENTS_FILE = "events.parquet"
 INTERVENTIONS_FILE = "interventions.json"
 OPTIONAL_FILES = (EVENTS_FILE, INTERVENTIONS_FILE)
 RUN_FILES = (
-    "jobs.csv",
-    "jobs.parquet",
-    "series.parquet",
-    "metrics.json",
-    "scenario.yaml",
-    "manifest.json",
-)
+    "jobs.csv", "jobs.parquet", "series.parquet", "metrics.json", "scenario.yaml", "manifest.json",
+)  # fmt: skip
 """Files of every run; nothing else in its folder is ever touched. The manifest is written last."""
 _FILES = (*OPTIONAL_FILES, *RUN_FILES)
 
@@ -80,14 +75,14 @@ def check_folder(
         raise _error(folder, "a folder that is not a run")
     for name in _FILES:
         if (folder / name).is_dir():
-            raise _error(
-                folder / name, "a folder", "a file of a run, or a path that does not exist"
-            )
+            expected = "a file of a run, or a path that does not exist"
+            raise _error(folder / name, "a folder", expected)
     if earlier is not None and scenario and not force:
-        found = (str(earlier.get("scenario"))[:64], earlier.get("runtime") == "live")
-        if found != (scenario, live):
-            wanted = f"{_kind(scenario, live)}, another folder, or --force to replace the run"
-            raise _error(folder, _kind(*found), wanted)
+        kinds = {True: "a live run", False: "a run in virtual time"}
+        found = f"{kinds[earlier.get('runtime') == 'live']} of {str(earlier.get('scenario'))[:64]}"
+        wanted = f"{kinds[live]} of {scenario}"
+        if found != wanted:
+            raise _error(folder, found, f"{wanted}, another folder, or --force to replace the run")
 
 
 def check_place(folder: Path) -> None:
@@ -95,18 +90,10 @@ def check_place(folder: Path) -> None:
     with _as_input_error(folder):
         # The writers of tables take no other names.
         str(folder).encode("utf-8")
-        parent = folder
-        if not folder.is_dir():
-            if folder.exists() or folder.is_symlink():
-                raise _error(folder, "a file" if folder.exists() else "a broken link")
-            resolved = folder.resolve()
-            if resolved.exists():
-                raise _error(folder, "a path through a folder that does not exist")
-            parent = next(parent for parent in resolved.parents if parent.exists())
-            longest = os.pathconf(parent, "PC_NAME_MAX")
-            if any(len(os.fsencode(name)) > longest for name in resolved.parts):
-                raise _error(folder, "a name that is too long", f"at most {longest} bytes")
-        _try_to_write(parent)
+        if not folder.is_dir() and (folder.exists() or folder.is_symlink()):
+            raise _error(folder, "a file" if folder.exists() else "a broken link")
+        parents = folder.resolve().parents
+        _try_to_write(folder if folder.is_dir() else next(one for one in parents if one.exists()))
 
 
 def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) -> None:
@@ -117,24 +104,28 @@ def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) 
     not take the place of a device or a pipe.
     """
     with _as_input_error(path, option):
-        endings = " or ".join(suffixes)
+        wanted = "another path"
         if path.is_dir():
-            raise _error(path, "a folder", "a file, or nothing there", option)
-        if not path.parent.is_dir():
-            raise _error(path, "no such folder", "a path in an existing folder", option)
-        if not path.exists():
+            found, wanted = "a folder", "a file, or nothing there"
+        elif not path.parent.is_dir():
+            found, wanted = "no such folder", "a path in an existing folder"
+        elif not path.exists():
             _try_to_write(path.parent, option)
+            return
         elif replaced and not path.is_file():
-            raise _error(path, "a device or a pipe", "a file, or nothing there", option)
+            found, wanted = "a device or a pipe", "a file, or nothing there"
         elif _is_kept(path.resolve()):
-            raise _error(path, "a file that a run or a sweep wrote", "another path", option)
+            found = "a file that a run or a sweep wrote"
         elif suffixes and path.is_file() and path.suffix not in suffixes:
-            found = f"an existing file that does not end in {endings}"
-            raise _error(path, found, "a new file, or one with that ending", option)
+            found = f"an existing file that does not end in {' or '.join(suffixes)}"
+            wanted = "a new file, or one with that ending"
         elif ".md" in suffixes and path.is_file() and not is_page(path):
-            raise _error(path, "a file that is not such a page", "a new file, or a page", option)
+            found, wanted = "a file that is not such a page", "a new file, or a page"
         elif not os.access(path, os.W_OK):
-            raise _error(path, "a file that may not be written", "another path", option)
+            found = "a file that may not be written"
+        else:
+            return
+        raise _error(path, found, wanted, option)
 
 
 def is_page(path: Path) -> bool:
@@ -179,10 +170,6 @@ def _try_to_write(folder: Path, option: str = "--out") -> None:
     except OSError as error:
         found = f"a folder that cannot be written to ({error.strerror or error})"
         raise _error(folder, found, "a writable folder", option) from None
-
-
-def _kind(scenario: str, live: bool) -> str:
-    return f"a {'live run' if live else 'run in virtual time'} of {scenario}"
 
 
 def _error(
@@ -234,16 +221,13 @@ def read_interventions(folder: Path) -> InterventionLog:
                 raise ValueError("invalid times")
             if "refused" not in row:
                 done.append(Intervention(len(done) + 1, time_us, real_s, action_of(row)))
-            elif is_text(row["refused"]):
-                action = action_of(row)
-                refused.append(Refusal(len(done), time_us, real_s, action, row["refused"]))
-            else:
+                continue
+            if not is_text(row["refused"]):
                 raise ValueError("no reason for a refusal")
+            refused.append(Refusal(len(done), time_us, real_s, action_of(row), row["refused"]))
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        found = shorten(str(error))
-        raise input_error(
-            "interventions", found, "a file written by a live run", str(path)
-        ) from None
+        expected = "a file written by a live run"
+        raise input_error("interventions", shorten(str(error)), expected, str(path)) from None
     return InterventionLog(tuple(done), tuple(refused))
 
 
