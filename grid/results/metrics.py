@@ -70,7 +70,7 @@ def metrics(
         own = slice(None) if vo is None else use.vo == vo
         clusters = np.ones(len(vo_of_cluster), np.bool_) if vo is None else vo_of_cluster == vo
         values = _of_jobs(jobs)
-        values |= _of_machines(MachineUse(*(column[own] for column in use)), span_s)
+        values |= _of_machines(MachineUse(use.vo[own], use.cpus[own], use.busy_s[own]), span_s)
         values |= combine(recorded if vo is None else recorded_by_vo.get(vo, ()))
         if gangs := [one for one in gang_histories if clusters[one.cluster]]:
             values["loss_of_capacity"] = loss_of_capacity(gangs)

@@ -198,19 +198,16 @@ def _seen(paper: Paper, view: View, name: str, found: Studies) -> Study | None:
         where = paper.main.get(name, {})
     study = found[experiment].seen(where, view.metrics)
     if view.rename:
-        study = _renamed(study, view.rename)
+
+        def renamed(point: Where) -> dict[str, Any]:
+            return {view.rename.get(axis, axis): value for axis, value in point.items()}
+
+        runs = tuple((renamed(point), seed, key) for point, seed, key in study.runs)
+        study = replace(study, axes=renamed(study.axes), runs=runs)
     if view.rest:
         main = _against(paper, view, name, found)
         study = study.filled_from(main, view.rest) if main is not None else study
     return study
-
-
-def _renamed(study: Study, names: Mapping[str, str]) -> Study:
-    def renamed(point: Where) -> dict[str, Any]:
-        return {names.get(axis, axis): value for axis, value in point.items()}
-
-    runs = tuple((renamed(point), seed, key) for point, seed, key in study.runs)
-    return replace(study, axes=renamed(study.axes), runs=runs)
 
 
 def _against(paper: Paper, view: View, name: str, found: Studies) -> Study | None:
@@ -249,7 +246,8 @@ def _effect(
             if one.sentence.experiment not in after or not new.cells:
                 continue
             everything += [(claim, one.sentence.label, cell) for cell in new.cells]
-            if section.kind == "verdict" and _turns(one.headline, new.headline):
+            before_it, after_it = (SIDES.get(it.headline.verdict) for it in (one, new))
+            if section.kind == "verdict" and after_it not in (None, before_it):
                 verdicts += 1
                 key = claim, one.sentence.label
                 turned.setdefault(key, []).append((other, new.headline))
@@ -259,18 +257,11 @@ def _effect(
     return Effect(reading, other, verdicts, *largest, tuple(everything))
 
 
-def _turns(before: Headline, after: Headline) -> bool:
-    """Whether the verdict is decided otherwise; a loss of decision alone is no turn."""
-    sides = [_side(one.verdict) for one in (before, after)]
-    return sides[1] != "" and sides[0] != sides[1]
-
-
-def _side(verdict: Verdict) -> str:
-    if verdict in (Verdict.HOLDS, Verdict.EXCEPT):
-        return "for"
-    if verdict in AGAINST:
-        return "against"
-    return "depends" if verdict is Verdict.DEPENDS else ""
+SIDES = {
+    Verdict.HOLDS: "for", Verdict.EXCEPT: "for", Verdict.CONTRADICTED: "against",
+    Verdict.IMPOSSIBLE: "against", Verdict.DEPENDS: "depends",
+}  # fmt: skip
+"""Verdicts that decide; a loss of decision alone does not turn a verdict."""
 
 
 def _largest_change(ones: Sequence[Cell], others: Sequence[Cell]) -> Change:
@@ -296,21 +287,18 @@ def _judged(name: str, claim: Claim, studies: Studies) -> list[JudgedSentence]:
     cells = [_cells(one, studies[one.experiment]) if one.experiment in studies else []
              for one in claim.sentences]  # fmt: skip
     levels = {studies[one.experiment].level for one in claim.sentences if one.experiment in studies}
-    flat = _decided([cell for of_one in cells for cell in of_one], 1.0 - min(levels, default=0.95))
+    flat = [cell for of_one in cells for cell in of_one]
+    open_ones = [n for n, cell in enumerate(flat) if not cell.because]
+    alphas = [deciding_alpha(flat[n].values, flat[n].region) for n in open_ones]
+    corrected = holm_levels(alphas, 1.0 - min(levels, default=0.95))
+    for n, level in zip(open_ones, corrected, strict=True):
+        flat[n] = _with_verdict(flat[n], level)
     found, taken = [], 0
     for sentence, of_one in zip(claim.sentences, cells, strict=True):
         own = tuple(flat[taken : taken + len(of_one)])
         taken += len(of_one)
         found.append(JudgedSentence(name, sentence, own, headline(own, sentence.unknown)))
     return found
-
-
-def _decided(cells: Sequence[Cell], alpha: float) -> list[Cell]:
-    open_ones = [cell for cell in cells if not cell.because]
-    levels = holm_levels([deciding_alpha(one.values, one.region) for one in open_ones], alpha)
-    level_of = {id(cell): level for cell, level in zip(open_ones, levels, strict=True)}
-    return [_with_verdict(cell, level_of[id(cell)]) if id(cell) in level_of else cell
-            for cell in cells]  # fmt: skip
 
 
 def _with_verdict(cell: Cell, level: float) -> Cell:
@@ -414,12 +402,9 @@ def _cells(sentence: Sentence, study: Study) -> list[Cell]:
                         continue
                     for cell in KINDS[check.kind](check, study, first, second, at):
                         over = str(at[check.over]) if check.over else ""
-                        found.append(replace(cell, over=over, verdict=_unrun(cell)))
+                        verdict = cell.verdict if cell.because else Verdict.UNDECIDED
+                        found.append(replace(cell, over=over, verdict=verdict))
     return found
-
-
-def _unrun(cell: Cell) -> Verdict:
-    return Verdict.UNDECIDED if not cell.because else cell.verdict
 
 
 def _points(values: Where, study: Study) -> list[dict[str, Any]]:
@@ -518,7 +503,7 @@ def _within(
     limits = (("at least", check.low), ("at most", check.high))
     bounds = [f"{word} {limit:g}" for word, limit in limits if limit is not None]
     what = f"{_name(first, None)} {' and '.join(bounds)}"
-    for cell in _cell(check, what, _place(first, second, at), [values], _region(check), _same):
+    for cell in _cell(check, what, _place(first, second, at), [values], _region(check), float):
         if check.kind == "always":
             held = all(value == check.low for value in cell.values)
             verdict = Verdict.HOLDS if held else Verdict.CONTRADICTED
@@ -532,10 +517,6 @@ def _within(
             yield replace(cell, verdict=verdict, because=because)
         else:
             yield cell
-
-
-def _same(value: float) -> float:
-    return value
 
 
 def _trend(
@@ -591,7 +572,7 @@ def _growth(
     place = _place(first, second, at)
     if second is None:
         what = f"{_name(first, None)} grows at most as N^{check.high:g}"
-        yield from _cell(check, what, place, sides, _region(check), _same)
+        yield from _cell(check, what, place, sides, _region(check), float)
     else:
         what = f"{_name(first, second)} grows less than {_name(second, first)}"
         yield from _cell(check, what, place, sides, BELOW_ZERO, lambda a, b: a - b)
@@ -618,15 +599,14 @@ def _least_slowdown(study: Study, metric: str, where: Where) -> float:
     """What no schedule can beat, mean over some repetitions; 1 for a metric without a bound."""
     if study.names.get(metric, metric) != "slowdown_mean":
         return 1.0
-    scenarios = study.scenarios(where)[:BOUNDED]
-    return _mean([_bound_of(_without_policy(one)) for one in scenarios])
-
-
-def _without_policy(scenario: Scenario) -> str:
-    vo = (scenario.vos or ())[0]
-    cluster = replace(vo.clusters[0], policy=PluginRef("easy"))
-    alone = replace(vo, clusters=(cluster,))
-    return scenario.model_copy(update={"vos": (alone,)}).model_dump_json()
+    bounds = []
+    for scenario in study.scenarios(where)[:BOUNDED]:
+        vo = (scenario.vos or ())[0]
+        # The bound is one for all policies.
+        cluster = replace(vo.clusters[0], policy=PluginRef("easy"))
+        alone = scenario.model_copy(update={"vos": (replace(vo, clusters=(cluster,)),)})
+        bounds.append(_bound_of(alone.model_dump_json()))
+    return _mean(bounds)
 
 
 @cache

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -154,7 +154,12 @@ def _studies(
         report(f"will run {name}: {experiment.runs:,} runs")
         file = EXPERIMENTS / f"{name}.yaml"
         requested.append(SweepRequest(experiment, file, out / name, partly=True))
-    with _one_ray(options.workers) if requested else nullcontext():
+    with ExitStack() as stack:
+        if requested and not options.workers.in_process:
+            from grid.runtime.cluster import ray_cluster
+
+            # One Ray for all experiments: it takes seconds to start.
+            stack.enter_context(ray_cluster(options.workers.address, options.workers.cpus))
         swept = run_sweeps(requested, options.workers, options.observer)
     for one, sweep in zip(requested, swept, strict=True):
         name = one.folder.name
@@ -188,18 +193,6 @@ def _experiment(name: str, trace: Path | None) -> dict[str, Any] | Path:
         for label, one in zip(("first", "second"), found, strict=False)
     }
     return tree
-
-
-@contextmanager
-def _one_ray(workers: Workers) -> Iterator[None]:
-    """One Ray for all experiments: it takes seconds to start."""
-    if workers.in_process:
-        yield
-        return
-    from grid.runtime.cluster import ray_cluster
-
-    with ray_cluster(workers.address, workers.cpus):
-        yield
 
 
 # Windows of a log with the size of GM's workload, chosen by their totals alone

@@ -73,7 +73,8 @@ class Jobs(NamedTuple):
     def found(self, results: JobResults, steady: Ints) -> Floats:
         """The same of the jobs that users submitted in a run. Shape (controls,)."""
         vos = np.unique(results.vo)
-        gaps_us = [_mean_gap_us(results.submit_us[results.vo == vo]) for vo in vos]
+        submits = [results.submit_us[results.vo == vo] for vo in vos]
+        gaps_us = [np.ptp(one) / max(1, len(one) - 1) for one in submits]
         work_us = results.estimate_us
         found = [work_us.mean(), np.mean(gaps_us) / len(vos)]
         if self.servers:
@@ -82,10 +83,6 @@ class Jobs(NamedTuple):
             waits_us[order] = pool_waits(results.submit_us[order], work_us[order], self.servers)
             found.append(waits_us[steady].mean())
         return np.array(found) / SECOND_US
-
-
-def _mean_gap_us(submit_us: Ints) -> float:
-    return float(submit_us.max() - submit_us.min()) / max(1, len(submit_us) - 1)
 
 
 def pool_waits(submit_us: Ints, work_us: Ints, servers: int) -> list[int]:
@@ -133,11 +130,6 @@ class Given:
         return float(self.settings["work"].get("mean_s", 1.0))
 
     @property
-    def service_s(self) -> float:
-        """Mean run time of a job on the first VO's first cluster."""
-        return self.work_s * REFERENCE_MIPS / self.first.clusters[0].mips
-
-    @property
     def pool_work(self) -> float:
         """The offered load of the pool in Erlang."""
         return float(self.processors * self.settings["load"])
@@ -153,12 +145,6 @@ class Given:
         return sum(len(vo.names) for vo in self.scenario.vos or ())
 
     @property
-    def machines(self) -> int:
-        machines = self.first.clusters[0].machines
-        assert isinstance(machines, tuple)
-        return sum(machine.count for machine in machines)
-
-    @property
     def drawn(self) -> int:
         """How many resources the first VO's selection draws: `d` of `power_of_d`, else two."""
         selection = self.first.selection
@@ -168,17 +154,6 @@ class Given:
     def period_s(self) -> float:
         return self.scenario.protocol.snapshots.period_s or 0.0
 
-    @property
-    def gossip_times(self) -> str:
-        """When VOs gossip. Raises InputError for gossip that theory does not cover."""
-        overlay = self.scenario.protocol.information
-        settings = dict(overlay.settings)
-        if overlay.name != "gossip" or settings["mode"] != "push_pull" or settings["fan_out"] != 1:
-            expected = "gossip with mode push_pull and fan_out 1"
-            found = shorten(f"{overlay.name} {settings}")
-            raise input_error("protocol.information", found, expected)
-        return str(settings["times"])
-
     @cached_property
     def jobs(self) -> Jobs:
         """The jobs of all VOs together; VOs with jobs are alike."""
@@ -187,11 +162,7 @@ class Given:
             capacity = sum(n * mips for n, mips in _servers(self.first)) / REFERENCE_MIPS
             gap_s = self.work_s * self._mean_processors / (capacity * self.settings["load"])
         assert gap_s is not None
-        return Jobs(self.work_s, float(gap_s) / self.vos_with_jobs, 0)
-
-    @property
-    def vos_with_jobs(self) -> int:
-        return sum(len(one.names) for one in self.scenario.vos or () if one.workload is not None)
+        return Jobs(self.work_s, float(gap_s) / self._vos_with_jobs, 0)
 
     @property
     def load(self) -> float:
@@ -201,6 +172,10 @@ class Given:
         counts = [len(vo.names) * n for vo in self.scenario.vos or () for n, _ in _servers(vo)]
         offered = self.jobs.work_s * self._mean_processors / self.jobs.gap_s
         return offered / sum(n for n in counts if n >= widest)
+
+    @property
+    def _vos_with_jobs(self) -> int:
+        return sum(len(one.names) for one in self.scenario.vos or () if one.workload is not None)
 
     @property
     def _mean_processors(self) -> float:
@@ -216,7 +191,7 @@ class Given:
         renewed every period.
         """
         relaxation_s = max(self.jobs.work_s / (1.0 - sqrt(self.load)) ** 2, self.period_s)
-        each_s = self.jobs.gap_s * self.vos_with_jobs
+        each_s = self.jobs.gap_s * self._vos_with_jobs
         return ceil(RELAXATIONS * relaxation_s / WARM_UP / each_s)
 
 
@@ -230,11 +205,6 @@ def _servers(vo: VirtualOrganization) -> list[tuple[int, float]]:
     return found
 
 
-def jobs_alone(given: Given) -> Jobs:
-    """Controls without the wait at one pool."""
-    return given.jobs
-
-
 def jobs_at_one_pool(given: Given) -> Jobs:
     """Controls with the wait at one pool of all servers, if these are alike."""
     servers = [
@@ -243,11 +213,6 @@ def jobs_at_one_pool(given: Given) -> Jobs:
     if any(mips != REFERENCE_MIPS for _, mips in servers):
         return given.jobs
     return given.jobs._replace(servers=sum(n for n, _ in servers))
-
-
-def jobs_of_servers(given: Given) -> Jobs:
-    """The same if all VOs but the first are servers of one job at a time."""
-    return given.jobs._replace(servers=given.vos - 1)
 
 
 # Expected values
@@ -263,11 +228,16 @@ def _mean_time(time: Callable[[Given, float], float]) -> Expected:
     return lambda given: {TIME: time(given, given.settings["load"])}
 
 
+def _service_s(given: Given) -> float:
+    """Mean run time of a job on the first VO's first cluster."""
+    return given.work_s * REFERENCE_MIPS / given.first.clusters[0].mips
+
+
 def _mg1(given: Given) -> dict[str, float]:
     if given.processors != 1:
         raise input_error("cpus", str(given.processors), "1, for theory of mg1")
     variation = variation_of(given.settings["work"])
-    return {WAIT: theory.mg1_wait(given.settings["load"], variation) * given.service_s}
+    return {WAIT: theory.mg1_wait(given.settings["load"], variation) * _service_s(given)}
 
 
 def variation_of(distribution: dict[str, float | str]) -> float:
@@ -302,9 +272,20 @@ def _old_information(given: Given) -> dict[str, float]:
 
 
 def _gossip(given: Given) -> dict[str, float]:
-    times = given.gossip_times
+    overlay = given.scenario.protocol.information
+    settings = dict(overlay.settings)
+    if overlay.name != "gossip" or settings["mode"] != "push_pull" or settings["fan_out"] != 1:
+        expected, found = "gossip with mode push_pull and fan_out 1", f"{overlay.name} {settings}"
+        raise input_error("protocol.information", shorten(found), expected)
+    times = str(settings["times"])
     begun = {BEGUN: 1.0} if times == "poisson" else {}
     return {LEFT: theory.left_a_period(given.vos, times), **begun}
+
+
+def _machines(given: Given) -> int:
+    machines = given.first.clusters[0].machines
+    assert isinstance(machines, tuple)
+    return sum(machine.count for machine in machines)
 
 
 def _capacity(given: Given) -> dict[str, float]:
@@ -535,7 +516,7 @@ def _exact(name: str, title: str, source: str, found: Measured, *more: str, **ho
 ROUTED: dict[str, Any] = {"quick": Effort(20, 1_000), "controls": jobs_at_one_pool}
 SHARED: dict[str, Any] = {**ROUTED, "quick": Effort(20, 500)}
 LOSSY: dict[str, Any] = {
-    "quick": Effort(20, 2_500), "controls": jobs_alone, "exponential": ("arrivals",),
+    "quick": Effort(20, 2_500), "controls": lambda given: given.jobs, "exponential": ("arrivals",),
     "stable": False,
 }  # fmt: skip
 GOSSIP: dict[str, Any] = {
@@ -554,7 +535,7 @@ CASES = {
         _exact("two-vos", "Two VOs, every time by hand from the two latencies",
                "messages of the protocol", _two_vos, ASSIGNMENTS, has_jobs=False),
         Case("mmc", "M/M/c", "Erlang C",
-             lambda given: {WAIT: given.service_s
+             lambda given: {WAIT: _service_s(given)
                             * theory.mmc_wait(given.processors, given.settings["load"])},
              _mean_wait, quick=Effort(30, 200_000), full=Effort(150, 1_000_000)),
         Case("mg1", "M/G/1", "Pollaczek and Khinchine", _mg1, _mean_wait,
@@ -580,8 +561,8 @@ CASES = {
              "Markov chain",
              lambda given: {LOST: theory.retries(given.vos, given.processors, given.pool_work,
                                                  given.hops)},
-             _lost, quick=Effort(20, 1_000), full=Effort(60, 6_000), controls=jobs_alone,
-             stable=False),
+             _lost, quick=Effort(20, 1_000), full=Effort(60, 6_000),
+             controls=lambda given: given.jobs, stable=False),
         Case("steal", "An idle VO pulls a job from a VO that has two or more",
              "truncated Markov chain",
              _mean_time(lambda given, load: theory.steal(given.vos, load)), _time,
@@ -590,21 +571,21 @@ CASES = {
              "thinned Poisson arrivals", _mean_time(lambda _, load: 1.0 / (1.0 - load)), _time,
              full=Effort(80, 6_000), **ROUTED),
         Case("round-robin", "Routing in turn: every n-th job to each machine", "E_n/M/1",
-             _mean_time(lambda given, load: theory.round_robin_time(given.machines, load)), _time,
+             _mean_time(lambda given, load: theory.round_robin_time(_machines(given), load)), _time,
              full=Effort(40, 6_000), **ROUTED),
         Case("power-of-d", "The shortest of d random queues",
              "truncated Markov chain",
              _mean_time(lambda given, load: theory.power_of_d(
-                 given.machines, min(given.drawn, given.machines), load)),
+                 _machines(given), min(given.drawn, _machines(given)), load)),
              _time, full=Effort(40, 5_000), **ROUTED),
         Case("least-loaded", "Join the shortest of all queues", "truncated Markov chain",
              _mean_time(lambda given, load: theory.power_of_d(
-                 given.machines, given.machines, load)),
+                 _machines(given), _machines(given), load)),
              _time, full=Effort(40, 5_000), **ROUTED),
         Case("old-information", "The shorter of two queues by periodic status updates",
              "Markov chain from update to update (Mitzenmacher 2000)",
              _old_information, _time_and_first, quick=Effort(20, 1_000), full=Effort(40, 5_000),
-             controls=jobs_of_servers),
+             controls=lambda given: given.jobs._replace(servers=given.vos - 1)),
         Case("gossip", "Gossip averaging: each VO once per period, in a new order each time",
              "exact for the number of VOs; for many: 1 / (2 √e) (Jelasity et al. 2005)",
              _gossip, _gossip_exchanges, **GOSSIP),
