@@ -159,19 +159,12 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
     """
     page = folder / REPORT if page is None else page
     try:
-        if not folder.is_dir():
-            found = "a file" if folder.exists() else "no such folder"
-            raise input_error("", found, "the folder of a run or a sweep", str(folder))
         is_sweep = (folder / SWEEP_FILE).is_file()
         if not is_sweep and not (folder / "manifest.json").is_file():
-            found = "a folder with other contents"
+            found = "no such folder" if not folder.exists() else "a file"
+            found = "a folder with other contents" if folder.is_dir() else found
             raise input_error("", found, "the folder of a run or a sweep", str(folder))
         check_file(page, "--out", ".html", ".htm")
-        # Links in a folder from elsewhere must not be followed.
-        for path in (folder / REPORT, page.parent / PICTURES):
-            if path.is_symlink() or (path.name == PICTURES and path.is_file()):
-                found = "a link" if path.is_symlink() else "a file"
-                raise input_error("", found, "a file written by a report, or no file", str(path))
     except OSError as error:
         found = error.strerror or str(error)
         raise input_error("", found, "a valid path", str(folder)) from None

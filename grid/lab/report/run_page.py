@@ -66,7 +66,7 @@ def write_run_page(folder: Path, page: Path) -> None:
     """Write the report of the run in `folder`, and its charts into `pictures` next to it."""
     run = read_run(folder)
     manifest = run.manifest
-    charts = list(courses(run))
+    charts, gantt = list(courses(run)), list(gantt_charts(run))
     opening = [one for one in charts if one.name in OPENING]
     if len(run.clusters) > FEW and charts:
         opening.insert(0, _choice_of_clusters(run))  # type: ignore[arg-type]
@@ -74,10 +74,16 @@ def write_run_page(folder: Path, page: Path) -> None:
     sections = [
         Section("VOs, utilization and queues",
                 [HINT, *([flow_map(run.vos, {"": run.moved})] if has_map else []), *opening]),
-        Section("Metrics", [_main(run), Folded("All metrics of the grid", [_all(run), PAPERS])]),
+        Section("Metrics", [
+            _of_grid(run, MAIN),
+            Folded("All metrics of the grid", [_of_grid(run, list(METRICS), prose=True), PAPERS]),
+        ]),
         Section("By virtual organization", _by_vo(run)),
         Section("Over time", [one for one in charts if one.name not in OPENING]),
-        Section("Gantt charts", _gantt(run)),
+        Section("Gantt charts", [
+            *([_choice_of_clusters(run)] if any(one.name == "gantt" for one in gantt) else []),
+            *gantt,
+        ]),
         Section("Waits and stretch", _waits(run)),
         Section("Job flows between VOs", flow_tables(run.vos, run.moved) if has_map else ()),
         Section("Provenance", [
@@ -129,23 +135,16 @@ def hints_of(metrics: Sequence[str], plugins: Mapping[str, str]) -> dict[str, st
     return {label_of(metric): meaning_of(metric, plugins) for metric in metrics}
 
 
-def _main(run: RunData) -> Table:
+def _of_grid(run: RunData, names: Sequence[str], *, prose: bool = False) -> Table:
+    """A row for each of these metrics of the grid that applies, in `prose` with its meaning."""
     found = run.metrics["grid"]
-    names = [*MAIN, *(name for name in found if name not in METRICS)]
-    known = [name for name in names if found.get(name) is not None]
+    own = [name for name in found if name not in METRICS]
+    known = [name for name in (*names, *own) if found.get(name) is not None]
+    hints = hints_of(known, run.meanings)
     rows = [[label_of(name), shown(found[name])] for name in known]
-    return Table(["metric", "grid"], rows, hints=hints_of(known, run.meanings))
-
-
-def _all(run: RunData) -> Table:
-    found = run.metrics["grid"]
-    names = [*(name for name in METRICS if name in found), *(n for n in found if n not in METRICS)]
-    rows = [
-        [label_of(name), shown(found[name]), meaning_of(name, run.meanings)]
-        for name in names
-        if found[name] is not None
-    ]
-    return Table(["metric", "grid", "meaning"], rows, prose=True)
+    if not prose:
+        return Table(["metric", "grid"], rows, hints=hints)
+    return Table(["metric", "grid", "meaning"], [[*row, hints[row[0]]] for row in rows], prose=True)
 
 
 def _by_vo(run: RunData) -> list[Block]:
@@ -295,12 +294,6 @@ def _median(
     }
     caption = f"{meaning} Median of {len(levels)} clusters; shaded: the central 80\u00a0%."
     return course(name, caption, label, unit, lines, parameters, more)
-
-
-def _gantt(run: RunData) -> list[Block]:
-    pictures = list(gantt_charts(run))
-    has_choice = any(one.name == "gantt" for one in pictures)
-    return [*([_choice_of_clusters(run)] if has_choice else []), *pictures]
 
 
 def _waits(run: RunData) -> list[Block]:

@@ -103,7 +103,12 @@ def write_sweep_page(folder: Path, page: Path) -> None:
 
 def _summary(study: Study) -> str:
     seeds = len({seed for _, seed, _ in study.runs})
-    axes = "; ".join(f"{name}: {_values_in_words(of)}" for name, of in study.axes.items())
+    axes = "; ".join(
+        f"{name}: {len(of)} values from {min(of):g} to {max(of):g}"
+        if len(of) > MANY_TICKS and all(map(_is_number, of))
+        else f"{name}: {', '.join(map(str, of))}"
+        for name, of in study.axes.items()
+    )
     intervals = (
         f"Intervals are Student's at {100 * study.level:g} %; equal seeds have equal jobs, unless "
         "an axis changes them."
@@ -114,12 +119,6 @@ def _summary(study: Study) -> str:
         f"{counted(len(study.runs), 'run')} of {counted(len(study.points), 'combination')} with up "
         f"to {counted(seeds, 'seed')}. {axes}. {intervals}"
     )
-
-
-def _values_in_words(values: Sequence[Any]) -> str:
-    if len(values) > MANY_TICKS and all(map(_is_number, values)):
-        return f"{len(values)} values from {min(values):g} to {max(values):g}"
-    return ", ".join(map(str, values))
 
 
 def _sources(folder: Path) -> list[Block]:
@@ -263,11 +262,6 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
     ]
 
 
-def _row_of(study: Study, point: Mapping[str, Any]) -> str:
-    varied = [name for name, values in study.axes.items() if len(values) > 1]
-    return BETWEEN.join(named(name, point[name]) for name in varied or study.axes)
-
-
 KINDS = {"interval without zero": "var(--c0)", "unsure": "var(--c7)", "one seed": "var(--c0)",
          "equal in all repetitions": "var(--c6)"}  # fmt: skip
 
@@ -283,9 +277,11 @@ def _kind_of(one: Interval) -> str:
 def _differences_chart(
     study: Study, by_baseline: Mapping[str, Sequence[Difference]], metrics: Sequence[str]
 ) -> Picture:
+    varied = [name for name, values in study.axes.items() if len(values) > 1] or list(study.axes)
     keys = ("baseline", "metric", "row", "difference", "low", "high", "kind", "effect")
     rows = [
-        (baseline, one.metric, _row_of(study, one.point), one.interval.mean,
+        (baseline, one.metric, BETWEEN.join(named(name, one.point[name]) for name in varied),
+         one.interval.mean,
          *drawn_ends(one.interval), _kind_of(one.interval), abs(one.effect))
         for baseline, found in by_baseline.items()
         for one in found
@@ -324,9 +320,10 @@ def _differences_table(study: Study, found: Sequence[Difference], metrics: Seque
     equal = [row for row in points if not effects[row]]
     columns = [[str(points[row][axis]) for row in order] for axis in study.axes]
     for metric in metrics:
-        every = [cells.get((row, metric)) for row in order]
-        texts = cells_of([None if one is None else one.interval for one in every])
-        columns.append([text + _doubt(one) for text, one in zip(texts, every, strict=True)])
+        every = [cells[row, metric].interval if (row, metric) in cells else None for row in order]
+        unsure = [one is not None and _kind_of(one) == "unsure" for one in every]
+        texts = zip(cells_of(every), unsure, strict=True)
+        columns.append([text + " (unsure)" * is_unsure for text, is_unsure in texts])
     rows = [list(row) for row in zip(*columns, strict=True)]
     if equal:
         rest = ["0"] * len(metrics)
@@ -334,10 +331,6 @@ def _differences_table(study: Study, found: Sequence[Difference], metrics: Seque
                      + " …" * (len(equal) > 1), *[""] * (len(study.axes) - 1), *rest])  # fmt: skip
     headers = [*study.axes, *map(label_of, metrics)]
     return Table(headers, rows, hints=hints_of(metrics, {}), keys=len(study.axes))
-
-
-def _doubt(one: Difference | None) -> str:
-    return " (unsure)" if one is not None and _kind_of(one.interval) == "unsure" else ""
 
 
 # Details at a chosen combination of the axes that are not compared
@@ -476,7 +469,11 @@ def flows(settings: Settings) -> list[Block]:
     # The number of VOs may itself be compared.
     vos = list(dict.fromkeys(vo for names, _ in found.values() for vo in names))
     names = list(dict.fromkeys(name for _, name in found))
-    maps = {"\n".join(spot): _among(vos, *every) for spot, every in found.items()}
+    maps = {}
+    for spot, (own, jobs) in found.items():
+        at = np.array([vos.index(name) for name in own])
+        maps["\n".join(spot)] = wide = np.zeros((len(vos), len(vos)))
+        wide[np.ix_(at, at)] = jobs
     first = next(iter(found))
     place = f"{ELSEWHERE} + '\\n' + place_of" if settings.is_choice else "'\\n' + place_of"
     params = [{"name": "place_of", "value": first[1]}]
@@ -496,14 +493,6 @@ def _mean_flows(study: Study, where: Mapping[str, Any]) -> tuple[list[str], Floa
         for origin, host, count in record["flows"]:
             jobs[origin, host] += count / len(records)
     return vos, jobs
-
-
-def _among(vos: Sequence[str], names: Sequence[str], jobs: Floats) -> Floats:
-    """The flows between `names`, as a matrix of all `vos`."""
-    at = np.array([vos.index(name) for name in names])
-    wide = np.zeros((len(vos), len(vos)))
-    wide[np.ix_(at, at)] = jobs
-    return wide
 
 
 def distributions(settings: Settings) -> list[Block]:
