@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from pydantic import Discriminator, Field, Tag, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from grid.config.load import load_scenario, source_of, validate
 from grid.config.parameters import Overrides, each_of, written_override
@@ -55,15 +55,28 @@ Labelled = Annotated[dict[Label, Settings], Field(min_length=1)]
 Finite = Annotated[float, Field(strict=True)]
 
 
-class RangeSection(Section):
+class _Documented(Section):
+    """A section whose fields have their docstrings as descriptions."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        for field in cls.model_fields.values():
+            field.description = " ".join((field.description or "").split())
+
+
+class RangeSection(_Documented):
     """An axis whose values `sampling` draws."""
 
-    low: Finite = Field(description="The smallest value.")
-    high: Finite = Field(description="The largest value.")
-    scale: Literal["linear", "log"] = Field(
-        default="linear", description="Uniform in the value, or in its logarithm."
-    )
-    integer: bool = Field(default=False, description="Round values to integers.")
+    low: Finite
+    """The smallest value."""
+    high: Finite
+    """The largest value."""
+    scale: Literal["linear", "log"] = "linear"
+    """Uniform in the value, or in its logarithm."""
+    integer: bool = False
+    """Round values to integers."""
 
     @model_validator(mode="after")
     def _is_a_range(self) -> RangeSection:
@@ -104,18 +117,16 @@ Axis = Annotated[
 """Values of the key that the axis is named after, or a range; or labels for several settings."""
 
 
-class SamplingSection(Section):
+class SamplingSection(_Documented):
     """How values of axes that are ranges are drawn: one of each for every sample."""
 
-    samples: Annotated[int, Field(ge=1, le=10_000, strict=True)] = Field(
-        description="The number of samples. Each is combined with every value of the other axes."
-    )
-    method: Literal["latin_hypercube", "random"] = Field(
-        default="latin_hypercube",
-        description="A Latin hypercube (each range is divided into as many intervals as there are "
-        "samples, with one sample in each), or independent uniform values.",
-    )
-    seed: Seed = Field(default=1, description="Seed of the samples; the runs have their own.")
+    samples: Annotated[int, Field(ge=1, le=10_000, strict=True)]
+    """The number of samples. Each is combined with every value of the other axes."""
+    method: Literal["latin_hypercube", "random"] = "latin_hypercube"
+    """A Latin hypercube (each range is divided into as many intervals as there are samples, with
+    one sample in each), or independent uniform values."""
+    seed: Seed = 1
+    """Seed of the samples; the runs have their own."""
 
 
 Cells = Annotated[dict[Key, Any], Field(min_length=1)]
@@ -125,121 +136,98 @@ Repetitions = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 SeedList = Annotated[tuple[Seed, ...], Field(min_length=1)]
 
 
-class QuickSection(Section):
+class QuickSection(_Documented):
     """Changes under `--quick`: fewer seeds, other settings, fewer values of an axis."""
 
-    seeds: Repetitions | SeedList | None = Field(
-        default=None,
-        description="Number of seeds, or a list of seeds. Default: as without --quick.",
-    )
-    set: Settings = Field(
-        default_factory=dict, description="Settings for all runs, added to those of `set`."
-    )
-    axes: dict[Key, Axis] = Field(
-        default_factory=dict, description="Other values for some of the axes."
-    )
+    seeds: Repetitions | SeedList | None = None
+    """Number of seeds, or a list of seeds. Default: as without --quick."""
+    set: Settings = Field(default_factory=dict)
+    """Settings for all runs, added to those of `set`."""
+    axes: dict[Key, Axis] = Field(default_factory=dict)
+    """Other values for some of the axes."""
 
 
 Prose = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
-class AnswerSection(Section):
+class AnswerSection(_Documented):
     """A question that the page of a study answers: which value of an axis is best, and where."""
 
-    metric: Label = Field(description="The metric that decides.")
-    better: Literal["less", "more"] = Field(description="Which direction is better.")
-    best_of: Key = Field(description="The axis whose values are compared.")
-    along: Key | None = Field(
-        default=None, description="The axis along which the best value may change. Default: none."
-    )
-    among: Annotated[tuple[Value, ...], Field(min_length=1)] | None = Field(
-        default=None, description="The values that are compared. Default: all."
-    )
+    metric: Label
+    """The metric that decides."""
+    better: Literal["less", "more"]
+    """Which direction is better."""
+    best_of: Key
+    """The axis whose values are compared."""
+    along: Key | None = None
+    """The axis along which the best value may change. Default: none."""
+    among: Annotated[tuple[Value, ...], Field(min_length=1)] | None = None
+    """The values that are compared. Default: all."""
 
     def axes(self) -> tuple[str, ...]:
         return (self.best_of,) if self.along is None else (self.best_of, self.along)
 
 
-class StudySection(Section):
+class StudySection(_Documented):
     """A study, whose page is written by `grid sweep --page`."""
 
-    title: Label = Field(description="The page's title.")
-    question: Prose = Field(description="The question, and its source.")
-    set_up: Prose = Field(description="The grid, its jobs, and what varies.")
-    limitations: Prose = Field(description="Limitations of the answer.")
-    answers: Annotated[tuple[AnswerSection, ...], Field(min_length=1)] = Field(
-        description="Answers that are derived from the results."
-    )
+    title: Label
+    """The page's title."""
+    question: Prose
+    """The question, and its source."""
+    set_up: Prose
+    """The grid, its jobs, and what varies."""
+    limitations: Prose
+    """Limitations of the answer."""
+    answers: Annotated[tuple[AnswerSection, ...], Field(min_length=1)]
+    """Answers that are derived from the results."""
 
     def axes(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for answer in self.answers for name in answer.axes()))
 
 
-class ExperimentSection(Section):
+class ExperimentSection(_Documented):
     """An experiment: a run for every combination of the axes' values and every seed."""
 
-    name: Name = Field(description="Name of the sweep and of its folder.")
-    scenario: str | dict[str, Any] = Field(
-        description="Path of the scenario, from the folder of this file; or a name that "
-        "`grid scenarios` lists; or the scenario itself."
-    )
-    set: Settings = Field(
-        default_factory=dict,
-        description="Settings of all runs: parameters by name, or keys by their paths.",
-    )
-    axes: dict[Key, Axis] = Field(
-        default_factory=dict,
-        description="The settings that vary: a list of values or a range, by the name of a "
-        "parameter or the path of a key. Under any other name, labels with several settings each.",
-    )
-    sampling: SamplingSection | None = Field(
-        default=None, description="How values of ranges are drawn; required if an axis is a range."
-    )
-    zip: tuple[Annotated[tuple[Key, ...], Field(min_length=2)], ...] = Field(
-        default=(),
-        description="Lists of axes that vary together: the first value of each, then the second.",
-    )
-    exclude: tuple[Cells, ...] = Field(
-        default=(), description="Combinations to leave out, such as `{ttl: 0, period: [5, 20]}`."
-    )
-    conditions: dict[Key, Cells] = Field(
-        default_factory=dict,
-        description="Conditions for an axis to have an effect, such as `period: {ttl: [1, 4]}`. "
-        "Otherwise only its first value is run, and its result is used for all values.",
-    )
-    seeds: Repetitions | SeedList = Field(
-        default=10,
-        description="Number of seeds, from 1, or a list of them. Each combination runs with each.",
-    )
-    level: Annotated[float, Field(ge=0.5, le=0.999, strict=True)] = Field(
-        default=0.95, description="Level of the confidence intervals."
-    )
-    measure: Literal["run", "knapsack"] = Field(
-        default="run",
-        description="Metrics of runs, or only of their knapsack choices (C07 Table 1).",
-    )
-    compare: Key | None = Field(
-        default=None,
-        description="The axis whose values are compared in pairs and are the lines of charts. The "
-        "x axis is the first other numeric axis, or else the first other axis. With further axes, "
-        "there is a chart for each combination of their values. Default: the first axis.",
-    )
-    repeated_over: Key | None = Field(
-        default=None,
-        description="An axis whose values are repetitions, like seeds, such as days of a log. "
-        "Tables, reports, differences and pages cover all of them together. Default: none.",
-    )
-    metrics: tuple[Label, ...] = Field(
-        default=(),
-        description="What the report compares, by the names of `grid metrics`. Default: your own "
-        "and common metrics in which settings differ, at most eight.",
-    )
-    quick: QuickSection | None = Field(
-        default=None, description="Changes under `--quick`. Default: none."
-    )
-    study: StudySection | None = Field(
-        default=None, description="Question and answers of a study, shown on its page."
-    )
+    name: Name
+    """Name of the sweep and of its folder."""
+    scenario: str | dict[str, Any]
+    """Path of the scenario, from the folder of this file; or a name that `grid scenarios` lists; or
+    the scenario itself."""
+    set: Settings = Field(default_factory=dict)
+    """Settings of all runs: parameters by name, or keys by their paths."""
+    axes: dict[Key, Axis] = Field(default_factory=dict)
+    """The settings that vary: a list of values or a range, by the name of a parameter or the path
+    of a key. Under any other name, labels with several settings each."""
+    sampling: SamplingSection | None = None
+    """How values of ranges are drawn; required if an axis is a range."""
+    zip: tuple[Annotated[tuple[Key, ...], Field(min_length=2)], ...] = ()
+    """Lists of axes that vary together: the first value of each, then the second."""
+    exclude: tuple[Cells, ...] = ()
+    """Combinations to leave out, such as `{ttl: 0, period: [5, 20]}`."""
+    conditions: dict[Key, Cells] = Field(default_factory=dict)
+    """Conditions for an axis to have an effect, such as `period: {ttl: [1, 4]}`. Otherwise only its
+    first value is run, and its result is used for all values."""
+    seeds: Repetitions | SeedList = 10
+    """Number of seeds, from 1, or a list of them. Each combination runs with each."""
+    level: Annotated[float, Field(ge=0.5, le=0.999, strict=True)] = 0.95
+    """Level of the confidence intervals."""
+    measure: Literal["run", "knapsack"] = "run"
+    """Metrics of runs, or only of their knapsack choices (C07 Table 1)."""
+    compare: Key | None = None
+    """The axis whose values are compared in pairs and are the lines of charts. The x axis is the
+    first other numeric axis, or else the first other axis. With further axes, there is a chart for
+    each combination of their values. Default: the first axis."""
+    repeated_over: Key | None = None
+    """An axis whose values are repetitions, like seeds, such as days of a log. Tables, reports,
+    differences and pages cover all of them together. Default: none."""
+    metrics: tuple[Label, ...] = ()
+    """What the report compares, by the names of `grid metrics`. Default: your own and common
+    metrics in which settings differ, at most eight."""
+    quick: QuickSection | None = None
+    """Changes under `--quick`. Default: none."""
+    study: StudySection | None = None
+    """Question and answers of a study, shown on its page."""
 
     @model_validator(mode="after")
     def _fits_together(self) -> ExperimentSection:

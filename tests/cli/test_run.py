@@ -66,24 +66,6 @@ def test_plan_times_are_verbose(
     assert any("easy" in line and "not timed" in line for line in lines)
 
 
-def test_stale_files_are_named(
-    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert not any(line.startswith("stale") for line in printed(one, tmp_path, capsys))
-    for name in ("schedule.swf", "report.html", "mine.txt"):
-        (tmp_path / name).touch()
-    assert "stale files: report.html, schedule.swf" in printed(one, tmp_path, capsys)
-
-
-def test_jobs_of_a_log_are_left_out_or_kept_with_warnings(
-    one: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    one.manifest["jobs"]["skipped"] = {"filtered": 2, "no_run_time": 1, "out_of_order": 4}
-    lines = printed(one, tmp_path, capsys)
-    assert "left out of the trace: 2 filtered, 1 no_run_time" in lines
-    assert "kept with warnings: 4 out_of_order" in lines
-
-
 @pytest.mark.parametrize("preemptive", [True, False])
 def test_settings_without_effect_are_named(
     preemptive: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -89,13 +89,6 @@ def test_repeated_errors_of_a_line_are_one() -> None:
     ]
 
 
-def test_a_wrong_scenario_leaves_no_run() -> None:
-    Path("wrong.yaml").write_text(RIGHT.replace("ttl: 3", "ttl: -3"))
-    result = invoke("run", "wrong.yaml", "--in-process")
-    assert result.exit_code == 2 and result.stderr.startswith("wrong.yaml:8: protocol.ttl: ")
-    assert [path.name for path in Path().iterdir()] == ["wrong.yaml"]
-
-
 def test_shipped_scenarios_are_listed_with_a_sentence() -> None:
     text = " ".join("\n".join(answer("scenarios")).split())
     for one in all_shipped():
@@ -141,14 +134,3 @@ def test_a_copy_is_valid_and_is_not_overwritten(name: str) -> None:
     assert last.startswith("next: grid ")
     answer("check", *files)
     assert invoke("init", name, "study").exit_code == 2
-
-
-def test_every_shipped_file_can_be_copied() -> None:
-    for one in all_shipped():
-        kind = "experiments/" if one.is_experiment else ""
-        answer("init", f"{kind}{one.name}", f"{one.name}{len(kind)}")
-    answer("init", "two-vos")
-    assert (Path("two-vos") / "two-vos.yaml").is_file()
-    Path("file").touch()
-    for folder in ("file", "file/below"):
-        assert invoke("init", "two-vos", folder).exit_code == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from pathlib import Path
 
@@ -21,7 +20,6 @@ JOBS = """\
 3 100 -1 0 1 -1 -1 1 60 -1 5 7 1 -1 1 -1 -1 -1
 """
 SWF_LINE = "1 0 -1 100 4 -1 -1 4 200 -1 1 7 1 -1 1 -1 -1 -1"
-GWF_LINE = " ".join(["1", "0", "-1", "100", "4", *["-1"] * 5, "1", "U1", *["-1"] * 17])
 
 
 def trace(*arguments: object) -> Result:
@@ -94,30 +92,6 @@ def test_there_and_back(tmp_path: Path, ending: str) -> None:
     assert again.read_text() == JOBS.replace("\n\n", "\n")
     first, last = (json.loads(trace(path, "--json").output) for path in (log, again))
     assert first | {"blank_lines": 0} == last
-
-
-WRONG = {
-    "short.swf": (f"{SWF_LINE}\n1 2 3\n", "short.swf:2: found 3 fields, expected 18"),
-    "table.swf": (
-        "id,submit,run,cores\n1,0,10,2\n2,5,10,2\n",
-        "table.swf:1: found 1 field with commas, expected 18 separated by spaces "
-        '(to convert a table, see "Replay a real log" in the documentation)',
-    ),
-    "word.swf": (SWF_LINE.replace("100", "x"), "field 4 (run time): found 'x', expected a number"),
-    "columns.gwf": (f"{GWF_LINE}\n{SWF_LINE}\n", "columns.gwf:2: found 18 fields, expected 29"),
-    "empty.swf": ("", "no job"),
-    "cut.swf.gz": (gzip.compress(JOBS.encode() * 99)[:-20], "truncated compressed data"),
-    "junk.parquet": (b"PAR1" + bytes(99), "an invalid Parquet file"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_an_invalid_log_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
-    content, expected = WRONG[name]
-    result = trace(made(tmp_path, name, content), "--to", tmp_path / "out.swf", "-q")
-    assert result.exit_code == 2
-    assert len(result.output.splitlines()) == 1 and expected in result.output
-    assert not (tmp_path / "out.swf").exists()
 
 
 def test_what_a_run_would_leave_out_and_what_it_would_not(tmp_path: Path) -> None:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import json
-import math
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from scipy import stats
 
 import grid
 from grid.lab.statistics import mean_interval
 from grid.lab.store import read_sweep
 from grid.lab.study import load_differences
-from grid.lab.sweep_table import print_sweep_table
 from grid.model.errors import InputError
 from tests.lab.small_experiments import write
 from tests.lab.studies import study_of
@@ -92,27 +88,6 @@ vos:
 def test_an_unknown_metric_is_an_error(tmp_path: Path, metrics: list[str]) -> None:
     with pytest.raises(InputError, match=r"metrics: found '(wait_mea|w)', expected metrics that"):
         load_differences(small(tmp_path), metrics)
-
-
-def printed(folder: Path, width: int) -> str:
-    out = io.StringIO()
-    print_sweep_table(folder, Console(file=out, width=width))
-    return out.getvalue()
-
-
-def test_the_terminal_marks_unsure_differences(tmp_path: Path) -> None:
-    text = printed(small(tmp_path), 100)
-    means, _, differences = text.partition("Differences from rule queue, paired by seed:\n")
-    assert "±" in means and "?" not in means
-    rows = [line.split() for line in differences.splitlines()[1:4]]
-    sure = stats.ttest_rel(WAITS["never", 1], WAITS["queue", 1]).confidence_interval(0.95)
-    assert sure.low > 0
-    half = (sure.high - sure.low) / 2
-    assert rows[0] == ["never", "1", "2.500", "±", f"{half:.3f}"]
-    assert math.isclose(sum(sure) / 2, 2.5)
-    assert rows[1][:2] == ["never", "5"] and rows[1][-1] == "?"
-    assert rows[2] == ["pull", "5", "0.000", "="]
-    assert "?: the interval contains zero." in differences
 
 
 # An axis whose values are repetitions, such as days of a log

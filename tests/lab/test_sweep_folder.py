@@ -7,10 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import grid
-from grid.cli.app import app
 from tests.lab.small_experiments import EXPERIMENT, SCENARIO, write
 
 OWN = """\
@@ -35,8 +33,6 @@ vos:
     clusters: [{name: pool, policy: "${policy}", cpus: 2}]
     workload: {jobs: [{run_s: 10, cpus: 2}, {run_s: 20, cpus: 1}, {run_s: 5}]}
 """
-LOG = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
-OF_A_LOG = "vos: [{name: a, clusters: [{cpus: 2}], workload: {trace: log.swf}}]\n"
 
 
 def digests(folder: Path) -> dict[tuple[str, int], str]:
@@ -48,13 +44,6 @@ def digests(folder: Path) -> dict[tuple[str, int], str]:
         )["digest"]
         for case in cases
     }
-
-
-def output_of(*words: str) -> tuple[int, str, str]:
-    """Exit code, output and messages of a command in the current folder."""
-    answer = CliRunner().invoke(app, list(words))
-    assert "Traceback" not in answer.output
-    return answer.exit_code, answer.stdout, answer.stderr
 
 
 def published(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -95,22 +84,6 @@ def test_sources_are_copied_with_their_comments(
     assert (copied / "experiment.yaml").read_text() == f"# Which selection?\n{named}"
 
 
-def test_a_sweep_of_a_command_line_runs_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "farm.yaml").write_text(FARM)
-    monkeypatch.chdir(tmp_path)
-    several = "run", "farm", "--set", "policy=fcfs,sjf", "--seeds", "2"
-    assert output_of(*several, "--in-process", "-q", "--out", "o")[0] == 0
-    copied = runs_again(tmp_path / "o", tmp_path, monkeypatch)
-    assert (copied / "scenario.yaml").read_text() == FARM
-    again = "sweep", "experiment.yaml", "--in-process", "-q", "--out"
-    code, _, wrong = output_of(*again, "by-command")
-    assert (code, wrong) == (0, "")
-    assert digests(copied / "by-command") == digests(copied / "again")
-    assert "4 of 4 runs are in ., 4 of them reused" in output_of(*again, ".")[1]
-
-
 @pytest.mark.parametrize(
     ("reference", "file", "then"),
     [
@@ -135,29 +108,3 @@ def test_plugin_files_are_copied(
     copied = runs_again(done.folder, tmp_path, monkeypatch)
     assert (copied / then).read_text() == OWN.format(name="Own")
     assert str(tmp_path) not in (copied / "scenario.yaml").read_text()
-
-
-def test_a_missing_log_is_named_in_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "log.swf").write_text(LOG)
-    text = "name: e\nscenario: scenario.yaml\naxes: {protocol.ttl: [1, 2]}\nseeds: 1\n"
-    done = grid.sweep(write(tmp_path, text, OF_A_LOG), tmp_path / "out", in_process=True)
-    before = digests(done.folder)
-    copied = published(done.folder, tmp_path, monkeypatch)
-    sweep = "sweep", "experiment.yaml", "--in-process", "-q", "--out", "again"
-    code, _, wrong = output_of(*sweep)
-    (line,) = wrong.splitlines()
-    assert (code, line) == (
-        2,
-        "scenario.yaml:1: vos.0.workload.trace: found 'log.swf': no such file, expected a log in "
-        "the current folder or in the scenario's, or another path: --set "
-        "vos.0.workload.trace=FILE (the emulator does not include logs)",
-    )
-    (tmp_path / "far" / "other.swf").write_text(LOG)
-    assert output_of(*sweep, "--set", "vos.0.workload.trace=../other.swf")[0] == 0
-    assert digests(copied / "again") == before
-    shutil.rmtree(copied / "again")
-    (copied / "log.swf").write_text(LOG)
-    assert output_of(*sweep)[0] == 0
-    assert digests(copied / "again") == before

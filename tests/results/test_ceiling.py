@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grid.results.ceiling import Measured, Timings, VoCosts, ceiling, predicted, reason, together
+from grid.results.ceiling import Timings, VoCosts, ceiling, together
 
 
 def slowly(work: list[list[float]], overlaps: list[bool]) -> float:
@@ -64,29 +64,3 @@ def test_the_prediction_for_the_measured_placement_equals_the_measurement() -> N
     assert found["critical_path"] == pytest.approx(102)
     assert found["actors"]["1"] == {"busy": 100.0, "overhead": 2.0, "waiting": 1.0}
     assert found["why"].startswith("speed-up of up to 3.8,")
-
-
-def run_of(of: VoCosts, rounds: int, step_s: float = 0.0) -> Measured:
-    return Measured(2, np.ones(rounds, np.bool_), of, 0.0, 0.0, step_s)
-
-
-@pytest.mark.parametrize(
-    ("run", "expected"),
-    [
-        (
-            run_of(costs(*((w, v, 1.0 + 30 * (v == 3)) for w in range(9) for v in range(10))), 9),
-            "the speed-up limit is 1.3: VO d alone has 78% of the work",
-        ),
-        (
-            run_of(costs(*((w, v, 1e-5) for w in range(9) for v in range(10))), 9, 1e-4),
-            "the speed-up limit is 0.5: a window has 100 us of work on average (9 windows)",
-        ),
-        (
-            run_of(costs(*((w, w // 2 % 10, 1.0) for w in range(40))), 40),
-            "the speed-up limit is 1.9: a window has 1000000 us of work on average (40 windows)",
-        ),
-    ],
-)
-def test_the_limit_of_the_speed_up_is_reported(run: Measured, expected: str) -> None:
-    parts = predicted(run, np.arange(10))
-    assert reason(run, parts, "abcdefghij").startswith(expected)
