@@ -14,7 +14,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -44,7 +44,6 @@ ROWS_A_BATCH = 50_000
 """Jobs that are written together, which bounds the memory that writing takes."""
 
 _STATES = tuple(state.name.lower() for state in JobState)
-_TIME = pa.decimal128(20, 6)
 _CSV = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
 """Names have no comma, quote or line end."""
 _SORTED = ["job_id", "submission_time"]
@@ -53,22 +52,17 @@ _DISTINCT = ("job_id", "submission_time", "starting_time", "finish_time", "assig
 """Columns whose values rarely repeat, so that a dictionary is useless."""
 
 
-class Times(NamedTuple):
-    """A column of times in microseconds, null if not `known`. Shapes (jobs,)."""
-
-    times_us: Ints
-    known: Bools
-
-
-Column: TypeAlias = pa.Array | Times
+def times(times_us: Ints, known: Bools | None = None) -> pa.Array:
+    """Times as a column of durations, null if not `known`. Shapes (jobs,)."""
+    return pa.array(times_us, pa.duration("us"), mask=None if known is None else ~known)
 
 
 def job_columns(
     jobs: JobResults, directory: Directory, workload_name: str, cpus: pa.Array
-) -> dict[str, Column]:
+) -> dict[str, pa.Array]:
     """The columns of the table of jobs; `cpus` are their CPU numbers as text."""
     outcome, placement = jobs.outcome, jobs.placement
-    every, did_run = np.ones(len(jobs), np.bool_), ran(jobs)
+    did_run = ran(jobs)
     joules = job_energy(jobs, directory)
     no_machine = on_no_one_machine(outcome.machine, placement.cluster, directory)
     execution_us = outcome.end_us - outcome.start_us
@@ -85,16 +79,16 @@ def job_columns(
         "job_id": pa.array(jobs.number),
         "workload_name": names_at(jobs.vo, workloads if len(workloads) > 1 else [workload_name]),
         "profile": empty,
-        "submission_time": Times(jobs.submit_us, every),
+        "submission_time": times(jobs.submit_us),
         "requested_number_of_resources": pa.array(jobs.processors),
-        "requested_time": Times(jobs.estimate_us, every),
+        "requested_time": times(jobs.estimate_us),
         "success": pa.array(completed.astype(np.int8)),
         "final_state": names_at(batsim_state, BATSIM_STATES),
-        "starting_time": Times(outcome.start_us, did_run),
-        "execution_time": Times(execution_us, did_run),
-        "finish_time": Times(outcome.end_us, did_run),
-        "waiting_time": Times(outcome.start_us - jobs.submit_us, did_run),
-        "turnaround_time": Times(turnaround_us, did_run),
+        "starting_time": times(outcome.start_us, did_run),
+        "execution_time": times(execution_us, did_run),
+        "finish_time": times(outcome.end_us, did_run),
+        "waiting_time": times(outcome.start_us - jobs.submit_us, did_run),
+        "turnaround_time": times(turnaround_us, did_run),
         "stretch": pa.array(stretch, mask=~(did_run & (execution_us > 0))),
         "allocated_resources": cpus,
         "consumed_energy": nullable(joules),
@@ -106,13 +100,13 @@ def job_columns(
         "machine": pa.array(outcome.machine, mask=no_machine),
         "hops": pa.array(placement.hops),
         "utility": pa.array(placement.utility),
-        "deadline": Times(jobs.deadline_us, jobs.deadline_us < NEVER),
-        "assigned_time": Times(placement.assigned_us, placement.assigned_us >= 0),
+        "deadline": times(jobs.deadline_us, jobs.deadline_us < NEVER),
+        "assigned_time": times(placement.assigned_us, placement.assigned_us >= 0),
         "state": names_at(outcome.state, _STATES),
         "preemptions": pa.array(outcome.preemptions),
         "restarts": pa.array(outcome.restarts),
         "power": pa.array(jobs.power),
-        "run_time": Times(run_us, did_run),
+        "run_time": times(run_us, did_run),
     }
 
 
@@ -144,7 +138,7 @@ def cpu_numbers(cpus: CpuIntervals, rows: slice) -> pa.Array:
 
 def _batches(
     results: JobResults, directory: Directory, workload_name: str, more: Mapping[str, Floats]
-) -> Iterator[dict[str, Column]]:
+) -> Iterator[dict[str, pa.Array]]:
     cpus = assign_cpus(results, directory)
     for start in range(0, max(len(results), 1), ROWS_A_BATCH):
         rows = slice(start, min(start + ROWS_A_BATCH, len(results)))
@@ -153,11 +147,11 @@ def _batches(
         yield columns | {name: nullable(column[rows]) for name, column in more.items()}
 
 
-def _batch(columns: Mapping[str, Column]) -> pa.RecordBatch:
+def _batch(columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     """Times as floats, in seconds, which represent every microsecond of the first 272 years."""
     arrays = {
-        name: pa.array(column.times_us / SECOND_US, mask=~column.known)
-        if isinstance(column, Times)
+        name: pyarrow.compute.divide(column.cast(pa.int64()).cast(pa.float64(), False), SECOND_US)
+        if pa.types.is_duration(column.type)
         else column
         for name, column in columns.items()
     }
@@ -184,7 +178,9 @@ def write_jobs(
     with (folder / "jobs.csv").open("wb") as text, ExitStack() as opened:
         table: Any = None
         for columns in batches:
-            batch, lines = _batch(columns), _lines(columns)
+            batch = _batch(columns)
+            cells = {name: _cells(column) for name, column in columns.items()}
+            lines = pa.RecordBatch.from_pydict(cells)
             if table is None:
                 text.write(",".join(columns).encode() + b"\n")
                 table = opened.enter_context(
@@ -203,14 +199,11 @@ def write_jobs(
             table.write_batch(batch)
 
 
-def _lines(columns: Mapping[str, Column]) -> pa.RecordBatch:
-    """The columns of jobs.csv: times in seconds as decimal numbers with six decimal places."""
-    return pa.RecordBatch.from_pydict({name: _cells(column) for name, column in columns.items()})
-
-
-def _cells(column: Column) -> pa.Array:
-    if isinstance(column, Times):
-        return _decimals(column)
+def _cells(column: pa.Array) -> pa.Array:
+    """A column of jobs.csv: times in seconds as decimal numbers with six decimal places."""
+    if pa.types.is_duration(column.type):
+        # The microseconds are the digits of the decimal.
+        return column.cast(pa.int64()).cast(pa.decimal128(20)).view(pa.decimal128(20, 6))
     if isinstance(column, pa.DictionaryArray):
         return column.dictionary_decode()
     # Text is written faster than numbers, and many columns have one value.
@@ -218,15 +211,6 @@ def _cells(column: Column) -> pa.Array:
     if has_one and pyarrow.compute.all(pyarrow.compute.equal(column, column[0])).as_py():
         return pa.repeat(column[:1].cast(pa.string())[0], len(column))
     return column.cast(pa.string())
-
-
-def _decimals(column: Times) -> pa.Array:
-    # A decimal is an integer of 128 bits: the microseconds, with their sign.
-    halves = np.empty((len(column.times_us), 2), "<i8")
-    halves[:, 0] = column.times_us
-    halves[:, 1] = column.times_us >> 63
-    known = None if column.known.all() else pa.array(column.known).buffers()[1]
-    return pa.Array.from_buffers(_TIME, len(halves), [known, pa.py_buffer(halves)])
 
 
 def read_jobs(
