@@ -88,6 +88,18 @@ def _fields(event: Event) -> dict[str, str]:
     cluster = event.cluster or event.entity.rpartition("/")[2]
     stops = ((event.preemptions, "preempted"), (event.restarts, "restarted"))
     counted = [f"{what} {'once' if n == 1 else f'{n:,} times'}" for n, what in stops if n]
+    view = most = ""
+    if event.free_cpus is not None:
+        view = f" with {_free(event.free_cpus)}"
+        view += f", as of {event.age_us / SECOND_US:.6g} s ago" if event.age_us else ""
+        most = f" According to the known state, {_cpus(event.free_cpus)} were free, but on "
+        most += "resources that are unsuitable or barred for the job."
+        if event.free_cpus <= 0:
+            most = " According to the known state, no CPU was free."
+        elif event.free_cpus < (event.processors or 1):
+            most = f" According to the known state, at most {_cpus(event.free_cpus)} were free."
+    elif event.event == "choose":
+        view = ", whose state is unknown"
     return {
         "vo": vo,
         "peer": (event.peer or "").partition("/")[0],
@@ -99,36 +111,14 @@ def _fields(event: Event) -> dict[str, str]:
         "place": f"cluster {cluster} of {vo}{machine}",
         "queue": ", where it queues" if event.waits else "",
         "free": _free(event.free_cpus or 0.0),
-        "view": _view(event),
-        "most_free": _most_free(event),
+        "view": view,
+        "most_free": most,
         "stops": f" It was {_listed(counted)}." if counted else "",
     }
 
 
-def _view(event: Event) -> str:
-    """The known state of the chosen resource, and its age."""
-    if event.free_cpus is None:
-        return ", whose state is unknown" if event.event == "choose" else ""
-    found = f" with {_free(event.free_cpus)}"
-    return f"{found}, as of {event.age_us / SECOND_US:.6g} s ago" if event.age_us else found
-
-
 def _free(cpus: float) -> str:
     return f"{_cpus(cpus)} free" if cpus >= 0 else f"{_cpus(-cpus)} over-committed"
-
-
-def _most_free(event: Event) -> str:
-    """The maximum of known free CPUs when a job was given up."""
-    if event.free_cpus is None:
-        return ""
-    if event.free_cpus <= 0:
-        return "  According to the known state, no CPU was free."
-    if event.free_cpus < (event.processors or 1):
-        return f" According to the known state, at most {_cpus(event.free_cpus)} were free."
-    return (
-        f" According to the known state, {_cpus(event.free_cpus)} were free, but on resources "
-        f"that are unsuitable or barred for the job."
-    )
 
 
 def _cpus(count: float) -> str:
@@ -300,10 +290,21 @@ def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
         return None
     job, facts = state.waiting[place], state.facts
     bound = range(len(facts.cpus)) if job.bound < 0 else (job.bound,)
-    lacks = {
-        machine: _lacks(job, state, machine) for machine in bound if _fits(job, facts, machine)
-    }
-    closest = min(lacks, key=lambda machine: _distance(lacks[machine]), default=-1)
+
+    def fits(machine: int) -> bool:
+        """Whether the machine can run the job when nothing else runs."""
+        if job.processors > facts.cpus[machine] or facts.gangs:
+            return job.processors <= facts.cpus[machine]
+        memory = facts.ram_mb[machine] == 0 or job.ram_mb <= facts.ram_mb[machine]
+        return memory and job.licenses & ~facts.machine_licenses[machine] == 0
+
+    def distance(machine: int) -> tuple[float, ...]:
+        amounts = {one.what: one.needed - one.free for one in lacks[machine]}
+        others = len(amounts.keys() - {"cpus", "memory_mb"})
+        return others, amounts.get("cpus", 0.0), amounts.get("memory_mb", 0.0)
+
+    lacks = {machine: _lacks(job, state, machine) for machine in bound if fits(machine)}
+    closest = min(lacks, key=distance, default=-1)
     # Events do not show which gangs ran on the CPUs that are down.
     is_down = bool(state.down) if facts.gangs else closest in state.down
     holders = [one for one in state.running if facts.gangs or one.machine == closest]
@@ -315,20 +316,6 @@ def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
         tuple(one.key for one in sorted(holders, key=lambda one: one.start_us) if not is_down),
         tuple(one.key for one in state.waiting[:place]),
     )
-
-
-def _fits(job: Stay, facts: ClusterFacts, machine: int) -> bool:
-    """Whether the machine can run the job when nothing else runs."""
-    if job.processors > facts.cpus[machine] or facts.gangs:
-        return job.processors <= facts.cpus[machine]
-    memory = facts.ram_mb[machine] == 0 or job.ram_mb <= facts.ram_mb[machine]
-    return memory and job.licenses & ~facts.machine_licenses[machine] == 0
-
-
-def _distance(lacks: tuple[Lack, ...]) -> tuple[float, ...]:
-    amounts = {one.what: one.needed - one.free for one in lacks}
-    others = len(amounts.keys() - {"cpus", "memory_mb"})
-    return (others, amounts.get("cpus", 0.0), amounts.get("memory_mb", 0.0))
 
 
 def _lacks(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:

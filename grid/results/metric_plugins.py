@@ -27,15 +27,6 @@ Metric = Callable[..., Any]
 """A metric whose return values are validated."""
 
 
-def _job_problem(column: Any, results: JobResults, _: Directory) -> str | None:
-    return _column_problem(column, len(results), "jobs")
-
-
-def _cluster_problem(column: Any, *given: Any) -> str | None:
-    edges_us = given[-1]
-    return _column_problem(column, len(edges_us) - 1, "intervals")
-
-
 def _column_problem(column: Any, rows: int, of: str) -> str | None:
     expected = f"expected an array of {rows} numbers, one for each of the {of}"
     if np.iscomplexobj(column):
@@ -95,7 +86,7 @@ JOB_METRICS = function_kind(
     "computes a number for each job, a column of jobs.csv and jobs.parquet",
     {},
     ("results", "directory"),
-    _job_problem,
+    lambda column, results, _: _column_problem(column, len(results), "jobs"),
     "metrics.job",
 )
 VO_METRICS = Kind(
@@ -113,7 +104,7 @@ CLUSTER_METRICS = function_kind(
     "computes a column of series.parquet",
     {},
     ("results", "directory", "cluster", "edges_us"),
-    _cluster_problem,
+    lambda column, *given: _column_problem(column, len(given[-1]) - 1, "intervals"),
     "metrics.cluster",
 )
 

@@ -247,10 +247,7 @@ def combine(recorded: Iterable[ClusterFigure]) -> Values:
     Counts are added up. A cluster records a share as `name.part` and `name.whole`; the share is
     100 * sum of parts / sum of wholes, in percent, None if the whole is zero.
     """
-    sums: dict[str, float] = {}
-    for _, name, value in sorted(recorded):
-        sums[name] = sums.get(name, 0) + value
-    combined: Values = {}
+    sums, combined = sums_of(recorded), Values()
     for name, value in sums.items():
         share, dot, kind = name.rpartition(".")
         if not dot:
@@ -291,7 +288,7 @@ def jain(exchanged: Floats) -> float | None:
 # Decisions
 
 
-def sums_of(counted: Iterable[VoFigure]) -> dict[str, float]:
+def sums_of(counted: Iterable[ClusterFigure] | Iterable[VoFigure]) -> dict[str, float]:
     """Counts of several entities, added up in a fixed order."""
     sums: dict[str, float] = {}
     for _, name, value in sorted(counted):
