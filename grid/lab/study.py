@@ -488,18 +488,16 @@ def load_differences(
             expected = "metrics that runs of the sweep have, in a list"
             raise input_error("metrics", repr(metric), expected)
     found = list(paired_differences(study, names, scope))
-    intervals = [one.interval for one in found]
-    columns: dict[str, Any] = {
-        axis: axis_column([one.point[axis] for one in found]) for axis in study.axes
-    }
+    columns = {axis: axis_column([one.point[axis] for one in found]) for axis in study.axes}
     columns["baseline"] = axis_column([one.baseline for one in found])
-    columns["metric"] = pa.array([one.metric for one in found], pa.string())
-    columns["difference"] = pa.array([one.mean for one in intervals], pa.float64())
-    for end in ("low", "high"):
-        ends = [getattr(one, end) if one.count > 1 else None for one in intervals]
-        columns[end] = pa.array(ends, pa.float64())
-    columns["level"] = pa.array([one.level for one in intervals], pa.float64())
-    columns["seeds"] = pa.array([one.count for one in intervals], pa.int64())
-    columns["p_value"] = pa.array([one.p_value for one in found], pa.float64())
-    columns["seeds_to_decide"] = pa.array([one.seeds_to_decide for one in found], pa.int64())
+    rows = [
+        (one.metric, of.mean, *((of.low, of.high) if of.count > 1 else (None, None)), of.level,
+         of.count, one.p_value, one.seeds_to_decide)
+        for one in found
+        for of in [one.interval]
+    ]  # fmt: skip
+    floats = dict.fromkeys(("difference", "low", "high", "level"), pa.float64())
+    kinds = {"metric": pa.string(), **floats, "seeds": pa.int64(), "p_value": pa.float64()}
+    for n, (name, kind) in enumerate((kinds | {"seeds_to_decide": pa.int64()}).items()):
+        columns[name] = pa.array([row[n] for row in rows], kind)
     return pa.table(columns)
