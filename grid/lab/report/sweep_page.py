@@ -410,15 +410,16 @@ class Settings:
         """The block, shown if its combination is chosen."""
         return When(ELSEWHERE, chosen, block) if self.is_choice else block
 
-    def parameters(self, **more: str) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
         """The parameter of a chart that follows the choice, with its filter."""
-        signals = {ELSEWHERE: next(iter(self.spots))[0], **more} if self.is_choice else more
-        if not signals:
+        if not self.is_choice:
             return {}
-        return {
-            "params": [{"name": name, "value": value} for name, value in signals.items()],
-            "transform": [{"filter": f"datum.{name} === {name}"} for name in signals],
-        }
+        first = {"name": ELSEWHERE, "value": next(iter(self.spots))[0]}
+        return {"params": [first], "transform": [{"filter": f"datum.{ELSEWHERE} === {ELSEWHERE}"}]}
+
+    def with_choice(self, pictures: Sequence[Picture]) -> list[Block]:
+        """Pictures that follow the choice, below it; empty if there is no picture."""
+        return [*self.blocks(), *pictures] if pictures else []
 
 
 def by_vo(settings: Settings, metrics: Sequence[str], bounds: OwnBounds) -> list[Block]:
@@ -511,7 +512,7 @@ def distributions(settings: Settings) -> list[Block]:
             file = f"cdf-{name.replace('_', '-')}"
             look = settings.parameters(), settings.legend, settings.compared
             pictures.append(distribution(file, caption, label, columns, *look))
-    return [*(settings.blocks() if pictures else ()), *pictures]
+    return settings.with_choice(pictures)
 
 
 def courses(settings: Settings) -> list[Block]:
@@ -542,4 +543,4 @@ def courses(settings: Settings) -> list[Block]:
         file = f"course-{name.replace('_', '-')}"
         look = settings.parameters(), {ELSEWHERE: places}, settings.legend, settings.compared
         pictures.append(course(file, caption, label, unit, lines, *look))
-    return [*(settings.blocks() if pictures else ()), *pictures]
+    return settings.with_choice(pictures)
