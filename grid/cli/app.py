@@ -12,11 +12,10 @@ import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 from grid import __version__
-from grid.cli.batsim_server import batsim_server
 from grid.cli.endings import NOTHING_WRITTEN, ExitCode, handle_interrupts
 from grid.cli.folders import export, job, report, watch
 from grid.cli.options import help_of, with_options
-from grid.cli.plugins import metrics, parts, plugins, policies
+from grid.cli.plugins import batsim_server, metrics, parts, plugins, policies
 from grid.cli.run import run
 from grid.cli.scenarios import check, init, scenarios, schema
 from grid.cli.studies import chaos, reproduce, verify

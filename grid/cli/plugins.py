@@ -1,4 +1,4 @@
-"""`grid plugins`, `grid policies` and `grid metrics`."""
+"""`grid plugins`, `grid policies`, `grid metrics` and `grid batsim-server`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from grid.cli.endings import endings, wrong
+from grid.cli.endings import endings, naming_options, wrong
 
 if TYPE_CHECKING:
     from grid.model.plugins.registry import Kind
@@ -125,3 +125,31 @@ def _show(kind: Kind, name: str) -> None:
     typer.echo("settings:" if settings else "It has no settings.")
     for line in settings:
         typer.echo(f"  {line}")
+
+
+def batsim_server(
+    policy: str, endpoint: str = "tcp://127.0.0.1:28000", overrides: list[str] | None = None
+) -> None:
+    """Serve a policy as a scheduler for Batsim, using version 4 of its protocol.
+
+    The server stops after one simulation. A job gets the free resources with the lowest numbers.
+    """
+    with endings():
+        import yaml  # type: ignore[import-untyped]
+
+        from grid.integrations.batsim import Server, serve
+        from grid.model.errors import input_error, need
+        from grid.policies.registry import make_policy
+
+        need("grid batsim-server", "batsim", "zmq")
+        settings = {}
+        for one in overrides or ():
+            key, is_set, text = one.partition("=")
+            if not is_set:
+                raise input_error("--set", repr(one), "KEY=VALUE")
+            try:
+                settings[key] = yaml.safe_load(text)
+            except yaml.YAMLError:
+                raise input_error("--set", repr(one), "a value in YAML") from None
+        with naming_options("endpoint"):
+            serve(Server(make_policy(policy, settings), policy), endpoint)
