@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from grid.cli.app import app
 from grid.config.shipped import all_shipped
-from tests.config.wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong
+from tests.config.wrong_scenarios import RIGHT
 
 
 @pytest.fixture(autouse=True)
@@ -26,21 +26,6 @@ def answer(*words: str) -> list[str]:
     result = invoke(*words)
     assert result.exit_code == 0, result.output
     return result.stdout.splitlines()
-
-
-def arguments(wrong: Wrong, path: Path) -> list[str]:
-    return [str(path), *(part for override in wrong.overrides for part in ("--set", override))]
-
-
-@pytest.mark.parametrize("wrong", WRONG_SCENARIOS[::10], ids=lambda wrong: wrong.name)
-def test_errors_name_file_line_and_field(wrong: Wrong, tmp_path: Path) -> None:
-    path = wrong.write(tmp_path)
-    result = invoke("check", *arguments(wrong, path))
-    assert (result.exit_code, result.stdout) == (2, "")
-    lines = result.stderr.splitlines()
-    assert 1 <= len(lines) <= 5 and "Traceback" not in result.stderr
-    assert all(": found " in line and ", expected " in line for line in lines), lines
-    assert any(line.startswith(wrong.shown(path)) for line in lines), lines
 
 
 def test_files_are_checked_one_by_one() -> None:

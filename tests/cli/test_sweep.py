@@ -73,19 +73,6 @@ def test_a_sweep_and_its_report_name_their_files(tmp_path: Path) -> None:
     assert len(fewer) == 2 and "1 " in fewer[1]
 
 
-def test_a_failed_run_is_named_with_its_settings_and_seed(tmp_path: Path) -> None:
-    (tmp_path / "bad.swf").write_text("1 0 x\n")
-    (tmp_path / "good.swf").write_text("1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n")
-    scenario = "parameters: {trace: good.swf}\nvos: [{name: a, clusters: [{cpus: 2}], "
-    scenario += 'workload: {trace: "${trace}", entry_point: cluster}}]\n'
-    text = "name: f\nscenario: scenario.yaml\naxes: {trace: [bad.swf, good.swf]}\nseeds: 1\n"
-    path = write(tmp_path, text, scenario)
-    result = invoke("sweep", path, "--out", tmp_path / "out", "--in-process")
-    assert result.exit_code == 1
-    assert "failed: trace=bad.swf, seed 1: " in result.stderr
-    assert "1 of 2 runs are in" in result.stdout
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_sweep_can_be_continued(tmp_path: Path, number: signal.Signals) -> None:
     path = write(tmp_path, EXPERIMENT.replace("seeds: 3", "seeds: 200"))

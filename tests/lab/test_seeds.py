@@ -54,19 +54,3 @@ def test_settings_with_several_values_are_axes() -> None:
     assert {case.seed for case in cases} == {1, 2, 3}
     with pytest.raises(grid.InputError, match=r"protocol\.ttl: found 0,1, and then 1,2"):
         experiment_of(TWO_VOS, ["protocol.ttl=0,1", "protocol.ttl=1,2"])
-
-
-def test_a_run_with_several_values_is_a_sweep(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    command = ["run", "two-vos", "--in-process", "--quiet", "--set"]
-    result = CliRunner().invoke(app, [*command, "protocol.ttl=0,1", "--seeds", "2"])
-    assert (result.exit_code, result.stderr) == (0, "")
-    assert result.stdout.splitlines()[-1] == "report: sweeps/two-vos/report.html"
-    table = grid.load_results(Path("sweeps/two-vos"))
-    assert table.column_names[:2] == ["protocol.ttl", "seed"]
-    assert set(table["protocol.ttl"].to_pylist()) == {0, 1}
-    dry = CliRunner().invoke(app, ["sweep", "snapshot-age", "--quick", "--dry-run"])
-    assert dry.stdout.startswith("snapshot-age: 12 runs (2 ttl x 2 snapshot_period x 1 ")
-    assert not Path("sweeps/snapshot-age").exists()

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from grid.lab.report.charts import (
-    MAPPED,
     axis,
     distribution,
-    flow_map,
     grid_chart,
     series,
     steps_of,
@@ -94,14 +92,6 @@ def test_no_name_in_a_legend_of_a_file_is_cut() -> None:
     columns = {"series": names, "value": [1.0, 2.0], "share": [1.0, 1.0]}
     svg = distribution("n", "c", "wait (s)", columns).svg.decode()
     assert [name for name in names if f">{name}<" not in svg] == []
-
-
-def test_a_map_of_many_vos_sums_those_that_moved_least() -> None:
-    jobs = np.random.default_rng(1).integers(1, 9, (40, 40)).astype(float)
-    picture = flow_map([f"vo{n}" for n in range(40)], {"": jobs})
-    assert len(set(picture.tables["flows"]["host"])) == MAPPED
-    assert sum(picture.tables["flows"]["jobs"]) == jobs.sum()
-    assert f"{40 - MAPPED + 1} others" in picture.tables["flows"]["host"]
 
 
 def luminance(colour: str) -> float:
