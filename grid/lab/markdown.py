@@ -22,7 +22,7 @@ def markdown(template: str, **values: Any) -> str:
 
 def table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table, whose cells may contain any character but a line end."""
-    lines = [headers, ["---"] * len(headers), *rows]
+    every = [headers, ["---"] * len(headers), *rows]
     return "\n".join(
-        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in line)} |" for line in lines
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in every
     )
