@@ -17,7 +17,7 @@ from grid.cli.folders import export, job, report, watch
 from grid.cli.options import help_of, with_options
 from grid.cli.plugins import batsim_server, metrics, parts, plugins, policies
 from grid.cli.run import run
-from grid.cli.scenarios import check, init, scenarios, schema
+from grid.cli.scenarios import check, init, scenarios, schema, twin
 from grid.cli.studies import chaos, reproduce, verify
 from grid.cli.sweep import sweep
 from grid.cli.trace import trace
@@ -131,8 +131,8 @@ def grid(
 
 
 for command in (
-    run, sweep, report, watch, job, export, check, scenarios, init, policies, plugins, metrics,
-    schema, trace, chaos, verify, reproduce, batsim_server,
+    run, sweep, report, watch, job, export, check, scenarios, init, twin, policies, plugins,
+    metrics, schema, trace, chaos, verify, reproduce, batsim_server,
 ):  # fmt: skip
     app.command(help=help_of(command), cls=Command)(with_options(command))
 unknown = {"ignore_unknown_options": True}

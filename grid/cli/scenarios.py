@@ -1,10 +1,10 @@
-"""`grid scenarios`, `grid init`, `grid check` and `grid schema`."""
+"""`grid scenarios`, `grid init`, `grid twin`, `grid check` and `grid schema`."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -13,6 +13,8 @@ from grid.model.errors import ErrorLine, InputError
 
 if TYPE_CHECKING:
     from grid.config.shipped import Shipped
+
+TWIN = "twin"
 
 
 def scenarios() -> None:
@@ -38,10 +40,25 @@ def scenarios() -> None:
         console.print(table)
 
 
-def init(name: str, folder: Path | None = None, source: str | None = None) -> None:
-    """Copy a shipped scenario, or an experiment with its scenario, to a folder."""
+def init(
+    name: str,
+    folder: Path | None = None,
+    source: str | None = None,
+    slurm_conf: Path | None = None,
+    sacct: Path | None = None,
+) -> None:
+    """Copy a shipped scenario, or an experiment with its scenario, to a folder.
+
+    `grid init twin` writes the scenario of a site from its slurm.conf and the records of sacct.
+    """
     if source is not None:
         wrong([f"--from: found an option of an older version, expected grid init {source} {name}"])
+    if (slurm_conf is None) != (sacct is None) or (name == TWIN) != (sacct is not None):
+        wrong([f"grid init {name}: found --slurm-conf {slurm_conf}, --sacct {sacct}, expected both "
+               "with `grid init twin`"])  # fmt: skip
+    if slurm_conf is not None and sacct is not None:
+        _init_twin(folder or Path(TWIN), slurm_conf, sacct)
+        return
     chosen = _shipped(name)
     folder = folder or Path(chosen.name)
     if folder.exists() and not folder.is_dir():
@@ -50,18 +67,63 @@ def init(name: str, folder: Path | None = None, source: str | None = None) -> No
         from grid.config.shipped import copies
 
         texts = copies(chosen)
-        there = [folder / name for name in texts if (folder / name).exists()]
-        if there:
-            wrong([f"{path}: found a file, expected that it does not exist" for path in there])
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            wrong([f"{folder}: found {error.strerror}, expected a folder that can be created"])
-        for file, text in texts.items():
-            (folder / file).write_text(text, encoding="utf-8")
-            typer.echo(folder / file)
+        _write_new(folder, texts)
     command = "sweep" if chosen.is_experiment else "run"
     typer.echo(f"next: grid {command} {folder / chosen.path.name}")
+
+
+def _write_new(folder: Path, texts: dict[str, str]) -> None:
+    """Write new files to a folder, which is created if need be."""
+    there = [folder / name for name in texts if (folder / name).exists()]
+    if there:
+        wrong([f"{path}: found a file, expected that it does not exist" for path in there])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        wrong([f"{folder}: found {error.strerror}, expected a folder that can be created"])
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="utf-8")
+        typer.echo(folder / file)
+
+
+def _init_twin(folder: Path, slurm_conf: Path, sacct: Path) -> None:
+    from grid.integrations.twin import read_slurm_conf, twin_scenario
+
+    with endings(folder=folder):
+        _write_new(folder, {"twin.yaml": twin_scenario(read_slurm_conf(slurm_conf), sacct)})
+    typer.echo(f"next: grid run {folder / 'twin.yaml'} --out {folder / 'run'}")
+    typer.echo(f"      grid twin compare {folder / 'run'} {sacct}")
+
+
+def twin(action: Literal["compare"], run: Path, records: Path) -> None:  # noqa: ARG001
+    """Compare a run of a twin with the records of its site, and draw the queue of both.
+
+    The table has the mean waits by partition and by number of CPUs, of the jobs that started in
+    both. The figure is twin.svg in the folder of the run.
+    """
+    from rich.console import Console
+    from rich.table import Table
+
+    from grid.integrations.twin import compare, lines_of, queue_svg
+
+    with endings():
+        found = compare(run, records)
+        (run / "twin.svg").write_bytes(queue_svg(found))
+    head, *rows = lines_of(found)
+    table = Table(box=None)
+    for number, title in enumerate(head):
+        table.add_column(title, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*row)
+    Console(width=None if Console().is_terminal else 200).print(table)
+    typer.echo(
+        f"utilization: real {100 * found.real_utilization:.1f} %, "
+        f"twin {100 * found.twin_utilization:.1f} %"
+    )
+    if found.only_real or found.only_twin:
+        typer.echo(f"started only in reality: {found.only_real}, only in the twin: "
+                   f"{found.only_twin}")  # fmt: skip
+    typer.echo(f"figure: {run / 'twin.svg'}")
 
 
 def _shipped(name: str) -> Shipped:

@@ -1,0 +1,401 @@
+"""The twin of a site: a scenario from its slurm.conf and sacct records, and how close a run is.
+
+`grid init twin` writes the scenario, `grid twin compare` compares a run of it with the records.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet
+import yaml  # type: ignore[import-untyped]
+
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.errors import input_error, shorten
+from grid.model.time import SECOND_US
+from grid.policies.slurm import SlurmSettings
+from grid.workload.jobs import processors_of
+from grid.workload.logs import Log, SwfField, log_error
+from grid.workload.sacct import read_sacct
+
+SIZES = ((1, 1), (2, 4), (5, 16), (17, 64), (65, 10**9))
+"""Classes of jobs by CPUs."""
+CLOSE_S = 5.0
+STEPS = 400
+"""The most points of a curve."""
+_PRIORITY = {
+    "PriorityWeightAge": "age_weight",
+    "PriorityWeightFairshare": "fair_share_weight",
+    "PriorityWeightJobSize": "job_size_weight",
+    "PriorityMaxAge": "max_age_s",
+    "PriorityDecayHalfLife": "half_life_s",
+    "PriorityCalcPeriod": "calc_period_s",
+}
+_SECONDS = {"max_age_s": 1, "half_life_s": 1, "calc_period_s": 60}
+"""Settings that are times, and the seconds of their unit if only a number is given."""
+
+
+@dataclass
+class Partition:
+    """A partition with its nodes."""
+
+    name: str
+    nodes: list[str]
+
+
+@dataclass
+class SlurmConf:
+    """What slurm.conf says of nodes, partitions and scheduling."""
+
+    cpus: dict[str, int] = field(default_factory=dict)
+    """CPUs of each node."""
+    gres: dict[str, str] = field(default_factory=dict)
+    partitions: list[Partition] = field(default_factory=list)
+    scheduling: dict[str, Any] = field(default_factory=dict)
+    """Settings of the policy `slurm`."""
+    ignored: list[str] = field(default_factory=list)
+    """Parameters of scheduling that the policy does not have."""
+
+    def pools(self) -> Iterator[tuple[list[str], int]]:
+        """The names of partitions that share nodes, with the CPUs of their nodes."""
+        left = list(self.partitions)
+        while left:
+            pool = [left.pop(0)]
+            nodes = dict.fromkeys(pool[0].nodes)
+            while sharing := [one for one in left if any(node in nodes for node in one.nodes)]:
+                pool += sharing
+                nodes |= dict.fromkeys(node for one in sharing for node in one.nodes)
+                left = [one for one in left if one not in sharing]
+            yield [one.name for one in pool], sum(self.cpus[node] for node in nodes)
+
+
+def read_slurm_conf(path: Path) -> SlurmConf:
+    """Nodes, partitions and scheduling of a slurm.conf. Raises InputError with the line."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError as error:
+        raise input_error("", error.strerror or "an error", "a slurm.conf", str(path)) from error
+    conf = SlurmConf()
+    defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
+    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
+        words = (word.partition("=") for word in _words(line.partition("#")[0]))
+        pairs = {key.lower(): value.strip('"') for key, _, value in words}
+        if not pairs:
+            continue
+        kind = next(iter(pairs))
+        if kind in defaults and pairs[kind].upper() == "DEFAULT":
+            defaults[kind] |= pairs
+            continue
+        try:
+            if kind == "nodename":
+                _add_nodes(conf, {**defaults[kind], **pairs})
+            elif kind == "partitionname":
+                _add_partition(conf, {**defaults[kind], **pairs})
+            else:
+                _add_scheduling(conf, line)
+        except ValueError as error:
+            found, expected = error.args
+            raise log_error(path, shorten(found), expected, number) from error
+    if not conf.partitions or not conf.cpus:
+        raise input_error("", "no nodes or partitions", "NodeName and PartitionName", str(path))
+    return conf
+
+
+def _words(line: str) -> list[str]:
+    return re.findall(r'[^\s="]+=(?:"[^"]*"|\S*)', line)
+
+
+def _add_nodes(conf: SlurmConf, pairs: Mapping[str, str]) -> None:
+    if "cpus" in pairs:
+        cpus = _whole(pairs["cpus"])
+    else:
+        sockets = _whole(pairs.get("boards", "1")) * _whole(pairs.get("sockets", "1"))
+        if "boards" in pairs:
+            sockets = _whole(pairs["boards"]) * _whole(pairs.get("socketsperboard", "1"))
+        threads = _whole(pairs.get("threadspercore", "1"))
+        cpus = sockets * _whole(pairs.get("corespersocket", "1")) * threads
+    for node in expand(pairs["nodename"]):
+        conf.cpus[node] = cpus
+        if "gres" in pairs:
+            conf.gres[node] = pairs["gres"]
+
+
+def _add_partition(conf: SlurmConf, pairs: Mapping[str, str]) -> None:
+    nodes = pairs.get("nodes", "")
+    named = list(conf.cpus) if nodes.upper() == "ALL" else expand(nodes)
+    unknown = [node for node in named if node not in conf.cpus]
+    if unknown:
+        raise ValueError(unknown[0], "nodes that NodeName defines before")
+    conf.partitions.append(Partition(pairs["partitionname"], named))
+
+
+def _add_scheduling(conf: SlurmConf, line: str) -> None:
+    key, _, value = line.partition("#")[0].strip().partition("=")
+    key, value = key.strip(), value.strip()
+    if key == "SchedulerParameters":
+        for one in value.split(","):
+            name, _, amount = one.partition("=")
+            if name in SlurmSettings.model_fields:
+                conf.scheduling[name] = _whole(amount)
+            elif name:
+                conf.ignored.append(one)
+    elif key in _PRIORITY:
+        name = _PRIORITY[key]
+        unit = _SECONDS.get(name)
+        conf.scheduling[name] = float(_whole(value) if unit is None else _seconds(value, unit))
+    elif key == "PriorityFavorSmall":
+        conf.scheduling["favor_small"] = value.upper() in ("YES", "1", "TRUE")
+    elif key == "PriorityFlags" and "NO_FAIR_TREE" in value.upper():
+        conf.scheduling["algorithm"] = "classic"
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or len(text) > 12:
+        raise ValueError(text, "an integer")
+    return int(text)
+
+
+def _seconds(text: str, unit: int) -> int:
+    """The seconds of a time such as 5, 10:00:00, 7-0 or 7-00:00:00."""
+    days, dash, rest = text.partition("-")
+    if not dash:
+        if ":" not in text:
+            return _whole(text) * unit
+        days, rest = "0", text
+    hours, minutes, seconds = [*map(_whole, rest.split(":")), 0, 0][:3]
+    return 86_400 * _whole(days) + 3600 * hours + 60 * minutes + seconds
+
+
+def expand(names: str) -> list[str]:
+    """The names of a list such as n[1-3,07],login."""
+    found: list[str] = []
+    for name in re.findall(r"(?:[^,\[]|\[[^\]]*\])+", names):
+        head, bracket, rest = name.partition("[")
+        if not bracket:
+            found.append(name)
+            continue
+        inner, _, tail = rest.partition("]")
+        for part in inner.split(","):
+            low, dash, high = part.partition("-")
+            last = _whole(high) if dash else _whole(low)
+            found += [
+                one
+                for number in range(_whole(low), last + 1)
+                for one in expand(f"{head}{number:0{len(low)}d}{tail}")
+            ]
+    return found
+
+
+def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
+    """The scenario in YAML: a VO for the partitions of each pool, with the jobs of the records.
+
+    Raises InputError if the records have other partitions.
+    """
+    log = read_sacct(records)
+    numbers = _partition_numbers(log)
+    known = [one.name for one in conf.partitions]
+    unknown = [one for one in numbers if one not in known]
+    if unknown:
+        expected = f"partitions of slurm.conf: {', '.join(known)}"
+        raise input_error("Partition", unknown[0], expected, str(records))
+    vos = []
+    for names, cpus in conf.pools():
+        workload: dict[str, Any] = {"trace": str(records.resolve()), "entry_point": "cluster"}
+        if numbers:
+            sites = [numbers[one] for one in names if one in numbers]
+            workload |= {"route": "partition", "filter": {"sites": sites}}
+        vo: dict[str, Any] = {
+            "name": _identifier("-".join(names)),
+            "clusters": [{
+                "name": "nodes", "cpus": cpus,
+                "policy": {"name": "slurm", "settings": dict(conf.scheduling)},
+            }],
+        }  # fmt: skip
+        if not numbers or workload["filter"]["sites"]:
+            vo["workload"] = workload
+        vos.append(vo)
+    lines = [
+        "# The twin of a site, made from its slurm.conf and the records of sacct.",
+        "#",
+        "# Partitions that share nodes are one VO with a pool of all their CPUs.",
+    ]
+    gres = dict.fromkeys(conf.gres.values())
+    if gres:
+        lines.append(f"# Not modelled, GRES of nodes: {', '.join(gres)}")
+    if conf.ignored:
+        lines.append(f"# Not modelled, SchedulerParameters: {', '.join(conf.ignored)}")
+    tree = {"name": name, "seed": 1, "vos": vos}
+    text: str = yaml.safe_dump(tree, sort_keys=False, width=100)
+    return "\n".join(lines) + "\n" + text
+
+
+def _partition_numbers(log: Log) -> dict[str, int]:
+    """The number of each partition in the log."""
+    lines = log.header.get("Partition", "").splitlines()
+    each = (line.partition(" ") for line in lines if line)
+    return {name: int(number) for number, _, name in each}
+
+
+def _identifier(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]", "-", name)
+
+
+# Comparison
+
+
+@dataclass(frozen=True)
+class Row:
+    """Some jobs of both: waits in seconds, and the share of starts within CLOSE_S."""
+
+    jobs_of: str
+    jobs: int
+    real_wait_s: float
+    twin_wait_s: float
+    close: float
+
+    @property
+    def error(self) -> float:
+        """Of the mean wait, relative to the real one; nan if that is 0."""
+        return self.twin_wait_s / self.real_wait_s - 1 if self.real_wait_s else float("nan")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run next to the records of the site, over the jobs that started in both."""
+
+    rows: tuple[Row, ...]
+    real_utilization: float
+    twin_utilization: float
+    only_real: int
+    only_twin: int
+    times_s: Floats
+    real_queue: Floats
+    twin_queue: Floats
+
+
+def compare(run: Path, records: Path) -> Comparison:
+    """Compare a run of the twin with the records. Raises InputError."""
+    log = read_sacct(records)
+    file = run / "jobs.parquet"
+    if not file.is_file():
+        raise input_error("", "no such file", "the jobs of a run", str(file))
+    jobs = pyarrow.parquet.read_table(file)
+    real = _Real.of(log)
+    number = np.array(jobs["job_id"].to_pylist(), np.int64)
+    start = jobs["starting_time"].to_numpy().astype(np.float64)
+    submitted = jobs["submission_time"].to_numpy().astype(np.float64)
+    place = {int(one): at for at, one in enumerate(number) if np.isfinite(start[at])}
+    both = np.array([int(one) in place for one in real.number], np.bool_)
+    if not both.any():
+        raise input_error("", "no job of the records", "a run of the twin", str(run))
+    at = np.array([place[int(one)] for one in real.number[both]])
+    real = real.take(both)
+    twin_wait = start[at] - submitted[at]
+    real_wait = real.start_s - real.submit_s
+    is_close = np.abs(twin_wait - real_wait) <= CLOSE_S
+
+    def row(name: str, chosen: Bools) -> Row:
+        return Row(
+            name, int(chosen.sum()), float(real_wait[chosen].mean()),
+            float(twin_wait[chosen].mean()), float(is_close[chosen].mean()),
+        )  # fmt: skip
+
+    groups = [("all jobs", np.ones(len(at), np.bool_))]
+    names = {number: name for name, number in _partition_numbers(log).items()}
+    groups += [(f"partition {names[one]}", real.partition == one) for one in names]
+    groups += [
+        (f"{low} CPU" if low == high == 1 else f"{low} to {high} CPUs" if high < 10**9
+         else f"over {low - 1} CPUs", (real.cpus >= low) & (real.cpus <= high))
+        for low, high in SIZES
+    ]  # fmt: skip
+    rows = tuple(row(name, chosen) for name, chosen in groups if chosen.any())
+    run_s = real.run_s
+    end = max(float((real.start_s + run_s).max()), float((start[at] + run_s).max()))
+    times = np.linspace(float(real.submit_s.min()), end, STEPS)
+    capacity = _cpus_of(run)
+    work = float((run_s * real.cpus).sum())
+
+    def utilization(starts: Floats) -> float:
+        return work / (capacity * float((starts + run_s).max() - real.submit_s.min()))
+
+    return Comparison(
+        rows, utilization(real.start_s), utilization(start[at]),
+        int((~both).sum()), len(place) - len(at), times,
+        _queued(real.submit_s, real.start_s, times), _queued(submitted[at], start[at], times),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Real:
+    """The jobs of the records that started, times in seconds since the first submission."""
+
+    number: Ints
+    submit_s: Floats
+    start_s: Floats
+    run_s: Floats
+    cpus: Ints
+    partition: Ints
+
+    @classmethod
+    def of(cls, log: Log) -> _Real:
+        waited = log[SwfField.WAIT_TIME]
+        ran = (waited >= 0) & (log[SwfField.RUN_TIME] > 0)
+        submit = log[SwfField.SUBMIT_TIME] / SECOND_US
+        return cls(
+            log[SwfField.JOB_NUMBER], submit, submit + waited / SECOND_US,
+            log[SwfField.RUN_TIME] / SECOND_US, processors_of(log.columns, "requested"),
+            log[SwfField.PARTITION],
+        ).take(ran)  # fmt: skip
+
+    def take(self, rows: Bools) -> _Real:
+        return _Real(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+
+
+def _cpus_of(run: Path) -> int:
+    tree = yaml.safe_load((run / "scenario.yaml").read_text(encoding="utf-8"))
+    return sum(int(one.get("cpus", 0)) for vo in tree["vos"] for one in vo.get("clusters", ()))
+
+
+def _queued(submits: Floats, starts: Floats, times: Floats) -> Floats:
+    """The number of waiting jobs at each time."""
+    began = np.searchsorted(np.sort(submits), times, "right")
+    ended = np.searchsorted(np.sort(starts), times, "right")
+    return (began - ended).astype(np.float64)
+
+
+def lines_of(found: Comparison) -> Sequence[Sequence[str]]:
+    """The rows of a table: jobs, number, real and emulated mean wait, error, close starts."""
+    head = ["jobs", "number", "real wait (s)", "twin wait (s)", "error (%)",
+            f"within {CLOSE_S:g} s (%)"]  # fmt: skip
+    rows = [
+        [one.jobs_of, f"{one.jobs:,}", f"{one.real_wait_s:,.1f}", f"{one.twin_wait_s:,.1f}",
+         f"{100 * one.error:+.1f}", f"{100 * one.close:.1f}"]
+        for one in found.rows
+    ]  # fmt: skip
+    return [head, *rows]
+
+
+def queue_svg(found: Comparison) -> bytes:
+    """The number of waiting jobs over time, real and emulated, as SVG."""
+    from grid.lab.report.charts import series, time_axis
+    from grid.lab.report.picture import Picture
+
+    names = ("real", "twin")
+    hours = (found.times_s / 3600).tolist()
+    columns = {
+        "time": hours * 2,
+        "value": [*found.real_queue.tolist(), *found.twin_queue.tolist()],
+        "series": [name for name in names for _ in hours],
+    }
+    y = {"field": "value", "type": "quantitative", "title": "waiting jobs"}
+    specification = {
+        "data": {"name": "queue"}, "width": "container", "height": 240,
+        "mark": {"type": "line", "interpolate": "step-after"},
+        "encoding": {"x": time_axis("time", "hours"), "y": y, **series(names, "strokeDash")},
+    }  # fmt: skip
+    return Picture("queue", "Waiting jobs.", specification, {"queue": columns}).svg
