@@ -8,12 +8,12 @@ few periods of snapshots, and recall of jobs. As a script it runs a range of see
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from grid.config.build import Grid
 from grid.config.load import load_scenario
 from grid.config.random_scenarios import random_faults
 from grid.config.workload import realize
@@ -52,31 +52,37 @@ def scenario(seed: int) -> dict[str, Any]:
     return given
 
 
+def faulty_grid(seed: int) -> Grid:
+    """That grid with faults for about as long as it runs without. Raises InputError."""
+    grid, _ = realize(load_scenario(scenario(seed)), "lost.yaml")
+    ends_us = run_sequential(grid, limit=limit_of(grid)).results().outcome.end_us
+    lasts_s = max(1.0, to_seconds(int(ends_us.max(initial=0))))
+    faults = random_faults(seed, grid.names, grid.vos, grid.settings.network, lasts_s)
+    return replace(grid, settings=grid.settings.model_copy(update={"faults": faults}))
+
+
+def limit_of(grid: Grid) -> int:
+    """More events than any run handles that makes progress."""
+    return 4 * EVENTS_A_JOB * max(1, sum(grid.jobs_by_vo()))
+
+
 def attempt(seed: int) -> Trial:
-    """Run that seed without faults, and then with faults for about as long as that took."""
-    given = scenario(seed)
+    """Run the grid of that seed."""
     try:
-        grid, _ = realize(load_scenario(given), "lost.yaml")
+        grid = faulty_grid(seed)
+        run = run_sequential(grid, limit=limit_of(grid))
     except InputError as error:
         return Trial(error.errors[0].field, is_refused=True)
-    jobs = sum(grid.jobs_by_vo())
-    limit = EVENTS_A_JOB * max(1, jobs)
-    try:
-        ends_us = run_sequential(grid, limit=limit).results().outcome.end_us
-        lasts_s = max(1.0, to_seconds(int(ends_us.max(initial=0))))
-        network = grid.settings.network
-        faults = random_faults(seed, grid.names, grid.vos, network, lasts_s)
-        settings = grid.settings.model_copy(update={"faults": faults})
-        grid = replace(grid, settings=settings)
-        run = run_sequential(grid, limit=4 * limit)
     except NeverEnds as error:
         return Trial(f"never ends: {error}")
-    broken = run.broken_rules() + check(run.results(), grid.directory, jobs)
-    counts = Counter[str]()
+    broken = run.broken_rules()
+    broken += check(run.results(), grid.directory, sum(grid.jobs_by_vo()))
+    counts: dict[str, float] = {}
     for one in run.decisions:
-        counts[one.figure] += one.value  # type: ignore[assignment]
+        counts[one.figure] = counts.get(one.figure, 0) + one.value
     wrong = run.stalled or (broken[0] if broken else "")
-    return Trial(wrong, counts["resubmissions"], counts["duplicate_cpu_s"])
+    copies = int(counts.get("resubmissions", 0))
+    return Trial(wrong, copies, counts.get("duplicate_cpu_s", 0))
 
 
 def main(first: int, count: int) -> int:

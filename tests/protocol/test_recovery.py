@@ -11,12 +11,13 @@ from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.errors import InputError
 from grid.model.job import COPIES, JobState
-from grid.model.job_results import JobResults
+from grid.model.job_results import JobResults, in_order
 from grid.protocol.recovery import Recovery
-from grid.results.checkers import check
+from grid.results.checkers import check, digest
 from grid.runtime.sequential import run_sequential
-from tests.protocol.lost_vos import attempt
+from tests.protocol.lost_vos import attempt, faulty_grid, limit_of
 from tests.protocol.random_timings import POLICIES
+from tests.runtime.test_window import in_windows
 
 ONE_CPU = [{"name": "p", "cpus": 1, "policy": "fcfs"}]
 
@@ -124,6 +125,15 @@ def test_each_job_has_one_final_state_with_random_faults() -> None:
     trials = {seed: attempt(seed) for seed in range(28)}
     assert {seed: one.wrong for seed, one in trials.items() if one.wrong} == {}
     assert sum(one.resubmissions for one in trials.values()) > 0
+
+
+@pytest.mark.parametrize("seed", [1, 4, 18])
+def test_two_processes_give_the_same_results(seed: int) -> None:
+    """Under these seeds, 10 to 14 copies of jobs are made."""
+    grid = faulty_grid(seed)
+    expected = run_sequential(grid, limit=limit_of(grid)).results()
+    chunks, _ = in_windows(grid, [0, 1, 1, 0, 1])
+    assert digest(in_order(chunks)) == digest(expected)
 
 
 def test_a_copy_that_also_counts_breaks_a_rule(monkeypatch: pytest.MonkeyPatch) -> None:
