@@ -175,7 +175,7 @@ class JobMoved(NamedTuple):
     moves: int
 
 
-@message(subject="job", decision="cancel")
+@message(subject="job")
 class CancelJob(NamedTuple):
     """From the Local Scheduler of the origin down to the job's cluster: it is not needed.
 
