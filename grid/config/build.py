@@ -313,7 +313,6 @@ class Grid:
     def cluster_of(
         self, vo: VirtualOrganization, cluster: Cluster, hooks: RuntimeHooks = NO_HOOKS
     ) -> ClusterState:
-        """A new state of the cluster of `vo`."""
         policy = self.policy_of(cluster)
         if hooks.connect is not None:
             hooks.connect(f"{vo.name}/{cluster.name}", policy)
@@ -328,20 +327,16 @@ class Grid:
         )
 
     def policy_of(self, cluster: Cluster) -> Policy | GangPolicy:
-        """A new policy for the cluster."""
         return make_policy(cluster.policy.name, cluster.policy.settings, self.plugins)
 
     def made(self, kind: Kind, plugin: PluginRef) -> Any:
-        """A new plugin of that kind with its settings."""
         return self.plugins.make(kind, plugin.name, plugin.settings)
 
     def selection_of(self, vo: VirtualOrganization) -> Selection:
-        """A new selection for the VO."""
         made: Selection = self.made(SELECTIONS, vo.selection)
         return made
 
     def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
-        """The outages of the machines of the cluster."""
         faults = self.settings.faults
         if faults is None:
             return ()
@@ -375,7 +370,6 @@ class Grid:
         )
 
     def rule_of(self, vo: VirtualOrganization) -> Any:
-        """The forwarding policy of the VO."""
         return self.made(FORWARDING, vo.forwarding or self.settings.protocol.forwarding)
 
     def _distances(self, position: int) -> Distances:

@@ -47,9 +47,7 @@ Tables = Sequence[JobTable | None]
 VoLimits = Mapping[str, Mapping[str, int]]
 """The number of machines of each cluster, by VO and cluster."""
 
-MAX_VOS = 20_000
-MAX_MACHINES = 100_000
-MAX_CPUS = 10_000_000
+LIMITS = MAX_VOS, MAX_MACHINES, MAX_CPUS = 20_000, 100_000, 10_000_000
 MAX_LICENSES = 63
 """A machine's licenses are a bit mask of a signed 64-bit integer."""
 MAX_OUTAGES = 100_000
@@ -77,15 +75,13 @@ def scenario_problems(scenario: Scenario) -> list[Problem]:
 
 def size_problems(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
     """More VOs, machines or CPUs than the limits allow."""
-    names = [len(vo.names) for vo in vos]
-    sizes = [[one for c in vo.clusters for one in _machine_sizes(c)] for vo in vos]
-    both = list(zip(names, sizes, strict=True))
-    totals = [
-        (sum(names), MAX_VOS, "VOs"),
-        (sum(n * count for n, each in both for count, _ in each), MAX_MACHINES, "machines"),
-        (sum(n * count * cpus for n, each in both for count, cpus in each), MAX_CPUS, "CPUs"),
-    ]
-    for total, limit, what in totals:
+    totals = {"VOs": 0, "machines": 0, "CPUs": 0}
+    for vo in vos:
+        totals["VOs"] += (of_vo := len(vo.names))
+        for count, cpus in (size for cluster in vo.clusters for size in _machine_sizes(cluster)):
+            totals["machines"] += of_vo * count
+            totals["CPUs"] += of_vo * count * cpus
+    for (what, total), limit in zip(totals.items(), LIMITS, strict=True):
         if total > limit:
             yield ("vos",), f"{total} {what} in all", f"at most {limit}"
 
@@ -214,14 +210,15 @@ def _workload_problems(scenario: Scenario) -> Iterator[Problem]:
 
 def _widest(clusters: Sequence[Cluster], plugins: Plugins) -> int | None:
     """The most CPUs that one job may hold; None if machines are generated."""
-    if any(isinstance(one.machines, MachineGenerator) for one in clusters):
-        return None
-    most = [0]
+    most = 0
     for cluster in clusters:
+        if isinstance(cluster.machines, MachineGenerator):
+            return None
         sizes = _machine_sizes(cluster)
-        gangs = is_for_gangs(cluster.policy, plugins)
-        most.append(sum(n * cpus for n, cpus in sizes) if gangs else max(c for _, c in sizes))
-    return max(most)
+        together = sum(n * cpus for n, cpus in sizes)
+        alone = max(cpus for _, cpus in sizes)
+        most = max(most, together if is_for_gangs(cluster.policy, plugins) else alone)
+    return most
 
 
 def _job_list_problems(
@@ -245,14 +242,11 @@ def _requirement_problems(
     named = {"operating_system": OPERATING_SYSTEMS, "architecture": ARCHITECTURES}
     for r, requirement in enumerate(section.requirements if section else ()):
         names = named.get(requirement.kind)
+        expected = f"one of {', '.join(names)}" if names else "a number of at least 0"
         for o, option in enumerate(requirement.options):
-            where = (*path, "requirements", r, "options", o, "value")
-            if names is not None and option.value not in names:
-                yield where, shorten(option.value), f"one of {', '.join(names)}"
-            elif names is None and isinstance(option.value, str):
-                yield where, shorten(option.value), "a number"
-            elif names is None and isinstance(option.value, float | int) and option.value < 0:
-                yield where, shorten(option.value), "at least 0"
+            value = option.value
+            if value not in names if names else isinstance(value, str) or value < 0:
+                yield (*path, "requirements", r, "options", o, "value"), shorten(value), expected
 
 
 # Faults

@@ -35,7 +35,6 @@ class OutageSection(Section):
 
     @property
     def outage(self) -> Outage:
-        """The outage in microseconds."""
         start_us = from_seconds(self.at_s)
         return Outage(start_us, start_us + from_seconds(self.for_s))
 
@@ -99,7 +98,6 @@ class RandomMachineOutagesSection(Section):
     down_us = Microseconds("down_s")
 
     def concerns(self, vo: str, cluster: str) -> bool:
-        """Whether machines of that cluster fail."""
         return self.vo in (None, vo) and self.cluster in (None, cluster)
 
 

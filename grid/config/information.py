@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from grid.config.schema import GridSettings
+from grid.config.schema import GridSettings, SnapshotsSection
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Ints
 from grid.model.platform import ALWAYS, Distances, VirtualOrganization
@@ -56,15 +56,10 @@ class GridInformation:
     @cached_property
     def _subscriptions(self) -> PeerLists:
         """The VOs to whose snapshots each VO subscribes."""
-        found: list[list[int]] = [[] for _ in self._vos]
-        for vo, subscribers in enumerate(self.subscribers):
-            for subscriber in subscribers:
-                found[subscriber].append(vo)
-        return found
+        return _reversed(self.subscribers)
 
     @cached_property
     def services(self) -> tuple[str, ...]:
-        """The Information Services of all VOs."""
         return tuple(names.information_service(vo.name) for vo in self._vos)
 
     @cached_property
@@ -80,26 +75,23 @@ class GridInformation:
     @cached_property
     def _known_first(self) -> list[list[int]]:
         """The other members of the grid that each VO knows at the start."""
-        known: list[list[int]] = [[] for _ in self._vos]
-        for vo, peers in enumerate(self.known_peers):
-            if self._vos[vo].membership.joins_us == 0:
-                for other in peers:
-                    known[other].append(vo)
-        return known
+        members = zip(self._vos, self.known_peers, strict=True)
+        return _reversed([[] if vo.joins_us else peers for vo, peers in members])
 
     @cached_property
     def _resources(self) -> list[ResourceColumns]:
-        """The resources of all VOs."""
         return [resources_of(vo, position) for position, vo in enumerate(self._vos)]
 
     @cached_property
     def include_backlog(self) -> bool:
         """Whether any plugin needs the backlog of resources."""
         protocol, find = self._settings.protocol, self._plugins.find
-        plugins: list[Any] = list(self._selections.values())
-        plugins.append(find(DISCOUNTS, protocol.discount.name).target)
         rules = [protocol.forwarding, *(vo.forwarding for vo in self._vos if vo.forwarding)]
-        plugins += [find(FORWARDING, name).target for name in dict.fromkeys(r.name for r in rules)]
+        plugins: list[Any] = [
+            *self._selections.values(),
+            find(DISCOUNTS, protocol.discount.name).target,
+            *(find(FORWARDING, name).target for name in dict.fromkeys(r.name for r in rules)),
+        ]
         return any(getattr(one, "needs_backlog", False) for one in plugins)
 
     @cached_property
@@ -112,10 +104,12 @@ class GridInformation:
         None if there are too few resources a class.
         """
         settings, protocol = self._settings, self._settings.protocol
-        plain = self._discount() is None and protocol.snapshot_detail == "full"
-        if settings.faults is not None or protocol.avoid_loops or protocol.recovers or not plain:
-            return None
-        if not isinstance(self._overlay(), All) or not all(map(self._decides_by_class, self._vos)):
+        if not (
+            (settings.faults is None and not protocol.avoid_loops and not protocol.recovers)
+            and (self._discount() is None and protocol.snapshot_detail == "full")
+            and isinstance(self._overlay(), All)
+            and all(map(self._decides_by_class, self._vos))
+        ):
             return None
         resources = self._resources
         columns = concatenate_resources(resources)
@@ -139,23 +133,21 @@ class GridInformation:
     @cached_property
     def _selections(self) -> dict[str, Any]:
         """One of each kind in the grid."""
-        kinds = {repr(vo.selection): vo.selection for vo in self._vos}
-        return {
-            shown: self._plugins.make(SELECTIONS, one.name, one.settings)
-            for shown, one in kinds.items()
-        }
+        kinds, make = {repr(vo.selection): vo.selection for vo in self._vos}, self._plugins.make
+        return {kind: make(SELECTIONS, one.name, one.settings) for kind, one in kinds.items()}
 
     def snapshot_rules(self, position: int) -> SnapshotSettings:
         """When that VO publishes snapshots; never without subscribers."""
-        protocol, subscribed = self._settings.protocol, bool(self.subscribers[position])
+        protocol, subscribers = self._settings.protocol, len(self.subscribers[position])
+        triggers = protocol.snapshots if subscribers else SnapshotsSection()
         return SnapshotSettings(
             protocol.snapshot_detail == "summary",
-            protocol.snapshots.period_us if subscribed else None,
-            protocol.snapshots.load_above if subscribed else None,
-            protocol.snapshots.jobs_above if subscribed else None,
+            triggers.period_us,
+            triggers.load_above,
+            triggers.jobs_above,
             self.include_backlog,
-            len(self.subscribers[position]),
-            protocol.lost_after_s is not None and subscribed,
+            subscribers,
+            protocol.lost_after_s is not None and subscribers > 0,
         )
 
     def service(
@@ -198,6 +190,15 @@ class GridInformation:
             return None
         made: Callable[..., Any] = self._plugins.make(DISCOUNTS, discount.name, discount.settings)
         return made
+
+
+def _reversed(peers: PeerLists) -> list[list[int]]:
+    """The VOs in whose list each VO is, in order."""
+    found: list[list[int]] = [[] for _ in peers]
+    for vo, others in enumerate(peers):
+        for other in others:
+            found[other].append(vo)
+    return found
 
 
 def _delays_us(sources: Sequence[int], distances: Distances, vos: int) -> Ints | None:

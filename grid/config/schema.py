@@ -66,7 +66,6 @@ class VosFromTraceSection(Section):
     priority: VoPriority = "none"
 
     def pool(self, cpus: int) -> Cluster:
-        """The cluster of a site with that number of CPUs."""
         return Cluster(
             "pool",
             policy=self.policy,
@@ -119,7 +118,6 @@ class NetworkSection(Section):
 
     @property
     def longest_us(self) -> Time:
-        """The longest latency of all."""
         latencies = (latency_us for _, _, latency_us in self.pairs())
         return max(self.latency_us, self.local_latency_us, *latencies)
 
@@ -248,7 +246,6 @@ class MetricsSection(Section):
 
     @property
     def measured(self) -> MeasuredJobs:
-        """The jobs that job metrics cover."""
         until_s = self.submitted_until_s
         until_us = NEVER if until_s is None else from_seconds(until_s)
         return MeasuredJobs(from_seconds(self.submitted_from_s), until_us)
@@ -298,12 +295,10 @@ class Scenario(GridSettings):
 
     @property
     def plugins(self) -> Plugins:
-        """The sources and objects that the scenario plugs in."""
         return self._plugins
 
     @property
     def lines(self) -> ScenarioLines:
-        """File and line of its values."""
         return self._lines
 
     @property

@@ -38,7 +38,6 @@ def shipped_folder() -> Path:
 
 
 def experiments_folder() -> Path:
-    """The folder of the experiments."""
     return shipped_folder() / EXPERIMENTS
 
 

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from grid.model.errors import ErrorLine, InputError
+from grid.model.errors import ErrorLine, InputError, input_error
 
 
 def refuse_no_file(path: Path) -> None:
@@ -20,30 +20,22 @@ def refuse_no_file(path: Path) -> None:
         mode = path.stat().st_mode
     except FileNotFoundError:
         raise ValueError("no such file") from None
-    if stat.S_ISDIR(mode):
-        raise ValueError("a folder")
     if not stat.S_ISREG(mode):
-        raise ValueError("a socket" if stat.S_ISSOCK(mode) else "a device or pipe")
+        raise ValueError("a folder" if stat.S_ISDIR(mode) else "a device or pipe")
     if not os.access(path, os.R_OK):
         raise ValueError("a file that may not be read")
-
-
-def read_bytes(path: Path, most: int) -> bytes:
-    """All that is in a regular file. Raises OSError or ValueError, saying what there is instead."""
-    refuse_no_file(path)
-    # It may have been replaced by a pipe since; that is no reason to wait for one.
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise ValueError("a larger file")
-    return data
 
 
 def read_text(path: Path, most: int, expected: str) -> str:
     """The text in a UTF-8 file of at most `most` bytes. Raises InputError."""
     line = None
     try:
-        return read_bytes(path, most).decode("utf-8-sig")
+        refuse_no_file(path)
+        with path.open("rb") as file:
+            data = file.read(most + 1)
+        if len(data) > most:
+            raise ValueError("a larger file")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         found, expected = f"the byte 0x{error.object[error.start]:02x}", "UTF-8 text"
@@ -58,11 +50,9 @@ def read_mapping(path: Path, most: int, expected: str) -> dict[str, Any]:
         content = json.loads(read_text(path, most, expected))
     except (ValueError, RecursionError) as error:
         found = "values nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise InputError(
-            [ErrorLine(str(path), None, "", f"broken JSON ({found})", expected)]
-        ) from None
+        raise input_error("", f"broken JSON ({found})", expected, str(path)) from None
     if not isinstance(content, dict):
-        raise InputError([ErrorLine(str(path), None, "", "no mapping", expected)])
+        raise input_error("", "no mapping", expected, str(path))
     return content
 
 

@@ -18,7 +18,7 @@ from grid.config.schema import Scenario, VosFromTraceSection
 from grid.config.traces import Traces
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Floats, Ints
-from grid.model.errors import ErrorLine, InputError, input_error
+from grid.model.errors import InputError, input_error
 from grid.model.job import Option, Requirement
 from grid.model.job_table import COLUMNS, JobTable, concatenate, repeated_number
 from grid.model.platform import VirtualOrganization
@@ -46,16 +46,14 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
     try:
         if scenario.vos_from_trace is None:
             vos = vos_of(scenario)
-            grid = jobs.grid(vos, *jobs.of_vos(vos))
+            submitted, direct = jobs.of_vos(vos)
         else:
-            vos, tables = jobs.of_sites(scenario.vos_from_trace)
-            grid = jobs.grid(vos, tables, [None] * len(vos))
+            vos, submitted = jobs.of_sites(scenario.vos_from_trace)
+            direct = [None] * len(vos)
+        return jobs.grid(vos, submitted, direct), jobs.traces.left_out
     except InputError as error:
-        lines = scenario.lines
-        raise InputError(
-            [lines.of(one) if one.file == file else one for one in error.errors]
-        ) from None
-    return grid, jobs.traces.left_out
+        located = [scenario.lines.of(one) if one.file == file else one for one in error.errors]
+        raise InputError(located) from None
 
 
 class _Jobs:
@@ -68,26 +66,25 @@ class _Jobs:
 
     def grid(self, vos: Vos, submitted: Tables, direct: Tables) -> Grid:
         """The grid of VOs with jobs that enter each at its scheduler and at its cluster."""
-        plugins, tables = self.scenario.plugins, (tuple(submitted), tuple(direct))
-        try:
-            return Grid(self.scenario, vos, *tables, is_drawn=True, plugins=plugins)
-        except InputError as error:
-            raise InputError([self._in_scenario(one) for one in error.errors]) from None
-
-    def _in_scenario(self, error: ErrorLine) -> ErrorLine:
-        """An error in a grid as one in its scenario."""
-        sections = self.scenario.vos or ()
-        section_of = [at for at, section in enumerate(sections) for _ in section.names]
+        sections = [
+            (f"vos.{at}", vo) for at, vo in enumerate(self.scenario.vos or ()) for _ in vo.names
+        ]
 
         def place(found: re.Match[str]) -> str:
-            at = section_of[int(found[2])] if section_of else None
+            """The path in the scenario for one in the grid."""
+            at, vo = sections[int(found[2])] if sections else (found[0], None)
             if found[1] == "vos":
-                return found[0] if at is None else f"vos.{at}"
-            is_own = at is not None and sections[at].workload is not None
-            return f"vos.{at}.workload" if is_own else "workload"
+                return at
+            return f"{at}.workload" if vo is not None and vo.workload else "workload"
 
-        field = re.sub(r"^(vos|submitted|direct)\.(\d+)", place, error.field)
-        return replace(error, file=self.file, field=field)
+        try:
+            tables, plugins = (tuple(submitted), tuple(direct)), self.scenario.plugins
+            return Grid(self.scenario, vos, *tables, is_drawn=True, plugins=plugins)
+        except InputError as error:
+            pattern = re.compile(r"^(vos|submitted|direct)\.(\d+)")
+            fields = [(one, pattern.sub(place, one.field)) for one in error.errors]
+            located = [replace(one, file=self.file, field=field) for one, field in fields]
+            raise InputError(located) from None
 
     def of_sites(self, section: VosFromTraceSection) -> tuple[Vos, Tables]:
         """A VO for each value of the routing field, in ascending order, and its jobs."""
@@ -118,10 +115,9 @@ class _Jobs:
         ]
         widest = _widest(vos)
         submitted: Tables = []
-        direct: Tables = []
-        for (where, workload), vo in zip(own, vos, strict=True):
+        direct: Tables = [None] * len(vos)
+        for position, ((where, workload), vo) in enumerate(zip(own, vos, strict=True)):
             routed = [shared[vo.name]] if vo.name in shared else []
-            direct.append(None)
             if workload is not None:
                 jobs = self._own(workload, widest, vo, where)
                 jobs = with_attributes(jobs, workload.attributes, self.scenario.seed, vo.name)
@@ -130,7 +126,7 @@ class _Jobs:
                     expected = "numbers that the workload of the grid does not use"
                     raise input_error(where, f"job number {number} again", expected, self.file)
                 if workload.entry_point == "cluster":
-                    direct[-1] = jobs
+                    direct[position] = jobs
                 else:
                     routed.append(jobs)
             submitted.append(_in_order(routed) if routed else None)

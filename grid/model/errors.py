@@ -34,8 +34,8 @@ class ErrorLine:
 
     def __str__(self) -> str:
         # A path may have line ends.
-        file = self.file if self.file.isprintable() else shorten(self.file)
-        where = file if self.line is None else f"{file}:{self.line}"
+        where = self.file if self.file.isprintable() else shorten(self.file)
+        where += "" if self.line is None else f":{self.line}"
         name = f" {self.field}:" if self.field else ""
         return f"{where}:{name} found {self.found}, expected {self.expected}"
 
@@ -77,11 +77,9 @@ def expected_name(name: str, known: Iterable[str], what: str) -> str:
     names = list(known)
     if not names:
         return f"{what}, but there is none"
-    likely = get_close_matches(name, names, 1)
-    if likely:
+    if likely := get_close_matches(name, names, 1):
         return f"{what}, such as {likely[0]}"
-    shown = ", ".join(names[:20])
-    return f"{what}: {shown}{', …' if len(names) > 20 else ''}"
+    return f"{what}: {', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
 
 
 def kind_of(value: object) -> str:

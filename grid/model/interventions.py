@@ -79,7 +79,6 @@ class Intervention(NamedTuple):
     action: Action
 
     def row(self) -> dict[str, Any]:
-        """The row in the run's folder."""
         return {"number": self.number, **_row(self)}
 
     def in_words(self) -> str:
@@ -99,7 +98,6 @@ class Refusal(NamedTuple):
     why: str
 
     def row(self) -> dict[str, Any]:
-        """The row in the run's folder."""
         return {**_row(self), "refused": self.why}
 
     def in_words(self) -> str:
@@ -123,7 +121,6 @@ NO_INTERVENTIONS = InterventionLog()
 
 
 def _row(one: Intervention | Refusal) -> dict[str, Any]:
-    """Time, and the fields of the request."""
     times = {"time_s": one.time_us / SECOND_US, "real_s": round(one.real_s, 6)}
     fields = {name: getattr(one.action, name) for name in FIELDS[one.action.what]}
     return {**times, "what": one.action.what, **fields}

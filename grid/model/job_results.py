@@ -67,12 +67,10 @@ class JobResults(JobSummary[Ints, Floats]):
         return len(self.number)
 
     def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """All columns by their names."""
         own = {name: getattr(self, name) for name in _OWN}
         return own | self.placement._asdict() | self.outcome._asdict()
 
     def column(self, name: str) -> npt.NDArray[Any]:
-        """The column of that name."""
         return self.columns()[name]
 
     @classmethod

@@ -1,8 +1,8 @@
 """Messages between entities, and what each kind declares for metrics, checkers and job histories.
 
-A message is a class with the decorator `message`. Its fields become columns of the event log by
-their names (`grid.protocol.event_recorder`). All else that a subsystem reads about a kind is in its
-declaration: a new kind needs this declaration, a sender, a receiver and a test.
+A message is a NamedTuple of this module, with the decorator `message` if it declares more than its
+fields. These become columns of the event log by their names (`grid.protocol.event_recorder`). A new
+kind needs this declaration, a sender, a receiver and a test.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from grid.model.time import NEVER, Time
 Subject = Literal["job", "reservation", "information"]
 Custody = Literal["", "transfer", "end", "about"]
 _Class = TypeVar("_Class", bound=type)
-MESSAGES: dict[type, message] = {}
-"""Every kind of message with its declaration, in the order of definition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +41,11 @@ class message:
     answer: Callable[[Any], str] | None = None
 
     def __call__(self, kind: _Class) -> _Class:
-        MESSAGES[kind] = self
+        _DECLARED[kind] = self
         return kind
+
+
+_DECLARED: dict[type, message] = {}
 
 
 _COLUMNS = tuple(dtypes(ResourceColumns))
@@ -70,14 +71,12 @@ class PredecessorEnded(NamedTuple):
     key: JobKey
 
 
-@message()
 class QueryResources(NamedTuple):
     """Local Scheduler to Information Service: request the known state of the grid's resources."""
 
     key: JobKey
 
 
-@message()
 class Resources(NamedTuple):
     """Information Service to Local Scheduler: the known state, as of now."""
 
@@ -236,7 +235,6 @@ class Bid(NamedTuple):
     finish_us: Time
 
 
-@message()
 class RequestReservation(NamedTuple):
     """Local Scheduler to Resource Manager: reserve this resource for the job of a call.
 
@@ -273,7 +271,6 @@ class ReleaseReservation(NamedTuple):
     call: CallId
 
 
-@message()
 class LeaseExpired(NamedTuple):
     """Resource Manager to Local Scheduler: the job did not come in time, the CPUs are released."""
 
@@ -301,7 +298,6 @@ class WorkReply(NamedTuple):
     key: JobKey | None
 
 
-@message()
 class AdmissionQueueUpdate(NamedTuple):
     """Resource Manager to Local Scheduler: the late-bound job is queued here, or dispatched."""
 
@@ -309,7 +305,6 @@ class AdmissionQueueUpdate(NamedTuple):
     waits: bool
 
 
-@message()
 class WithdrawJob(NamedTuple):
     """Local Scheduler to Resource Manager: return the job if it is still queued."""
 
@@ -378,14 +373,12 @@ class RunJob(NamedTuple):
     machine: int
 
 
-@message()
 class QueryLoad(NamedTuple):
     """Grid Dispatcher to Local Dispatcher: request the load, and whether this job can run."""
 
     job: Job
 
 
-@message()
 class Load(NamedTuple):
     """Local Dispatcher to Grid Dispatcher: CPUs held or queued for, over its CPUs (GM Eq. 2)."""
 
@@ -395,7 +388,6 @@ class Load(NamedTuple):
     runs_it: bool
 
 
-@message()
 class ClusterChosen(NamedTuple):
     """Grid Dispatcher to Resource Manager: the cluster to which the job was dispatched."""
 
@@ -412,7 +404,6 @@ class JobEnded(NamedTuple):
     outcome: JobOutcome[int, float]
 
 
-@message()
 class LocalStatus(NamedTuple):
     """Resource Manager to its own Information Service: the VO's resources now.
 
@@ -423,7 +414,6 @@ class LocalStatus(NamedTuple):
     backlog_s: Floats = NOT_INCLUDED
 
 
-@message()
 class QueuedReservations(NamedTuple):
     """Resource Manager to its own Information Service: CPUs of queued reservations.
 
@@ -516,7 +506,6 @@ class GangProgress(NamedTuple):
 NEVER_RAN = GangProgress()
 
 
-@message()
 class AskMigration(NamedTuple):
     """Source to target: request idle processors for a gang."""
 
@@ -524,14 +513,12 @@ class AskMigration(NamedTuple):
     processors: int
 
 
-@message()
 class MigrationGranted(NamedTuple):
     """Target to source: the processors are reserved for a while."""
 
     number: int
 
 
-@message()
 class MigrationRefused(NamedTuple):
     """Target to source: there are too few idle processors."""
 
@@ -547,14 +534,12 @@ class MoveGang(NamedTuple):
     progress: GangProgress = NEVER_RAN
 
 
-@message()
 class GangMoved(NamedTuple):
     """Target to source: the gang has arrived, and the attempt is over."""
 
     number: int
 
 
-@message()
 class CancelMigration(NamedTuple):
     """Source to target: the attempt is over; nothing is reserved for it."""
 
@@ -577,18 +562,23 @@ class BatchStatus(NamedTuple):
     end_us: Time = -1
 
 
-@message()
 class TakeDown(NamedTuple):
     """Observer of a live run to Local Dispatcher: that machine is down until `Repair`."""
 
     machine: int
 
 
-@message()
 class Repair(NamedTuple):
     """Observer of a live run to Local Dispatcher: all such machines are up again."""
 
 
+MESSAGES: dict[type, message] = {
+    kind: _DECLARED.get(kind, message())
+    for kind in tuple(globals().values())
+    if isinstance(kind, type) and kind.__module__ == __name__ and issubclass(kind, tuple)
+    if kind not in (ObservedState, Entry, GangProgress)
+}
+"""Every kind of message with its declaration, in the order of definition."""
 BETWEEN_VOS: dict[type, str] = {
     kind: kind.__name__ for kind, spec in MESSAGES.items() if spec.subject
 }

@@ -147,7 +147,6 @@ class Machine:
 
     @property
     def has_watts(self) -> bool:
-        """Whether its power draw is given."""
         off = self.switch_off
         more = () if off is None else (off.watts_off, off.watts_boot)
         return any((self.watts_idle, self.watts_busy, *more))
@@ -388,7 +387,6 @@ class Membership:
     leaves_us: Time = NEVER
 
     def holds(self, now: Time) -> bool:
-        """Whether the VO is in the grid now."""
         return self.joins_us <= now < self.leaves_us
 
 
@@ -429,7 +427,6 @@ class VirtualOrganization:
 
     @property
     def names(self) -> list[str]:
-        """The name of the VO, or of all VOs that its `count` makes."""
         if self.count is None:
             return [self.name]
         return [f"{self.name}{number}" for number in range(1, self.count + 1)]
@@ -441,7 +438,6 @@ class VirtualOrganization:
 
     @property
     def membership(self) -> Membership:
-        """When it is in the grid."""
         return Membership(self.joins_us, self.leaves_us)
 
 
@@ -458,7 +454,6 @@ class Distances(NamedTuple):
 
     @property
     def longest_us(self) -> Time:
-        """The longest latency to another VO."""
         return max([self.latency_us, *(latency_us for _, latency_us in self.links)])
 
     def hops_us(self, vos: Ints, megabytes: float) -> Ints:
@@ -493,7 +488,6 @@ class LinkFaults:
 
     @property
     def any(self) -> bool:
-        """Whether any message may be affected."""
         return bool(self.lost or self.doubled or self.delayed)
 
 

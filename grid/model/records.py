@@ -202,7 +202,6 @@ class ClusterFacts:
 
     @property
     def entity(self) -> str:
-        """The name of its Local Dispatcher."""
         return f"{self.vo}/cluster/{self.name}"
 
 

@@ -74,11 +74,9 @@ class ResourceColumns:
         return able
 
     def place(self, row: int) -> tuple[int, int]:
-        """The VO and the number of the resource in that row."""
         return int(self.vo[row]), int(self.number[row])
 
     def take(self, rows: Bools | Ints) -> ResourceColumns:
-        """Those of the rows."""
         return ResourceColumns(*(column[rows] for column in _columns(self)))
 
     def to_read(self) -> ResourceColumns:
@@ -112,7 +110,6 @@ class SomeResources(ResourceColumns):
         return len(self.rows)
 
     def place(self, row: int) -> tuple[int, int]:
-        """Without columns for it."""
         return self.whole.place(int(self.rows[row]))
 
     def to_read(self) -> ResourceColumns:

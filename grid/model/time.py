@@ -22,5 +22,4 @@ def from_seconds(seconds: float) -> Time:
 
 
 def to_seconds(time_us: Time) -> float:
-    """Seconds of a time or duration in microseconds."""
     return time_us / SECOND_US

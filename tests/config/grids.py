@@ -85,35 +85,39 @@ def transcript(grid: Grid, directory: bool = False) -> list[str]:
     return lines
 
 
+_WORDS = {
+    m.SubmitJob: "submit {job.number}",
+    m.QueryResources: "what is free for {key[1]}?",
+    m.Assigned: "assigned {key[1]}",
+    m.Refused: "refused {key[1]}",
+    m.RunJob: "run {job.number} on cluster {cluster} machine {machine}",
+    m.QueryLoad: "load, for {job.number}?",
+    m.ClusterChosen: "{key[1]} went to cluster {cluster}",
+    m.JobEnded: "{key[1]} ended, state {outcome.state}",
+    m.ForwardJob: "forward {job.number} to resource {resource}, ttl {ttl}",
+    m.RequestReservation: "call {call[1]} of {call[0]}: a place for {job.number}?",
+    m.ReleaseReservation: "call {call[1]}: not needed",
+    m.LeaseExpired: "call {call[1]}: its lease is over",
+    m.WithdrawJob: "give {key[1]} back",
+    m.NotAdmitted: "{key[1]} is not taken in",
+    m.JobDone: "{key[1]} done here, hops {placement.hops}",
+    m.SubmissionFail: "{key[1]} failed, state {state}, hops {hops}",
+    m.LeaveVo: "VO {vo} leaves",
+    m.Probe: "probe {number}",
+}
+
+
 def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
     match message:
-        case m.SubmitJob(job):
-            return f"submit {job.number}"
-        case m.QueryResources(key):
-            return f"what is free for {key[1]}?"
         case m.Resources(key, table):
             heard = ", ".join(
                 f"{a:g}/{c:g}" for a, c in zip(table.assigned_cpus, table.columns.cpus, strict=True)
             )
             return f"for {key[1]}: assigned {heard}"
         case m.AssignJob(job, resource, wait):
-            return f"assign {job.number} to {resource}" + (", queue it" if wait else "")
-        case m.Assigned(key, _):
-            return f"assigned {key[1]}"
-        case m.Refused(key):
-            return f"refused {key[1]}"
-        case m.RunJob(job, cluster, machine):
-            return f"run {job.number} on cluster {cluster} machine {machine}"
-        case m.QueryLoad(job):
-            return f"load, for {job.number}?"
+            return f"assign {job.number} to {resource}" + ", queue it" * wait
         case m.Load(key, _, load, able):
             return f"load {load:g}" + ("" if able else f", cannot run {key[1]}")
-        case m.ClusterChosen(key, cluster):
-            return f"{key[1]} went to cluster {cluster}"
-        case m.JobEnded(key):
-            return f"{key[1]} ended, state {message.outcome.state}"
-        case m.ForwardJob(job):
-            return f"forward {job.number} to resource {message.resource}, ttl {message.ttl}"
         case m.CallForBids(job, call):
             lease = f", lease {message.lease_us} us" if message.lease_us else ""
             return f"call {call[1]}: bids for {job.number}{lease}" + ", in turn" * message.queue
@@ -121,46 +125,28 @@ def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
             place = "held" if message.held else "free" if message.free else "busy"
             place = place if resource >= 0 else "no"
             return f"call {call[1]}: {place}, {message.finish_us} us"
-        case m.RequestReservation(call):
-            return f"call {call[1]} of {call[0]}: a place for {message.job.number}?"
         case m.ReservationReply(call):
             place = "held" if message.held else "free" if message.free else "busy"
             return f"call {call[1]}: {place if message.admitted else 'not admitted'}"
-        case m.ReleaseReservation(call):
-            return f"call {call[1]}: not needed"
-        case m.LeaseExpired(call):
-            return f"call {call[1]}: its lease is over"
         case m.RequestWork(vo, table):
             return f"VO {vo} asks for work, assigned {table.assigned_cpus.tolist()}"
         case m.WorkReply(key):
             return f"{key[1]} comes" if key else "no work"
         case m.AdmissionQueueUpdate(key, waits):
             return f"{key[1]} waits" if waits else f"{key[1]} waits no longer"
-        case m.WithdrawJob(key):
-            return f"give {key[1]} back"
         case m.WithdrawReply(key, given):
             return f"{key[1]} given back" if given else f"{key[1]} is not to be had"
-        case m.NotAdmitted(key):
-            return f"{key[1]} is not taken in"
         case m.ReturnJob(job):
-            stay = ", to stay" if message.stay else ""
+            stay = ", to stay" * message.stay
             return f"{job.number} refused by VO {message.refused_by}, ttl {message.ttl}{stay}"
-        case m.JobDone(key, placement):
-            return f"{key[1]} done here, hops {placement.hops}"
-        case m.SubmissionFail(key, state, hops):
-            return f"{key[1]} failed, state {state}, hops {hops}"
         case m.JoinVo(vo, resources):
             return f"VO {vo} joins with {len(resources)} resources"
-        case m.LeaveVo(vo):
-            return f"VO {vo} leaves"
         case m.LocalStatus(assigned):
             return f"assigned {assigned.tolist()}"
         case m.QueuedReservations(own, guests):
             return f"in line before own {own.tolist()}, before guests {guests.tolist()}"
         case m.StatusUpdate(entries, asks):
-            return f"news of {[entry.vo for entry in entries]}" + (", and yours?" if asks else "")
-        case m.Probe(number):
-            return f"probe {number}"
+            return f"news of {[entry.vo for entry in entries]}" + ", and yours?" * asks
         case m.ProbeReply(number, entry):
             return f"probe {number}: VO {entry.vo} has {entry.rows[:, 0].tolist()}"
-    raise AssertionError(message)
+    return _WORDS[type(message)].format(**message._asdict())

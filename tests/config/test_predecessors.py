@@ -10,7 +10,6 @@ import yaml
 
 import grid
 from grid.config.load import load_scenario
-from grid.model.errors import InputError
 from grid.runtime.chaos import attempt, subject_of
 
 D = 0.001
@@ -80,12 +79,3 @@ def test_dependent_jobs_are_submitted_under_faults_and_crashes(tmp_path: Path) -
     subject = subject_of(load_scenario(file), str(file))
     trials = [attempt(subject, seed) for seed in range(8)]
     assert not [trial for trial in trials if trial.broken]
-
-
-def test_gwf_logs_have_no_think_times(tmp_path: Path) -> None:
-    given = scenario(tmp_path)
-    log = tmp_path / "log.gwf"
-    log.write_text(" ".join(["1", "0", "-1", "5", "1"] + ["-1"] * 24) + "\n")
-    given["workload"]["trace"] = str(log)
-    with pytest.raises(InputError, match="expected an SWF log"):
-        grid.run(given)

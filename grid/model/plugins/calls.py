@@ -53,7 +53,6 @@ class Origin:
 
     @property
     def place(self) -> str:
-        """File and line of the definition."""
         return f"{self.shown}:{self.line}"
 
     def failed(self, what: str, error: BaseException | None = None) -> PluginFailed:
@@ -82,7 +81,6 @@ def frames_in(file: str, error: BaseException) -> tuple[int | None, str]:
 
 
 def in_one_line(error: BaseException) -> str:
-    """An exception's type and message."""
     try:
         text = " ".join(str(error).split())
     except Exception:

@@ -64,12 +64,10 @@ class Kind:
 
     @property
     def one(self) -> str:
-        """The title with its article."""
         return f"{'an' if self.title[0] in 'aeiou' else 'a'} {self.title}"
 
     @property
     def group(self) -> str:
-        """The group of its entry points."""
         return f"grid.{self.name}"
 
 
@@ -124,7 +122,6 @@ class Plugins:
     packages: Mapping[str, str] = field(default_factory=dict)
 
     def with_objects(self, objects: Mapping[str, Mapping[str, Any]]) -> Plugins:
-        """These, and more objects by kind and name."""
         kinds = {**self.objects, **objects}
         merged = {kind: {**self.objects.get(kind, {}), **objects.get(kind, {})} for kind in kinds}
         return Plugins(self.sources, merged, self.packages)
@@ -254,7 +251,6 @@ def _entry_points() -> tuple[EntryPoint, ...]:
 
 
 def _loaded(kind: Kind, name: str, value: str) -> Any:
-    """The object at `module:attribute`."""
     module, _, attribute = value.partition(":")
     try:
         return attrgetter(attribute)(import_module(module))
@@ -270,7 +266,6 @@ def _loaded(kind: Kind, name: str, value: str) -> Any:
 def _not_loaded(
     kind: Kind, name: str, error: BaseException, source: Source | None = None
 ) -> InvalidPlugin:
-    """The error for a file that cannot be imported."""
     where, details = "", ""
     if source is not None:
         line, details = frames_in(source.path, error)

@@ -124,7 +124,6 @@ _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
 
 
 def is_missing(error: Mapping[str, Any]) -> bool:
-    """Whether a pydantic error is about a key that is not there."""
     return error["type"] in ("missing", "union_tag_not_found")
 
 
@@ -135,7 +134,6 @@ def path_of(error: Mapping[str, Any]) -> Path:
 
 
 def expected(error: Mapping[str, Any]) -> str:
-    """The expected value of a pydantic error."""
     text = _EXPECTED.get(error["type"])
     if text is not None:
         return text(error.get("ctx", {}))
@@ -231,7 +229,6 @@ def setting_lines(model: type[BaseModel]) -> Iterator[str]:
 
 
 def _word(value: object) -> str:
-    """A value as a scenario has it."""
     if isinstance(value, BaseModel):
         return f"{{{', '.join(f'{key}: {_word(one)}' for key, one in value)}}}"
     if isinstance(value, tuple):

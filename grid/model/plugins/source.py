@@ -53,7 +53,6 @@ class Source:
 
     @property
     def module(self) -> str:
-        """The name of its module."""
         if self.installed:
             return self.installed
         both = f"{self.path}\n{self.text}".encode()
