@@ -26,7 +26,6 @@ from grid.protocol.known_state import NO_PLACES, NO_ROWS, fill_in, own_among, st
 from grid.protocol.registry import ThirdPartySelection
 from grid.protocol.selection import Selection, best_choice
 
-LONG_ENOUGH_US = 1000 * SECOND_US
 AN_OUTAGE = MachineOutage(0, SECOND_US // 2, SECOND_US)
 """Of a machine that a job runs on then."""
 
@@ -39,19 +38,20 @@ def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bo
     """
     here = frozenset(grid.names if members is None else members)
     kinds: dict[str, tuple[Cluster, bool]] = {}
+    selections: dict[type, tuple[VirtualOrganization, Selection]] = {}
     for vo in grid.vos:
         for cluster in vo.clusters:
             if names.local_dispatcher(vo.name, cluster.name) in here and not cluster.is_real:
                 breaks = bool(grid.outages_of(vo, cluster))
                 shape = cluster.policy, len(cluster.machines) == 1, bool(cluster.licenses), breaks
                 kinds.setdefault(repr(shape), (cluster, breaks))
+        if here & {names.scheduler(vo.name), names.information_service(vo.name)}:
+            selection = grid.selection_of(vo)
+            selections.setdefault(type(selection), (vo, selection))
     for cluster, breaks in kinds.values():
         _run_jobs(grid, cluster, breaks, may_break)
-    choosing = (names.scheduler, names.information_service)
-    if any(kind(vo.name) in here for vo in grid.vos for kind in choosing):
-        selections = {type(made := grid.selection_of(vo)): (vo, made) for vo in grid.vos}
-        for vo, selection in selections.values():
-            _select(vo, selection)
+    for vo, selection in selections.values():
+        _select(vo, selection)
 
 
 def _run_jobs(grid: Grid, cluster: Cluster, breaks: bool, may_break: bool) -> None:
@@ -70,18 +70,18 @@ def _run_jobs(grid: Grid, cluster: Cluster, breaks: bool, may_break: bool) -> No
     )
     for number, cpus in enumerate((cluster.widest, cluster.widest, 1)):
         state.submit(_job("", number, cpus), 0 if cluster.by_machine else -1, 0)
-    ones = np.full(4, SECOND_US)
+    one = np.full(4, SECOND_US)
     state.submit_rows(
         JobTable.of(
             number=[3, 4, 5, 6],
-            submit_us=ones,
+            submit_us=one,
             processors=np.ones(4),
-            estimate_us=ones,
-            run_us=ones,
+            estimate_us=one,
+            run_us=one,
             licenses=np.array([0, 0, 1, 1]) * bool(licenses),
         )
     )
-    state.advance(LONG_ENOUGH_US)
+    state.advance(1000 * SECOND_US)
     state.take_ended()
     state.take_ended_rows()
 
@@ -93,7 +93,7 @@ def _select(vo: VirtualOrganization, selection: Selection) -> None:
     by_class = replace(table, columns=SomeResources(resources, np.arange(len(resources))))
     cores = (Requirement(RequirementKind.CORES, (Option(1.0, 1.0),)),)
     for requirements in ((), cores):
-        job = _job(vo.name, 0, 1, requirements)
+        job = replace(_job(vo.name, 0, 1), requirements=requirements)
         if not isinstance(selection, ThirdPartySelection):
             selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
         best_choice(np.ones(len(resources)), job, by_class, 0, False)
@@ -104,13 +104,6 @@ def _select(vo: VirtualOrganization, selection: Selection) -> None:
     own_among(NO_PLACES, NO_ROWS, 0, 0, none, none, 0)
 
 
-def _job(vo: str, number: int, cpus: int, requirements: tuple[Requirement, ...] = ()) -> Job:
-    return Job(
-        number=number,
-        vo=vo,
-        submit_us=0,
-        processors=cpus,
-        estimate_us=SECOND_US,
-        run_us=SECOND_US,
-        requirements=requirements,
-    )
+def _job(vo: str, number: int, cpus: int) -> Job:
+    times = {"submit_us": 0, "estimate_us": SECOND_US, "run_us": SECOND_US}
+    return Job(number=number, vo=vo, processors=cpus, **times)  # type: ignore[arg-type]

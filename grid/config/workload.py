@@ -17,7 +17,7 @@ from grid.config.platform import vos_from_sites, vos_of
 from grid.config.schema import Scenario, VosFromTraceSection
 from grid.config.traces import Traces
 from grid.kernel.entity import random_stream
-from grid.model.arrays import Floats, Ints
+from grid.model.arrays import Bools, Ints
 from grid.model.errors import InputError, input_error
 from grid.model.job import Option, Requirement
 from grid.model.job_table import COLUMNS, JobTable, concatenate, repeated_number
@@ -25,9 +25,6 @@ from grid.model.platform import VirtualOrganization
 from grid.model.time import NEVER, SECOND_US, from_seconds
 from grid.model.workload import (
     AttributesSection,
-    DrawnCancellationSection,
-    DrawnDeadlineSection,
-    DrawnInputSection,
     DrawnRequirementSection,
     JobSection,
     WorkloadSection,
@@ -250,26 +247,44 @@ def with_attributes(
     def stream(kind: str) -> np.random.Generator:
         return random_stream(own, f"{kind} of {vo}")
 
+    count = len(jobs)
     drawn: dict[str, Any] = {}
     if wanted.requirements:
         each = [
-            _requirements(len(jobs), one, stream(f"requirement {place}"))
+            _requirements(count, one, stream(f"requirement {place}"))
             for place, one in enumerate(wanted.requirements)
         ]
         drawn["requirements"] = [
             tuple(one for one in all_of_job if one is not None)
             for all_of_job in zip(*each, strict=True)
         ]
-    if wanted.deadline is not None:
-        drawn["deadline_us"] = _deadlines(jobs, wanted.deadline, stream("deadlines"))
-    if wanted.cancel_after is not None:
-        drawn["cancel_us"] = _cancellations(jobs, wanted.cancel_after, stream("cancellations"))
-    if wanted.input is not None:
-        drawn["input_mb"] = _input_mb(len(jobs), wanted.input, stream("input"))
+    if (deadline := wanted.deadline) is not None:
+        rng = stream("deadlines")
+        has_it = rng.random(count) < deadline.share
+        slack = rng.uniform(deadline.least, deadline.most, count) * jobs.estimate_us
+        after_us = np.rint(np.minimum(slack, 9e18)).astype(np.int64)
+        drawn["deadline_us"] = _at(jobs, has_it, after_us)
+    if (cancel := wanted.cancel_after) is not None:
+        rng = stream("cancellations")
+        has_it = rng.random(count) < cancel.share
+        after_us = np.rint(rng.uniform(cancel.least_s, cancel.most_s, count) * SECOND_US)
+        drawn["cancel_us"] = _at(jobs, has_it, after_us.astype(np.int64))
+    if (size := wanted.input) is not None:
+        rng = stream("input")
+        has_it = rng.random(count) < size.share
+        variance = log(1.0 + size.cv**2)
+        scale = np.exp(rng.standard_normal(count) * sqrt(variance) - variance / 2.0)
+        drawn["input_mb"] = np.where(has_it, np.minimum(scale * size.mean_mb, 1e12), 0.0)
     if wanted.checkpointable is not None:
-        has_it = stream("checkpointable").random(len(jobs)) < wanted.checkpointable
-        drawn["checkpointable"] = has_it
+        drawn["checkpointable"] = stream("checkpointable").random(count) < wanted.checkpointable
     return replace(jobs, **drawn)
+
+
+def _at(jobs: JobTable, has_it: Bools, after_us: Ints) -> Ints:
+    """The time `after_us`, but at least 1, after the submission of jobs that have one."""
+    room_us = NEVER - 1 - jobs.submit_us
+    time_us = jobs.submit_us + np.clip(after_us, 1, room_us)
+    return np.where(has_it, time_us, NEVER)
 
 
 def _requirements(
@@ -294,27 +309,3 @@ def _requirements(
 
     drawn = zip(has_it.tolist(), kept.tolist(), orders.tolist(), strict=True)
     return [permuted(tuple(order[:most])) if wanted else None for wanted, most, order in drawn]
-
-
-def _deadlines(jobs: JobTable, section: DrawnDeadlineSection, rng: np.random.Generator) -> Ints:
-    has_it = rng.random(len(jobs)) < section.share
-    slack = rng.uniform(section.least, section.most, len(jobs)) * jobs.estimate_us
-    room = NEVER - 1 - jobs.submit_us
-    after_us = np.minimum(np.rint(np.minimum(slack, 9e18)).astype(np.int64), room)
-    return np.where(has_it, jobs.submit_us + np.maximum(after_us, 1), NEVER)
-
-
-def _cancellations(
-    jobs: JobTable, section: DrawnCancellationSection, rng: np.random.Generator
-) -> Ints:
-    has_it = rng.random(len(jobs)) < section.share
-    after_us = np.rint(rng.uniform(section.least_s, section.most_s, len(jobs)) * SECOND_US)
-    cancel_us = jobs.submit_us + np.maximum(after_us.astype(np.int64), 1)
-    return np.where(has_it, np.minimum(cancel_us, NEVER - 1), NEVER)
-
-
-def _input_mb(count: int, section: DrawnInputSection, rng: np.random.Generator) -> Floats:
-    has_it = rng.random(count) < section.share
-    variance = log(1.0 + section.cv**2)
-    size = np.exp(rng.standard_normal(count) * sqrt(variance) - variance / 2.0) * section.mean_mb
-    return np.where(has_it, np.minimum(size, 1e12), 0.0)

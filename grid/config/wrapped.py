@@ -12,7 +12,7 @@ from grid.config.faults import entity_outages
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage, StableStorage
 from grid.kernel.entity import Entity
 from grid.kernel.reliable import Reliable, ResendRules
-from grid.model.platform import Cluster, Outage, VirtualOrganization
+from grid.model.platform import Cluster, Outage
 from grid.model.resources import resources_of
 from grid.model.time import Time, from_seconds, to_seconds
 from grid.policies.features import can_break
@@ -119,7 +119,10 @@ def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:
         case LocalScheduler():
             checker = SchedulerChecker(vo.name, grid.settings.protocol.ttl)
         case ResourceManager():
-            checker = ManagerChecker(vo.name, resources_of(vo, position), **_quota(vo))
+            quota, limits = vo.admission.settings, {}
+            if vo.admission.name == "limited" and not quota.get("cpus_of"):
+                limits = {"jobs": quota.get("jobs"), "processors": quota.get("cpus")}
+            checker = ManagerChecker(vo.name, resources_of(vo, position), **limits)
         case GridDispatcher():
             checker = PassingChecker()
         case LocalDispatcher():
@@ -170,14 +173,6 @@ def virtual_rules(grid: Grid) -> ResendRules:
     network = grid.settings.network
     wait_us = 4 * network.longest_us
     return ResendRules(wait_us, 64 * wait_us, INPUTS_A_STATE, network.bandwidth_mbps)
-
-
-def _quota(vo: VirtualOrganization) -> dict[str, Any]:
-    """The limits of jobs and CPUs of any other VO by the built-in policy `limited`."""
-    settings = vo.admission.settings
-    if vo.admission.name != "limited" or settings.get("cpus_of"):
-        return {}
-    return {"jobs": settings.get("jobs"), "processors": settings.get("cpus")}
 
 
 # Stall detection

@@ -198,12 +198,6 @@ def _dtypes_of(kind: Any) -> dict[str, type]:
     return {name: _DTYPES[label] for name, label in named.items() if label in _DTYPES}
 
 
-DEFAULTS: dict[str, Any] = {
-    one.name: one.default for one in fields(JobRequest) if one.default is not MISSING
-}
-"""Columns of a job that have a default."""
-
-
 _NOTHING: Any = 0.0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple, overload
@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import (
-    DEFAULTS,
     Job,
     JobRequest,
     Option,
@@ -171,9 +170,9 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
     number: Ints = column(0, 2**53)
     run_us: Ints = column(1, NEVER - 1)
-    site: Ints
-    cancel_us: Ints = column(1, NEVER)
-    predicted_us: Ints = column(0, NEVER - 1)
+    site: Ints = column(-(2**63), 2**63 - 1, -1)
+    cancel_us: Ints = column(1, NEVER, NEVER)
+    predicted_us: Ints = column(0, NEVER - 1, 0)
     requirements: Requirements = field(default_factory=list)
     predecessors: Predecessors | None = None
 
@@ -189,7 +188,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
                 name: np.asarray(values, COLUMNS.get(name)) for name, values in columns.items()
             }
         size = len(made["submit_us"])
-        for name, value in (DEFAULTS | _OWN_DEFAULTS).items():
+        for name, value in DEFAULTS.items():
             if name not in made:
                 made[name] = np.broadcast_to(np.array(value, COLUMNS[name]), (size,))
         return cls(**made, requirements=requirements or [])
@@ -229,10 +228,9 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
 
 
 COLUMNS = dtypes(JobTable)
-_OWN_DEFAULTS = {"site": -1, "cancel_us": NEVER, "predicted_us": 0}
-LIMITS: dict[str, tuple[float, float]] = {
-    one.name: one.metadata["limits"] for one in fields(JobTable) if "limits" in one.metadata
-}
+_FIELDS = [one for one in fields(JobTable) if one.name in COLUMNS]
+DEFAULTS = {one.name: one.default for one in _FIELDS if one.default is not MISSING}
+LIMITS: dict[str, tuple[float, float]] = {one.name: one.metadata["limits"] for one in _FIELDS}
 """The least and the largest value of a column."""
 _OF_A_JOB = tuple(name for name in COLUMNS if name != "site")
 _columns_of_a_job = attrgetter(*_OF_A_JOB)

@@ -20,7 +20,7 @@ from grid.config.schema import GridSettings
 from grid.model.errors import InputError
 from grid.model.fields import PluginRef
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.job_table import COLUMNS, LIMITS, JobTable
+from grid.model.job_table import JobTable
 from grid.model.platform import (
     Cluster,
     License,
@@ -179,10 +179,6 @@ def test_values_are_validated_where_they_are_given(
 def test_a_valid_grid_runs() -> None:
     run = grid.run(made(settings=GridSettings(faults=FaultsSection(heal_s=100))))
     assert run.metrics["grid"]["jobs_completed"] == 6
-
-
-def test_every_column_of_jobs_has_limits() -> None:
-    assert {*COLUMNS} == {*LIMITS, "site"}
 
 
 def test_too_many_are_reported_once() -> None:

@@ -104,10 +104,14 @@ def resolve_reference(reference: str, folders: Sequence[Path]) -> tuple[str, Sou
     if not place.endswith(".py"):
         if not all(step.isidentifier() for step in place.split(".")):
             raise ValueError("a file such as my_policy.py, or a module, before the colon")
-        installed = _installed(place)
-        if installed is not None:
-            shown = short_path(installed)
-            return reference, Source(str(installed), shown, _text(installed), place)
+        try:
+            spec = find_spec(place)
+        except (ImportError, ValueError):
+            spec = None
+        if spec is not None and spec.origin is not None:
+            installed = Path(spec.origin)
+            source = Source(str(installed), short_path(installed), _text(installed), place)
+            return reference, source
         file = place.replace(".", "/") + ".py"
     path = next((folder / file for folder in folders if (folder / file).is_file()), None)
     if path is None:
@@ -116,14 +120,6 @@ def resolve_reference(reference: str, folders: Sequence[Path]) -> tuple[str, Sou
         raise ValueError(f"{kind} {file} {where}, or an absolute path")
     path = path.resolve()
     return f"{path}:{name}", Source(str(path), short_path(path), _text(path), written=file)
-
-
-def _installed(module: str) -> Path | None:
-    try:
-        spec = find_spec(module)
-    except (ImportError, ValueError):
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin is not None else None
 
 
 def _text(path: Path) -> str:
