@@ -35,6 +35,8 @@ COLUMNS = ("seed", "scope", "metric", "value")
 """Of the table of results, after the axes."""
 FROM_PYTHON = "experiment"
 """The file name in errors of an experiment that is a mapping."""
+OF_CHOICES = ("least_usage", "best_usage", "proven_percent", "choices")
+"""Metrics of knapsack choices (C07 Table 1): of a sweep with any of them, no run has others."""
 OVERRIDE = "--set "
 """The file name in errors of settings of a scenario begins so."""
 
@@ -212,8 +214,6 @@ class ExperimentSection(_Documented):
     """Number of seeds, from 1, or a list of them. Each combination runs with each."""
     level: Annotated[float, Field(ge=0.5, le=0.999, strict=True)] = 0.95
     """Level of the confidence intervals."""
-    measure: Literal["run", "knapsack"] = "run"
-    """Metrics of runs, or only of their knapsack choices (C07 Table 1)."""
     compare: Key | None = None
     """The axis whose values are compared in pairs and are the lines of charts. The x axis is the
     first other numeric axis, or else the first other axis. With further axes, there is a chart for
@@ -661,7 +661,9 @@ def expand(
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})
             source = source_of(scenario_file)
-            runs.append(PlannedRun(point, seed, seeded, source, experiment.measure))
+            of_choices = any(metric in OF_CHOICES for metric in experiment.metrics)
+            measure = "knapsack" if of_choices else "run"
+            runs.append(PlannedRun(point, seed, seeded, source, measure))
     return runs, refused
 
 
@@ -718,12 +720,10 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
             errors.append(_error_at(file, steps, f"{name!r}, a metric of jobs", "a metric of VOs"))
         elif name not in known and not name.startswith("plan_seconds_"):
             errors.append(_error_at(file, steps, repr(name), metric_like(name, known)))
-    if experiment.measure == "knapsack" and not scenario.metrics.measured.are_all:
-        expected = (
-            "`run` if `metrics` has submitted_from_s or submitted_until_s: "
-            "knapsack choices have no metrics of jobs"
-        )
-        errors.append(_error_at(file, ("measure",), "knapsack", expected))
+    for place, name in enumerate(experiment.metrics):
+        if name in OF_CHOICES and not scenario.metrics.measured.are_all:
+            expected = "no submitted_from_s or submitted_until_s: knapsack choices have no jobs"
+            errors.append(_error_at(file, ("metrics", place), repr(name), expected))
     if errors:
         raise InputError(errors)
 

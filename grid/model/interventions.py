@@ -70,60 +70,41 @@ class Request(NamedTuple):
 class Intervention(NamedTuple):
     """An intervention that took effect: the `number`th of a run, from 1.
 
-    `real_s` are seconds of the real clock since the run began, pauses included.
+    `real_s` are seconds of the real clock since the run began, pauses included. If it was refused,
+    `why` is the reason, and `number` that of the intervention before it.
     """
 
     number: int
     time_us: Time
     real_s: float
     action: Action
+    why: str = ""
 
     def row(self) -> dict[str, Any]:
-        return {"number": self.number, **_row(self)}
+        """The row in the run's folder."""
+        times = {"time_s": self.time_us / SECOND_US, "real_s": round(self.real_s, 6)}
+        fields = {name: getattr(self.action, name) for name in FIELDS[self.action.what]}
+        row = {**times, "what": self.action.what, **fields}
+        return {**row, "refused": self.why} if self.why else {"number": self.number, **row}
 
     def in_words(self) -> str:
+        if self.why:
+            return f"did not {self.action.as_request()}: {self.why}"
         return self.action.in_words()
 
 
-class Refusal(NamedTuple):
-    """A request that was refused at `time_us`, after `real_s` seconds of the real clock.
-
-    `done` is the number of interventions before it.
-    """
-
-    done: int
-    time_us: Time
-    real_s: float
-    action: Action
-    why: str
-
-    def row(self) -> dict[str, Any]:
-        return {**_row(self), "refused": self.why}
-
-    def in_words(self) -> str:
-        return f"did not {self.action.as_request()}: {self.why}"
-
-
 class InterventionLog(NamedTuple):
-    """All interventions and refusals of a run, each in order."""
+    """All interventions of a run, and all refused ones, each in order."""
 
     done: tuple[Intervention, ...] = ()
-    refused: tuple[Refusal, ...] = ()
+    refused: tuple[Intervention, ...] = ()
 
-    def in_order(self) -> list[Intervention | Refusal]:
+    def in_order(self) -> list[Intervention]:
         """All of them in the order of the requests."""
-        places = [(one.number, 0) for one in self.done] + [(one.done, 1) for one in self.refused]
-        each: list[Intervention | Refusal] = [*self.done, *self.refused]
-        return [each[place] for place in sorted(range(len(each)), key=places.__getitem__)]
+        return sorted((*self.done, *self.refused), key=lambda one: (one.number, one.why != ""))
 
 
 NO_INTERVENTIONS = InterventionLog()
-
-
-def _row(one: Intervention | Refusal) -> dict[str, Any]:
-    times = {"time_s": one.time_us / SECOND_US, "real_s": round(one.real_s, 6)}
-    fields = {name: getattr(one.action, name) for name in FIELDS[one.action.what]}
-    return {**times, "what": one.action.what, **fields}
 
 
 def is_text(value: str) -> bool:

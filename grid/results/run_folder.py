@@ -17,7 +17,6 @@ from grid.model.interventions import (
     NO_INTERVENTIONS,
     Intervention,
     InterventionLog,
-    Refusal,
     action_of,
     is_text,
 )
@@ -211,7 +210,7 @@ def read_interventions(folder: Path) -> InterventionLog:
     if not path.is_file():
         return NO_INTERVENTIONS
     done: list[Intervention] = []
-    refused: list[Refusal] = []
+    refused: list[Intervention] = []
     try:
         if path.stat().st_size > _LARGEST_MANIFEST:
             raise ValueError("a file that is too large")
@@ -224,7 +223,7 @@ def read_interventions(folder: Path) -> InterventionLog:
                 continue
             if not is_text(row["refused"]):
                 raise ValueError("no reason for a refusal")
-            refused.append(Refusal(len(done), time_us, real_s, action_of(row), row["refused"]))
+            refused.append(Intervention(len(done), time_us, real_s, action_of(row), row["refused"]))
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         expected = "a file written by a live run"
         raise input_error("interventions", shorten(str(error)), expected, str(path)) from None

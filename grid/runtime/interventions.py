@@ -24,7 +24,6 @@ from grid.model.interventions import (
     TAKE_MACHINE_DOWN,
     TAKE_VO_DOWN,
     Intervention,
-    Refusal,
     Request,
     why_idle,
 )
@@ -141,7 +140,7 @@ class LiveWatch:
         self._observer = observer
         self._kill = kill
         self.done: Done = ()
-        self.refused: tuple[Refusal, ...] = ()
+        self.refused: tuple[Intervention, ...] = ()
         self._undone: tuple[str, ...] = ()
         self._looks: dict[str, ProcessLook] = {}
         self._news: list[JobResults] = []
@@ -208,7 +207,9 @@ class LiveWatch:
     def _refuse(self, asked: Request, clock: Clock) -> None:
         if len(self.refused) < MOST_REFUSALS:
             real_s = max(0.0, clock.real_s())
-            new = Refusal(len(self.done), clock.at(real_s), real_s, asked.action, asked.refused)
+            new = Intervention(
+                len(self.done), clock.at(real_s), real_s, asked.action, asked.refused
+            )
             self.refused = (*self.refused, new)
 
 

@@ -22,7 +22,6 @@ from grid.model.interventions import (
     Action,
     Intervention,
     InterventionLog,
-    Refusal,
 )
 from grid.model.job_results import in_order
 from grid.model.platform import MachineOutage
@@ -140,7 +139,7 @@ def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
     ]  # fmt: skip
     actions_done = done(*((place + 0.5, action) for place, action in enumerate(actions)))
     assert {action.what for action in actions} == set(FIELDS)
-    refused = Refusal(2, 2 * SECOND_US, 9.25, VO_DOWN, "south was taken down already")
+    refused = Intervention(2, 2 * SECOND_US, 9.25, VO_DOWN, "south was taken down already")
     pressed = InterventionLog(actions_done, (refused,))
     write_interventions(tmp_path / INTERVENTIONS_FILE, pressed)
     assert read_interventions(tmp_path) == pressed

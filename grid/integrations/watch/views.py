@@ -32,7 +32,6 @@ from grid.model.errors import input_error
 from grid.model.interventions import (
     FIELDS,
     Intervention,
-    Refusal,
     Request,
     action_of,
     lasting,
@@ -551,7 +550,7 @@ def _cpu_shares(look: Look, before: Look) -> list[float]:
     return [round(max(0.0, min(1.0, seconds / real_s)), 3) for seconds in used]
 
 
-def in_words(interventions: Sequence[Intervention | Refusal]) -> list[list[Any]]:
+def in_words(interventions: Sequence[Intervention]) -> list[list[Any]]:
     """Interventions in a live run, refused ones included: rows of (time, text)."""
     return [[one.time_us / SECOND_US, one.in_words()] for one in interventions]
 
