@@ -55,21 +55,13 @@ def _with_generated(cluster: Cluster, where: str, scenario: Scenario) -> Cluster
 
     section, plugins = cluster.machines, scenario.plugins
     assert isinstance(section, MachineGenerator)
-    stream = random_stream(
-        scenario.seed if section.seed is None else section.seed, f"machines of {where}"
-    )
+    seed = scenario.seed if section.seed is None else section.seed
+    stream = random_stream(seed, f"machines of {where}")
     made, licenses = generate_machines(
         section.generator, section.count, section.settings, stream, plugins
     )
-    machines = tuple(
-        replace(
-            one,
-            watts_idle=section.watts_idle,
-            watts_busy=section.watts_busy,
-            switch_off=section.switch_off,
-        )
-        for one in made
-    )
+    power = {key: getattr(section, key) for key in ("watts_idle", "watts_busy", "switch_off")}
+    machines = tuple(replace(one, **power) for one in made)
     cluster = replace(cluster, machines=machines, licenses=cluster.licenses or licenses)
     for path, found, expected in license_problems(cluster, ()):
         origin = plugins.find(MACHINE_GENERATORS, section.generator).origin

@@ -18,7 +18,7 @@ from grid.config.schema import Scenario
 from grid.model.errors import ErrorLine, InvalidPlugin, Path, Problem, expected_name, shorten
 from grid.model.fields import PluginOf, PluginRef, entries, is_section, keys_of, sections_in
 from grid.model.plugins.registry import Kind, Plugins, plugged_in
-from grid.model.plugins.source import Source, is_reference, resolve_reference
+from grid.model.plugins.source import is_reference, resolve_reference
 from grid.policies.convergent.heuristics import HEURISTICS
 from grid.policies.registry import POLICIES
 from grid.protocol.registry import (
@@ -97,12 +97,14 @@ def plugin_kind(field: FieldInfo) -> Kind | None:
     return next((KINDS[one.kind] for one in field.metadata if isinstance(one, PluginOf)), None)
 
 
-def _heuristics(use: PluginUse) -> Iterator[PluginUse]:
-    """The heuristics that the weights of a policy name."""
-    weights = use.settings.get("weights")
-    for name in weights if use.kind is POLICIES and isinstance(weights, Mapping) else ():
-        path = (*use.settings_path, "weights", name)
-        yield PluginUse(HEURISTICS, str(name), {}, path, path)
+def _with_heuristics(uses: Iterable[PluginUse]) -> Iterator[PluginUse]:
+    """The same, and the heuristics that the weights of policies name."""
+    for use in uses:
+        yield use
+        weights = use.settings.get("weights") if use.kind is POLICIES else None
+        for name in weights if isinstance(weights, Mapping) else ():
+            path = (*use.settings_path, "weights", name)
+            yield PluginUse(HEURISTICS, str(name), {}, path, path)
 
 
 def find_plugins(
@@ -112,35 +114,30 @@ def find_plugins(
 
     Sources of `given` are not read again. Returns problems for files that are not found.
     """
-    sources: dict[str, Source] = dict(given.sources)
-    packages: dict[str, str] = dict(given.packages)
+    sources, packages = dict(given.sources), dict(given.packages)
     problems: list[Problem] = []
-    for named in plugin_uses(scenario):
-        for use in (named, *_heuristics(named)):
-            if use.name not in sources and is_reference(use.name):
-                try:
-                    sources[use.name] = resolve_reference(use.name, folders)[1]
-                except (OSError, ValueError) as error:
-                    problems.append((use.name_path, "", f"{use.kind.one}: {error}"))
-            points = plugged_in(use.kind.group)
-            packages |= {one.name: one.module for one in points if one.name == use.name}
+    for use in _with_heuristics(plugin_uses(scenario)):
+        if use.name not in sources and is_reference(use.name):
+            try:
+                sources[use.name] = resolve_reference(use.name, folders)[1]
+            except (OSError, ValueError) as error:
+                problems.append((use.name_path, "", f"{use.kind.one}: {error}"))
+        points = plugged_in(use.kind.group)
+        packages |= {one.name: one.module for one in points if one.name == use.name}
     return Plugins(sources, given.objects, packages), problems
 
 
 def plugin_problems(uses: Iterable[PluginUse], plugins: Plugins) -> Iterator[Problem]:
     """Plugins that cannot be made with their settings; each is tried once."""
     tried: dict[str, InvalidPlugin | None] = {}
-    names: dict[str, dict[str, str]] = {
-        kind: dict.fromkeys(names, "every run") for kind, names in TAKEN.items()
-    }
+    taken = {kind: list(names) for kind, names in TAKEN.items()}
     for use in uses:
-        if use.kind.name in names:
+        if use.kind.name in taken:
             name = use.name.rpartition(":")[2]
-            owner = names[use.kind.name].setdefault(name, f"{use.name_path}")
-            if owner != f"{use.name_path}":
-                whose = owner if owner == "every run" else "this scenario"
-                expected = f"another name for {use.kind.one}: {whose} already has a {name}"
+            if name in taken[use.kind.name]:
+                expected = f"another name for {use.kind.one}: there is a {name} already"
                 yield use.name_path, repr(use.name), expected
+            taken[use.kind.name].append(name)
         tag = f"{use.kind.name} {use.name} {use.settings!r}"
         if tag not in tried:
             tried[tag] = _invalid(use, plugins)
@@ -198,12 +195,17 @@ def unnamed_objects(
     """An error for each kind of objects of which no scenario names any: they have no effect."""
     if not objects:
         return []
-    uses = [use for one in scenarios for use in plugin_uses(one)]
-    named = {inner.name for use in uses for inner in (use, *_heuristics(use))}
-    found = "{}, of which the scenario names none"
+    uses = (use for one in scenarios for use in plugin_uses(one))
+    named = {use.name for use in _with_heuristics(uses)}
     expected = "a name that the scenario uses, or no objects of this kind"
     return [
-        ErrorLine(source, None, kind, found.format(", ".join(map(repr, of))), expected)
+        ErrorLine(
+            source,
+            None,
+            kind,
+            f"{', '.join(map(repr, of))}, of which the scenario names none",
+            expected,
+        )
         for kind, of in objects.items()
         if of and named.isdisjoint(of)
     ]
@@ -223,25 +225,19 @@ def metrics_of(scenario: Scenario) -> tuple[dict[str, Any], dict[str, Any], dict
 
 def metric_meanings(scenario: Scenario) -> dict[str, str]:
     """The first paragraph of the docstrings of the same metrics, if they have one."""
-    found = {
-        one.short_name: scenario.plugins.find(kind, one.name).meaning
-        for kind, named in _named_metrics(scenario)
-        for one in named
-    }
+    find = scenario.plugins.find
+    each = [(kind, one) for kind, named in _named_metrics(scenario) for one in named]
+    found = {one.short_name: find(kind, one.name).meaning for kind, one in each}
     return {called: meaning for called, meaning in sorted(found.items()) if meaning}
 
 
 def metric_bounds(scenario: Scenario) -> dict[str, tuple[float | None, float | None]]:
     """The least and the largest value of metrics of VOs that declare them."""
-    found = {
-        one.short_name: declared_bounds(scenario.plugins.find(VO_METRICS, one.name).target)
-        for one in scenario.metrics.vo
-    }
+    find, named = scenario.plugins.find, scenario.metrics.vo
+    found = {one.short_name: declared_bounds(find(VO_METRICS, one.name).target) for one in named}
     return {called: bounds for called, bounds in found.items() if bounds != (None, None)}
 
 
-def _named_metrics(scenario: Scenario) -> Iterator[tuple[Kind, tuple[PluginRef, ...]]]:
-    metrics = scenario.metrics
-    yield JOB_METRICS, metrics.job
-    yield VO_METRICS, metrics.vo
-    yield CLUSTER_METRICS, metrics.cluster
+def _named_metrics(scenario: Scenario) -> tuple[tuple[Kind, tuple[PluginRef, ...]], ...]:
+    of = scenario.metrics
+    return (JOB_METRICS, of.job), (VO_METRICS, of.vo), (CLUSTER_METRICS, of.cluster)

@@ -162,6 +162,11 @@ class Job(JobRequest[int, float, bool]):
     def key(self) -> JobKey:
         return (self.vo, self.number)
 
+    @property
+    def needs_equipment(self) -> bool:
+        """Whether it requests more of its machine than CPUs."""
+        return bool(self.ram_mb or self.licenses)
+
 
 COPIES = 2**53
 """Copy n of a job has its number plus n times this; numbers of jobs are below."""

@@ -61,7 +61,7 @@ class ResourceColumns:
     def able(self, job: Job) -> Bools:
         """Which of them have the CPUs, the memory and the licenses that the job will hold."""
         enough = self.widest >= job.processors
-        return enough & self.equipped(job) if job.ram_mb or job.licenses else enough
+        return enough & self.equipped(job) if job.needs_equipment else enough
 
     def equipped(self, job: Job) -> Bools:
         """Which of them have the memory and the licenses."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from grid.kernel.entity import Context, Entity
-from grid.model.job import Job, JobOutcome, JobState, original
+from grid.model.job import Job, JobOutcome, JobRequest, JobState, dtypes, original
 from grid.model.job_results import JobPlacement, JobRow
 from grid.model.messages import (
     MESSAGES,
@@ -135,15 +135,13 @@ def _record(ctx: Context, event: str, columns: Columns, to: str | None = None) -
     ctx.record(Event(ctx.now, ctx.name, DECISION, event, to, **columns))
 
 
+_OF_JOBS = tuple(name for name in dtypes(JobRequest) if name in Event._fields)
+"""Columns of jobs that events have; empty for 0."""
+
+
 def _of_job(job: Job) -> Columns:
-    return {
-        "vo": job.vo,
-        "job": original(job.key)[1],
-        "processors": job.processors,
-        "ram_mb": job.ram_mb or None,
-        "licenses": job.licenses or None,
-        "estimate_us": job.estimate_us,
-    }
+    requests = {name: getattr(job, name) or None for name in _OF_JOBS}
+    return {"vo": job.vo, "job": original(job.key)[1], **requests}
 
 
 def _of_key(key: Any) -> Columns:

@@ -13,7 +13,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args, get_type_hints
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,8 @@ import pyarrow.parquet
 
 from grid.model.arrays import Ints
 from grid.model.errors import ErrorLine, InputError
-from grid.model.job import JobKey, JobState
-from grid.model.job_results import JobResults
+from grid.model.job import JobKey, JobRequest, JobState, dtypes
+from grid.model.job_results import RESULT_COLUMNS, JobResults
 from grid.model.job_table import JobTable
 from grid.model.records import DECISION, ClusterFacts, Event
 from grid.model.time import NEVER
@@ -42,16 +42,10 @@ _NAMES = ("entity", "kind", "event", "peer", "vo", "to_vo", "cluster", "state")
 _RISING = ("time_us", "job")
 _OF_CLUSTERS = ("submit", "run_job", "move_gang", "start", "end", "take_down", "repair")
 
-_TYPES = {
-    **dict.fromkeys(
-        ("time_us", "job", "resource", "machine", "processors", "licenses", "estimate_us"),
-        pa.int64(),
-    ),
-    **dict.fromkeys(("ttl", "hops", "age_us", "preemptions", "restarts"), pa.int64()),
-    **dict.fromkeys(("ram_mb", "utility", "free_cpus", "load"), pa.float64()),
-    "waits": pa.bool_(),
-}
-EVENT_SCHEMA = pa.schema([(name, _TYPES.get(name, pa.string())) for name in Event._fields])
+_TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+EVENT_SCHEMA = pa.schema(
+    [(name, _TYPES[(get_args(one) or (one,))[0]]) for name, one in get_type_hints(Event).items()]
+)
 _FILE_SCHEMA = pa.schema(
     [
         (one.name, pa.dictionary(pa.int32(), pa.string()) if one.name in _NAMES else one.type)
@@ -218,16 +212,21 @@ def _clusters(results: JobResults, directory: Directory) -> Ints:
 
 
 def _requests(results: JobResults, direct: Sequence[JobTable | None]) -> dict[str, Any]:
-    """Memory and licenses of direct jobs, which the results do not keep. Shapes (jobs,)."""
-    ram_mb, licenses = np.zeros(len(results)), np.zeros(len(results), np.int64)
+    """Requests of direct jobs in columns that the results do not keep. Shapes (jobs,)."""
+    columns: dict[str, Any] = {
+        name: np.zeros(len(results), kind)
+        for name, kind in dtypes(JobRequest).items()
+        if name in Event._fields and name not in RESULT_COLUMNS
+    }
     for vo, jobs in enumerate(direct):
-        if jobs is None or not (jobs.ram_mb.any() or jobs.licenses.any()):
+        if jobs is None or not any(getattr(jobs, name).any() for name in columns):
             continue
         rows = _rows_of(results, vo, jobs)
         order = np.argsort(jobs.number)
         place = order[np.searchsorted(jobs.number, results.number[rows], sorter=order)]
-        ram_mb[rows], licenses[rows] = jobs.ram_mb[place], jobs.licenses[place]
-    return {"ram_mb": ram_mb, "licenses": licenses}
+        for name, column in columns.items():
+            column[rows] = getattr(jobs, name)[place]
+    return columns
 
 
 def _batch(

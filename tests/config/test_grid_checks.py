@@ -63,12 +63,12 @@ def made(**changes: Any) -> grid.Grid:
     return grid.Grid(**(parts | changes))
 
 
-def of_cluster(**changes: Any) -> Callable[[], grid.Grid]:
-    def make() -> grid.Grid:
-        wrong = VirtualOrganization("a", (cluster(**changes),))
-        return made(vos=(wrong, VirtualOrganization("b", (cluster(),))))
+def of_vo(**changes: Any) -> Callable[[], grid.Grid]:
+    return lambda: made(vos=(replace(made().vos[0], **changes), made().vos[1]))
 
-    return make
+
+def of_cluster(**changes: Any) -> Callable[[], grid.Grid]:
+    return of_vo(clusters=(cluster(**changes),))
 
 
 def of_settings(**given: Any) -> Callable[[], grid.Grid]:
@@ -91,20 +91,9 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (lambda: made(vos=(), submitted=(), direct=()), "vos"),
     (lambda: made(vos=(1, made().vos[1])), "vos"),
     (lambda: made(vos=(made().vos[0],) * 2), "vos.1.name"),
+    (of_vo(selection=PluginRef("best")), "vos.0.selection.name"),
     (
-        lambda: made(vos=(replace(made().vos[0], selection=PluginRef("best")), made().vos[1])),
-        "vos.0.selection.name",
-    ),
-    (
-        lambda: made(
-            vos=(
-                replace(
-                    made().vos[0],
-                    admission=PluginRef("limited", {"from_vos": ("a", "d")}),
-                ),
-                made().vos[1],
-            )
-        ),
+        of_vo(admission=PluginRef("limited", {"from_vos": ("a", "d")})),
         "vos.0.admission.settings.from_vos",
     ),
     (
@@ -118,10 +107,7 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
         "protocol.information.settings.edges.1",
     ),
     (of_cluster(policy="nosuch"), f"{FARM}.policy.name"),
-    (
-        of_cluster(machines=MachineGenerator("partial_utility", 3), licenses=()),
-        f"{FARM}.machines",
-    ),
+    (of_cluster(machines=MachineGenerator("partial_utility", 3), licenses=()), f"{FARM}.machines"),
     (of_cluster(policy=PluginRef("fcfs", {"deep": 4})), f"{FARM}.policy.settings.deep"),
     (of_cluster(licenses=()), f"{FARM}.machines.1.licenses.0"),
     (lambda: made(submitted=(None,)), "submitted"),
@@ -142,7 +128,7 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (of_jobs(requirements=[(), (replace(SPEED, weight=2.0),), ()]), "submitted.0.requirements.1"),
     (
         lambda: made(
-            vos=(replace(made().vos[0], clusters=(cluster(), cluster(name="c"))), made().vos[1]),
+            vos=of_vo(clusters=(cluster(), cluster(name="c")))().vos,
             direct=(table(number=[7, 8, 9]), None),
         ),
         "direct.0",

@@ -90,7 +90,7 @@ def best_choice(
     if len(utilities) != len(columns):
         raise ValueError(f"found {len(utilities)} utilities, expected {len(columns)}")
     values = np.asarray(utilities, np.float64)
-    if job.ram_mb or job.licenses:
+    if job.needs_equipment:
         values = np.where(columns.equipped(job), values, 0.0)
     if ties == "random":
         if rng is None:
