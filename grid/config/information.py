@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -32,26 +33,20 @@ LEAST_RESOURCES = 100
 """Classes do not pay off for fewer resources a class, on average, or fewer in all."""
 
 
+@dataclass(frozen=True, eq=False)
 class GridInformation:
     """The common part of all VOs; `last_submission_us` is the last submission of any."""
 
-    def __init__(
-        self,
-        settings: GridSettings,
-        vos: Sequence[VirtualOrganization],
-        plugins: Plugins,
-        last_submission_us: Time,
-    ) -> None:
-        self._settings = settings
-        self._vos = vos
-        self._plugins = plugins
-        self._last_submission_us = last_submission_us
+    settings: GridSettings
+    vos: Sequence[VirtualOrganization]
+    plugins: Plugins
+    last_submission_us: Time
 
     @cached_property
     def subscribers(self) -> PeerLists:
         """The subscribers to each VO's snapshots, drawn from the seed alone."""
-        stream = random_stream(self._settings.seed, "information")
-        return self._overlay().subscribers(len(self._vos), stream)
+        stream = random_stream(self.settings.seed, "information")
+        return self._overlay().subscribers(len(self.vos), stream)
 
     @cached_property
     def _subscriptions(self) -> PeerLists:
@@ -60,7 +55,7 @@ class GridInformation:
 
     @cached_property
     def services(self) -> tuple[str, ...]:
-        return tuple(names.information_service(vo.name) for vo in self._vos)
+        return tuple(names.information_service(vo.name) for vo in self.vos)
 
     @cached_property
     def known_peers(self) -> PeerLists:
@@ -69,24 +64,24 @@ class GridInformation:
 
     def notified_of(self, position: int) -> Sequence[int]:
         """The VOs that are notified when the VO joins or leaves; none if it never does."""
-        is_always = self._vos[position].membership == ALWAYS
+        is_always = self.vos[position].membership == ALWAYS
         return () if is_always else self.known_peers[position]
 
     @cached_property
     def _known_first(self) -> list[list[int]]:
         """The other members of the grid that each VO knows at the start."""
-        members = zip(self._vos, self.known_peers, strict=True)
+        members = zip(self.vos, self.known_peers, strict=True)
         return _reversed([[] if vo.joins_us else peers for vo, peers in members])
 
     @cached_property
     def _resources(self) -> list[ResourceColumns]:
-        return [resources_of(vo, position) for position, vo in enumerate(self._vos)]
+        return [resources_of(vo, position) for position, vo in enumerate(self.vos)]
 
     @cached_property
     def include_backlog(self) -> bool:
         """Whether any plugin needs the backlog of resources."""
-        protocol, find = self._settings.protocol, self._plugins.find
-        rules = [protocol.forwarding, *(vo.forwarding for vo in self._vos if vo.forwarding)]
+        protocol, find = self.settings.protocol, self.plugins.find
+        rules = [protocol.forwarding, *(vo.forwarding for vo in self.vos if vo.forwarding)]
         plugins: list[Any] = [
             *self._selections.values(),
             find(DISCOUNTS, protocol.discount.name).target,
@@ -103,12 +98,12 @@ class GridInformation:
         and no VO is ever lost.
         None if there are too few resources a class.
         """
-        settings, protocol = self._settings, self._settings.protocol
+        settings, protocol = self.settings, self.settings.protocol
         if not (
             (settings.faults is None and not protocol.avoid_loops and not protocol.recovers)
             and (self._discount() is None and protocol.snapshot_detail == "full")
             and isinstance(self._overlay(), All)
-            and all(map(self._decides_by_class, self._vos))
+            and all(map(self._decides_by_class, self.vos))
         ):
             return None
         resources = self._resources
@@ -121,7 +116,7 @@ class GridInformation:
         return ResourceClasses(columns, classes, tuple(first.tolist()))
 
     def _decides_by_class(self, vo: VirtualOrganization) -> bool:
-        protocol, find = self._settings.protocol, self._plugins.find
+        protocol, find = self.settings.protocol, self.plugins.find
         rule = find(FORWARDING, (vo.forwarding or protocol.forwarding).name).target
         admits = find(ADMISSION, vo.admission.name).target
         return (
@@ -133,12 +128,12 @@ class GridInformation:
     @cached_property
     def _selections(self) -> dict[str, Any]:
         """One of each kind in the grid."""
-        kinds, make = {repr(vo.selection): vo.selection for vo in self._vos}, self._plugins.make
+        kinds, make = {repr(vo.selection): vo.selection for vo in self.vos}, self.plugins.make
         return {kind: make(SELECTIONS, one.name, one.settings) for kind, one in kinds.items()}
 
     def snapshot_rules(self, position: int) -> SnapshotSettings:
         """When that VO publishes snapshots; never without subscribers."""
-        protocol, subscribers = self._settings.protocol, len(self.subscribers[position])
+        protocol, subscribers = self.settings.protocol, len(self.subscribers[position])
         triggers = protocol.snapshots if subscribers else SnapshotsSection()
         return SnapshotSettings(
             protocol.snapshot_detail == "summary",
@@ -154,11 +149,11 @@ class GridInformation:
         self, position: int, board_vos: Sequence[tuple[int, int]], distances: Distances
     ) -> InformationService:
         """The service of a VO with these distances; `board_vos`: see `KnownState`."""
-        settings, protocol = self._settings, self._settings.protocol
+        settings, protocol = self.settings, self.settings.protocol
         overlay = self._overlay()
         peers = self._subscriptions[position]
         own = self._resources[position]
-        delays_us = _delays_us(peers, distances, len(self._vos))
+        delays_us = _delays_us(peers, distances, len(self.vos))
         made = InformationSettings(
             overlay,
             self.services,
@@ -171,24 +166,24 @@ class GridInformation:
             ),
             delay_us=distances.longest_us if delays_us is None else int(delays_us[peers].max()),
             delays_us=delays_us,
-            last_submission_us=self._last_submission_us,
+            last_submission_us=self.last_submission_us,
             classes=self._classes,
         )
         members = {vo for vo, _ in board_vos}
         others = {vo: self._resources[vo] for vo in self._known_first[position] if vo in members}
         known = KnownState(position, own, board_vos, peers, overlay.view_size, others)
-        return InformationService(position, known, made, self._vos[position].membership)
+        return InformationService(position, known, made, self.vos[position].membership)
 
     def _overlay(self) -> Overlay:
-        overlay = self._settings.protocol.information
-        made: Overlay = self._plugins.make(INFORMATION, overlay.name, overlay.settings)
+        overlay = self.settings.protocol.information
+        made: Overlay = self.plugins.make(INFORMATION, overlay.name, overlay.settings)
         return made
 
     def _discount(self) -> Callable[..., Any] | None:
-        discount = self._settings.protocol.discount
+        discount = self.settings.protocol.discount
         if discount.name == "no_correction":
             return None
-        made: Callable[..., Any] = self._plugins.make(DISCOUNTS, discount.name, discount.settings)
+        made: Callable[..., Any] = self.plugins.make(DISCOUNTS, discount.name, discount.settings)
         return made
 
 

@@ -122,7 +122,6 @@ def test_each_has_an_effect_or_is_refused(plain: Run, section: str, key: str) ->
 
 def test_the_scenario_of_a_run_can_be_run_again(plain: Run) -> None:
     """It has the defaults of all keys, also of those that have no effect."""
-    assert plain.scenario is not None
     copy = yaml.safe_load(resolved_yaml(plain.scenario))
     assert copy["protocol"]["ttl"] == 3
     assert grid.run(copy).manifest["digest"] == plain.manifest["digest"]

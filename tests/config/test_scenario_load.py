@@ -59,7 +59,6 @@ def test_an_alias_is_a_copy(file: Path) -> None:
     text = edited("clusters:\n      - cpus: 8", "clusters: &pool\n      - cpus: 8")
     text += "  - name: west\n    clusters: *pool\n"
     scenario = load(file, text, "vos.2.clusters.0.policy=easy")
-    assert scenario.vos is not None
     south, west = scenario.vos[1:]
     assert (south.clusters[0].policy.name, west.clusters[0].policy.name) == ("fcfs", "easy")
     assert west.clusters[0].cpus == 8
@@ -70,13 +69,9 @@ def test_a_parameter_keeps_its_type_unless_it_is_within_text(file: Path) -> None
     text = text.replace("run_s: 60", 'run_s: 60\n          checkpointable: "${on}"')
     text = text.replace("cpus: 4", "cpus: ${lat}\n            cpu_type: ${who}-${version}-${on}")
     scenario = load(file, text)
-    assert scenario.vos is not None
     vo = scenario.vos[0]
-    assert vo.workload is not None
-    assert vo.workload.jobs is not None
     assert vo.workload.jobs[0].checkpointable is True
     machines = vo.clusters[0].machines
-    assert isinstance(machines, tuple)
     assert (machines[0].cpus, machines[0].cpu_type) == (2, "north-1.10-true")
 
 
@@ -97,7 +92,6 @@ def test_set_changes_a_parameter_or_any_key(file: Path) -> None:
     assert scenario.seed == 9
     assert scenario.protocol.forwarding.name == "reject"
     assert scenario.protocol.ttl == 3
-    assert scenario.vos is not None
     assert [vo.name for vo in scenario.vos] == ["east", "east-2"]
     expected = PluginRef("easy")
     assert scenario.vos[1].clusters[0].policy == expected
@@ -225,8 +219,6 @@ def test_traces_are_looked_up_here_and_then_next_to_the_scenario(
 
     def trace() -> str | None:
         scenario = load(file, text)
-        assert scenario.vos is not None
-        assert scenario.vos[1].workload is not None
         return scenario.vos[1].workload.trace
 
     assert trace() == str(tmp_path / "log.swf")

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-import grid
-
 KERNELS = """
 import json
 import numpy as np
@@ -69,16 +67,3 @@ def test_a_kernel_that_is_not_cached_is_interpreted_at_first(tmp_path: Path) -> 
             check=True,
         )
         assert json.loads(done.stdout) == [is_cached, expected, expected]
-
-
-@pytest.mark.parametrize("name", ["two-vos"])
-def test_an_interpreted_run_has_the_same_digest(name: str) -> None:
-    program = "import grid, sys; print(grid.run(sys.argv[1]).manifest['digest'])"
-    done = subprocess.run(
-        [sys.executable, "-c", program, name],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() == grid.run(name).manifest["digest"]
