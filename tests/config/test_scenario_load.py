@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -280,16 +278,3 @@ def test_any_scenario_resolves_to_itself(
     again, problems = read_tree(resolved_yaml(scenario), "drawn.yaml")
     assert not problems
     assert Scenario.model_validate(again.plain()) == scenario
-
-
-def test_loading_imports_nothing_heavy(file: Path) -> None:
-    file.write_text(RIGHT)
-    code = (
-        "import sys; from grid.config.load import load_scenario; load_scenario(sys.argv[1]);"
-        "print(*(name for name in ('ray', 'numba', 'scipy', 'pyarrow', 'matplotlib')"
-        " if name in sys.modules))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(file)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == []
