@@ -15,7 +15,6 @@ from grid.config.faults import FaultsSection
 from grid.config.yaml_tree import ScenarioLines
 from grid.model.errors import Path
 from grid.model.fields import (
-    Bandwidth,
     Count,
     Cpus,
     EstimateFactor,
@@ -93,7 +92,7 @@ class NetworkSection(Section):
     local_latency_s: PositiveSeconds = Field(
         default=0.001, description="Latency of a message between entities of one VO."
     )
-    bandwidth_mbps: Bandwidth | None = Field(
+    bandwidth_mbps: Annotated[float, Field(ge=0.01, le=1e9, strict=True)] | None = Field(
         default=None,
         description="Megabits per second between VOs, for the input of a job. Default: no limit.",
     )

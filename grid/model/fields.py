@@ -36,20 +36,14 @@ Megabytes = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 Watts = Annotated[float, Field(ge=0, le=1e9, strict=True)]
 Mips = Annotated[float, Field(ge=1, le=1e9, strict=True)]
 """The lower limit lets a job of the longest run time or input end before `NEVER`."""
-Bandwidth = Annotated[float, Field(ge=0.01, le=1e9, strict=True)]
-Factor = Annotated[float, Field(ge=0.01, le=100, strict=True)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1, strict=True)]
 Switch = Annotated[bool, Field(strict=True)]
-Copies = Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
 OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
 Architecture = Literal["x86_32", "x86_64"]
 OPERATING_SYSTEMS: tuple[str, ...] = get_args(OperatingSystem)
 ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
 REFERENCE_MIPS = 1000.0
 """Speed of the CPU that run times refer to, by default."""
-OverrunRule = Literal["kill", "extend"]
-EstimateSource = Literal["user", "exact", "average"]
-PriorityRule = Literal["none", "local", "remote"]
 
 OwnSeed = Annotated[
     Seed | None,
@@ -58,20 +52,6 @@ OwnSeed = Annotated[
         "the scenario. Default: drawn from the scenario's seed."
     ),
 ]
-Joins = Annotated[
-    Seconds,
-    Field(
-        description="When the VO joins the grid. Until then its users' jobs can use only its own "
-        "resources, and no other VO can use these."
-    ),
-]
-
-
-def _after_joining(leaves_s: float | None, info: ValidationInfo) -> float | None:
-    joins_s = info.data.get("joins_s", 0.0)
-    if leaves_s is not None and leaves_s <= joins_s:
-        raise ValueError(f"a time after it joins, at {joins_s:g} s")
-    return leaves_s
 
 
 def _one_if_exact(factor: float, info: ValidationInfo) -> float:
@@ -80,16 +60,8 @@ def _one_if_exact(factor: float, info: ValidationInfo) -> float:
     return factor
 
 
-Leaves = Annotated[
-    PositiveSeconds | None,
-    AfterValidator(_after_joining),
-    Field(
-        description="When the VO leaves the grid, after it has joined. Jobs that are assigned stay "
-        "there; those on their way to it are refused (`when_refused`). Default: never."
-    ),
-]
 Overrun = Annotated[
-    OverrunRule,
+    Literal["kill", "extend"],
     Field(
         description="What happens to a job that runs longer than its user's estimate times "
         "`estimate_factor`: it then fails, or continues. Jobs of a trace run at most for their "
@@ -97,7 +69,7 @@ Overrun = Annotated[
     ),
 ]
 Estimates = Annotated[
-    EstimateSource,
+    Literal["user", "exact", "average"],
     Field(
         description="The run times that the local policy uses: the users' estimates, the actual "
         "run times, or the average of the user's last two jobs that ended here, at most the "
@@ -105,7 +77,7 @@ Estimates = Annotated[
     ),
 ]
 EstimateFactor = Annotated[
-    Factor,
+    Annotated[float, Field(ge=0.01, le=100, strict=True)],
     AfterValidator(_one_if_exact),
     Field(
         description="Multiplies the estimates of users, also for `overrun: kill`: with 0.5 a job "

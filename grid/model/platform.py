@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
 from grid.model.arrays import Ints
@@ -23,13 +23,10 @@ from grid.model.fields import (
     PLATFORM,
     REFERENCE_MIPS,
     Architecture,
-    Copies,
     Count,
     Cpus,
     EstimateFactor,
     Estimates,
-    Joins,
-    Leaves,
     Megabytes,
     Microseconds,
     Mips,
@@ -41,7 +38,6 @@ from grid.model.fields import (
     PluginOf,
     PluginRef,
     PositiveSeconds,
-    PriorityRule,
     Seconds,
     Switch,
     Watts,
@@ -76,7 +72,7 @@ VoAdmission = Annotated[
     Field(description="Which jobs of other VOs the VO admits (see `grid plugins admission`)."),
 ]
 VoPriority = Annotated[
-    PriorityRule,
+    Literal["none", "local", "remote"],
     Field(
         description="Whose jobs start first: those of the VO's own users (local) or those of "
         "other VOs (remote). The others queue at the Resource Manager until CPUs are free. "
@@ -180,7 +176,7 @@ class License:
     """A license and the number of its copies."""
 
     name: Name = Field(description="Name of the license.")
-    copies: Copies = Field(
+    copies: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = Field(
         description="How many machines may use it at once; jobs on one machine share a copy."
     )
 
@@ -393,6 +389,13 @@ class Membership:
 ALWAYS = Membership()
 
 
+def _after_joining(leaves_s: float | None, info: ValidationInfo) -> float | None:
+    joins_s = info.data.get("joins_s", 0.0)
+    if leaves_s is not None and leaves_s <= joins_s:
+        raise ValueError(f"a time after it joins, at {joins_s:g} s")
+    return leaves_s
+
+
 @dataclass(frozen=True, config=PLATFORM)
 class VirtualOrganization:
     """A virtual organization, or `count` equal ones (name1, name2, ...)."""
@@ -417,8 +420,16 @@ class VirtualOrganization:
     )
     admission: VoAdmission = PluginRef("all")
     priority: VoPriority = "none"
-    joins_s: Joins = 0.0
-    leaves_s: Leaves = None
+    joins_s: Seconds = Field(
+        default=0.0,
+        description="When the VO joins the grid. Until then its users' jobs can use only its own "
+        "resources, and no other VO can use these.",
+    )
+    leaves_s: Annotated[PositiveSeconds | None, AfterValidator(_after_joining)] = Field(
+        default=None,
+        description="When the VO leaves the grid, after it has joined. Jobs that are assigned stay "
+        "there; those on their way to it are refused (`when_refused`). Default: never.",
+    )
     workload: WorkloadSection | None = Field(
         default=None, description="The jobs of the VO's users. Default: none of its own."
     )
