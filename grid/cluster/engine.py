@@ -241,21 +241,18 @@ class Engine(ClusterState):
     def _problem(self, what: int) -> str:
         """The message of what the plan breaks."""
         slot, machine = self._counters[at.ERROR_SLOT], self._counters[at.ERROR_MACHINE]
-        store = self._store
-        if what == runs.NO_CPUS:
-            free = f"which has {store.machines[at.FREE, machine]} free"
-            cpus = store.whole[at.PROCESSORS, slot]
-            return f"starts a job of {cpus} CPUs on machine {machine}, {free}"
-        if what == runs.NO_MEMORY:
-            free = f"which has {store.speeds[at.FREE_RAM, machine]:g} MB free"
-            return (
-                f"starts a job of {store.real[at.RAM_MB, slot]:g} MB on machine {machine}, {free}"
-            )
-        if what == runs.OTHER_MACHINE:
-            return f"starts a job of machine {store.whole[at.BOUND, slot]} on {machine}"
+        store, count = self._store, self._store.machines.shape[1]
+        # Either may be none of the cluster's.
+        where, job = machine % count, slot % store.whole.shape[1]
+        cpus, ram_mb = store.whole[at.PROCESSORS, job], store.real[at.RAM_MB, job]
+        free, free_mb = store.machines[at.FREE, where], store.speeds[at.FREE_RAM, where]
+        on = f"on machine {machine}"
         problems = {
-            runs.NO_MACHINE: f"starts a job on machine {machine} of {store.machines.shape[1]}",
-            runs.NO_LICENSES: f"starts a job on machine {machine} without its licenses",
+            runs.NO_CPUS: f"starts a job of {cpus} CPUs {on}, which has {free} free",
+            runs.NO_MEMORY: f"starts a job of {ram_mb:g} MB {on}, which has {free_mb:g} MB free",
+            runs.OTHER_MACHINE: f"starts a job of machine {store.whole[at.BOUND, job]} {on}",
+            runs.NO_MACHINE: f"starts a job {on} of {count}",
+            runs.NO_LICENSES: f"starts a job {on} without its licenses",
             runs.NOT_RUNNING: "preempts a job that is not running",
             runs.NOT_KILLED: "kills a job that is not running",
             runs.NOT_WAITING: "starts or rejects a job that is not waiting, or does so twice",

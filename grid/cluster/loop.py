@@ -11,30 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from grid.cluster import runs
 from grid.cluster import store as at
 from grid.cluster.arrivals import NAMES
-from grid.cluster.runs import (
-    CANCELLED,
-    FAILED,
-    NOT_WAITING,
-    OK,
-    REJECTED,
-    RUNNING,
-    WAITING,
-    bits,
-    cancel,
-    close_gaps,
-    complete,
-    end_at,
-    enqueue,
-    kill,
-    preempt,
-    record_end,
-    reject,
-    restart_machine,
-    start,
-    stop_machine,
-)
 from grid.cluster.store import (
     ASK,
     ENDS_FULL,
@@ -89,7 +68,7 @@ def advance(
     if counters[at.IS_ASKED]:
         counters[at.IS_ASKED] = 0
         problem = _carry_out(rows[:count], store)
-        if problem != OK:
+        if problem != runs.OK:
             return -problem
     reached = _to_next_plan(until, end, arrivals, store)
     counters[at.IS_ASKED] = reached == ASK
@@ -144,7 +123,7 @@ def _to_next_plan(until: int, end: int, arrivals: Ints, store: Store) -> int:
     full = _full(last - upcoming, store)
     if full != REACHED:
         return full
-    complete(now, store)
+    runs.complete(now, store)
     for arrival in range(upcoming, last):
         _admit(now, arrival, arrivals, store)
     counters[at.NEXT_ARRIVAL], counters[at.NOW], counters[at.WAKE] = last, now, NEVER
@@ -246,7 +225,7 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     processors = arrivals[arrival, _PROCESSORS] + counters[at.PADDING]
     bound, licenses = arrivals[arrival, _BOUND], arrivals[arrival, _LICENSES]
     if not _may_ever_run(processors, ram_mb, licenses, bound, store):
-        place = record_end(arrivals[arrival, _ROW], REJECTED, now, store)
+        place = runs.record_end(arrivals[arrival, _ROW], runs.REJECTED, now, store)
         store.watts[0, place] = store.watts[1, place] = 0.0
         return
     counters[at.N_FREE] -= 1
@@ -265,7 +244,7 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     whole[at.USER, slot] = arrivals[arrival, _USER]
     whole[at.CHECKPOINTABLE, slot] = arrivals[arrival, _CHECKPOINTABLE]
     whole[at.RUN, slot], whole[at.ROW, slot] = (arrivals[arrival, _RUN], arrivals[arrival, _ROW])
-    whole[at.STATE, slot] = WAITING
+    whole[at.STATE, slot] = runs.WAITING
     whole[at.ACCOUNT, slot] = arrivals[arrival, _ACCOUNT]
     real[at.REFERENCE_MIPS, slot], real[at.RAM_MB, slot] = (numbers[arrival, _MIPS], ram_mb)
     real[at.POWER, slot], real[at.INPUT_MB, slot] = (
@@ -278,8 +257,8 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     counters[at.NEXT_SERIAL] += 1
     counters[at.ARRIVED] += 1
     counters[at.WAITING_CPUS] += processors
-    counters[at.REQUESTED] += bits(licenses)
-    enqueue(slot, store)
+    counters[at.REQUESTED] += runs.bits(licenses)
+    runs.enqueue(slot, store)
 
 
 @inner(allocates=False)
@@ -338,21 +317,21 @@ def _carry_out(rows: Ints, store: Store) -> int:
     for row in rows:
         counters[at.ERROR_SLOT], counters[at.ERROR_MACHINE] = row[1], row[2]
         problem = _stop_or_mark(row, now, store)
-        if problem != OK:
+        if problem != runs.OK:
             return problem
         leaving |= row[0] in (REJECT, START)
     if leaving:
-        close_gaps(store)
+        runs.close_gaps(store)
     for row in rows:
         if row[0] == REJECT:
-            reject(row[1], now, store)
+            runs.reject(row[1], now, store)
         elif row[0] == START:
             counters[at.ERROR_SLOT], counters[at.ERROR_MACHINE] = row[1], row[2]
-            problem = start(row[1], row[2], now, store)
-            if problem != OK:
+            problem = runs.start(row[1], row[2], now, store)
+            if problem != runs.OK:
                 return problem
     _note_use(now, store)
-    return OK
+    return runs.OK
 
 
 @inner(allocates=False)
@@ -363,15 +342,15 @@ def _stop_or_mark(row: Ints, now: int, store: Store) -> int:
         store.counters[at.WAKE] = row[3]
     elif kind != RESERVE:
         if not 0 <= slot < len(state):
-            return NOT_WAITING
+            return runs.NOT_WAITING
         if kind == KILL:
-            return kill(slot, FAILED, now, store)
+            return runs.kill(slot, runs.FAILED, now, store)
         if kind == PREEMPT:
-            return preempt(slot, now, store)
-        if state[slot] != WAITING:
-            return NOT_WAITING
+            return runs.preempt(slot, now, store)
+        if state[slot] != runs.WAITING:
+            return runs.NOT_WAITING
         state[slot] = -1
-    return OK
+    return runs.OK
 
 
 @inner(allocates=False)
@@ -402,7 +381,7 @@ def _view_of(store: Store) -> CompiledView:
 @kernel(allocates=False)
 def change_end(slot: int, now: int, blocks: Blocks) -> None:
     """The job, which runs, ends at `now` and not later."""
-    end_at(slot, now, store_of(blocks))
+    runs.end_at(slot, now, store_of(blocks))
 
 
 @kernel(allocates=False)
@@ -411,9 +390,9 @@ def change_machine(machine: int, down: bool, now: int, blocks: Blocks) -> None:
     store = store_of(blocks)
     _before_change(now, store)
     if down:
-        stop_machine(machine, now, store)
+        runs.stop_machine(machine, now, store)
     else:
-        restart_machine(machine, now, store)
+        runs.restart_machine(machine, now, store)
     store.counters[at.NEXT_END] = next_end(store)
 
 
@@ -426,8 +405,8 @@ def cancel_job(row: int, running: bool, now: int, blocks: Blocks) -> None:
         slot = store.lists[at.RUNNING, place]
         if store.whole[at.ROW, slot] == row:
             _before_change(now, store)
-            if store.whole[at.STATE, slot] == RUNNING:
-                kill(slot, CANCELLED, now, store)
+            if store.whole[at.STATE, slot] == runs.RUNNING:
+                runs.kill(slot, runs.CANCELLED, now, store)
             counters[at.NEXT_END] = next_end(store)
             return
     for place in range(counters[at.FIRST], counters[at.LAST]):
@@ -435,8 +414,8 @@ def cancel_job(row: int, running: bool, now: int, blocks: Blocks) -> None:
         if store.whole[at.ROW, slot] == row:
             if running or store.whole[at.FIRST_START, slot] == NEVER:
                 _before_change(now, store)
-                cancel(slot, now, store)
-                close_gaps(store)
+                runs.cancel(slot, now, store)
+                runs.close_gaps(store)
                 counters[at.NEXT_END] = next_end(store)
             return
 
@@ -447,4 +426,4 @@ def _before_change(now: int, store: Store) -> None:
     counters = store.counters
     if counters[at.N_RUNNING] > 0 or counters[at.FIRST] < counters[at.LAST]:
         counters[at.WAKE] = min(counters[at.WAKE], now)
-    complete(now, store)
+    runs.complete(now, store)

@@ -40,27 +40,24 @@ from grid.policies.fitting import (
     unpacked,
     work_left,
 )
-from grid.policies.interface import Jobs, Machines
+from grid.policies.interface import Machines
 
 
-class Reservations(NamedTuple):
-    """Reserved starts by machine (NEVER for none), and the CPUs and memory left over at that time.
+class Backfilling(NamedTuple):
+    """A plan in the making: what is `free` now, and reserved starts by machine (NEVER for none).
 
-    `first_start`, of shape (1,), is that of the first reservation; `later` is what is free at that
-    start, with its job booked in.
+    `extra` and `extra_ram_mb` are the CPUs and memory left over at a reserved start. `later` is
+    what is free at the start of the first reservation, with its job booked in. The arrays of shape
+    (1,) are that start and the number of `rows`, which have expected ends in the place of times.
     """
 
+    free: Free
+    later: Free
     start: Ints
     extra: Ints
     extra_ram_mb: Floats
     slot: Ints
     first_start: Ints
-    later: Free
-
-
-class Planned(NamedTuple):
-    """The starts so far: `number[0]` rows of a plan, with expected ends in the place of times."""
-
     number: Ints
     rows: Ints
 
@@ -207,64 +204,48 @@ def _backfill(
     `shortest_first`, by the work that their estimates leave. If `kept_machine` is not -1, the first
     job of `order` has its reservation there.
     """
-    jobs, machines = view.jobs, view.machines
-    free = free_now(view)
+    jobs, free = view.jobs, free_now(view)
     count = len(free.cpus)
-    reserved = Reservations(
-        np.full(count, NEVER),
-        np.zeros(count, np.int64),
-        np.zeros(count, np.float64),
-        np.full(count, -1),
-        np.full(1, NEVER),
-        copied(free),
-    )
-    planned = Planned(np.zeros(1, np.int64), rows)
-    behind, passed = np.empty(len(order), np.int64), 0
-    is_blocked = False
+    plan = Backfilling(
+        free, copied(free), np.full(count, NEVER), np.zeros(count, np.int64), np.zeros(count),
+        np.full(count, -1), np.full(1, NEVER), np.zeros(1, np.int64), rows,
+    )  # fmt: skip
+    behind, passed, is_blocked = np.empty(len(order), np.int64), 0, False
     for place in range(len(order)):
         slot = order[place]
         bound = jobs.bound_machine[slot]
-        if is_blocked if bound < 0 else reserved.start[bound] < NEVER:
+        if is_blocked if bound < 0 else plan.start[bound] < NEVER:
             behind[passed] = slot
             passed += 1
-        elif not _start(view.now, slot, jobs, machines, free, reserved, planned):
+        elif not _start(slot, view, plan):
             only = kept_machine if place == 0 and kept_machine >= 0 else bound
-            _reserve(slot, only, view, free, reserved, planned)
+            _reserve(slot, only, view, plan)
             is_blocked |= bound < 0
     behind = behind[:passed]
     if shortest_first:
         behind = behind[stable_order(work_left(behind, jobs))]
-    refused = np.full(most_of(free.cpus) + 1, np.inf)
-    _start_behind(view.now, behind, refused, jobs, machines, free, reserved, planned)
-    return _add_reservations(reserved, planned)
+    _start_behind(behind, view, plan)
+    return _add_reservations(plan)
 
 
-@inner(allocates=False)
-def _start_behind(
-    now: int,
-    behind: Ints,
-    refused: Floats,
-    jobs: Jobs,
-    machines: Machines,
-    free: Free,
-    reserved: Reservations,
-    planned: Planned,
-) -> None:
+@inner()
+def _start_behind(behind: Ints, view: CompiledView, plan: Backfilling) -> None:
     """Start what can start behind the heads, in that order.
 
     `refused[n]` is the least work, in CPU time x MIPS, of a refused job that requires at most n
     CPUs and nothing else. Within a plan, less and less is free: a job that requires no less is
     refused, too.
     """
-    most = most_of(free.cpus)
+    jobs, most = view.jobs, most_of(plan.free.cpus)
+    refused = np.full(most + 1, np.inf)
     for slot in behind:
         if most <= 0:
             break
         processors, mips = jobs.processors[slot], jobs.reference_mips[slot]
         if processors > most or least_work_us(slot, jobs) * mips >= refused[processors]:
             continue
-        if _start(now, slot, jobs, machines, free, reserved, planned):
-            most = most_of(free.cpus)
+        if _start(slot, view, plan):
+            most = most_of(plan.free.cpus)
         elif not (jobs.licenses[slot] or jobs.ram_mb[slot] > 0 or jobs.bound_machine[slot] >= 0):
             work = (jobs.estimate_us[slot] - min(0, jobs.done_us[slot])) * mips
             for number in range(processors, len(refused)):
@@ -274,87 +255,70 @@ def _start_behind(
 
 
 @inner(allocates=False)
-def _add_reservations(reserved: Reservations, planned: Planned) -> int:
-    count, rows = planned.number[0], planned.rows
-    for machine in range(len(reserved.start)):
-        if reserved.start[machine] < NEVER:
-            rows[count, 0], rows[count, 1] = RESERVE, reserved.slot[machine]
-            rows[count, 2], rows[count, 3] = machine, reserved.start[machine]
+def _add_reservations(plan: Backfilling) -> int:
+    """Add a row for each reservation; the number of all rows."""
+    count, rows = plan.number[0], plan.rows
+    for machine in range(len(plan.start)):
+        if plan.start[machine] < NEVER:
+            rows[count, 0], rows[count, 1] = RESERVE, plan.slot[machine]
+            rows[count, 2], rows[count, 3] = machine, plan.start[machine]
             count += 1
     return int(count)
 
 
 @inner(allocates=False)
-def _start(
-    now: int,
-    slot: int,
-    jobs: Jobs,
-    machines: Machines,
-    free: Free,
-    reserved: Reservations,
-    planned: Planned,
-) -> bool:
+def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
     """Start the job on the fastest machine where it fits and delays no reserved start."""
-    processors, licenses, cpus = jobs.processors[slot], jobs.licenses[slot], free.cpus
-    ram_mb = jobs.ram_mb[slot]
+    jobs, machines, free, extra = view.jobs, view.machines, plan.free, plan.extra
+    processors, licenses, ram_mb = jobs.processors[slot], jobs.licenses[slot], jobs.ram_mb[slot]
     for machine in machines.speed_order:
-        if cpus[machine] < processors or not fits(slot, machine, jobs, machines, free):
+        if free.cpus[machine] < processors or not fits(slot, machine, jobs, machines, free):
             continue
-        end = now + time_left(slot, machine, jobs, machines)
-        outlasts = end > reserved.start[machine]
-        if outlasts and (
-            processors > reserved.extra[machine] or ram_mb > reserved.extra_ram_mb[machine]
-        ):
+        end = view.now + time_left(slot, machine, jobs, machines)
+        outlasts = end > plan.start[machine]
+        if outlasts and (processors > extra[machine] or ram_mb > plan.extra_ram_mb[machine]):
             continue
-        outlasts_first = licenses != 0 and end > reserved.first_start[0]
-        if outlasts_first and not licenses_fit(licenses, machine, reserved.later):
+        outlasts_first = licenses != 0 and end > plan.first_start[0]
+        if outlasts_first and not licenses_fit(licenses, machine, plan.later):
             continue
         book(slot, machine, jobs, free)
         if outlasts:
-            reserved.extra[machine] -= processors
-            reserved.extra_ram_mb[machine] -= ram_mb
+            extra[machine] -= processors
+            plan.extra_ram_mb[machine] -= ram_mb
         if outlasts_first:
-            book_licenses(licenses, machine, reserved.later)
-        row = planned.rows[planned.number[0]]
+            book_licenses(licenses, machine, 1, plan.later)
+        row = plan.rows[plan.number[0]]
         row[0], row[1], row[2], row[3] = START, slot, machine, end
-        planned.number[0] += 1
+        plan.number[0] += 1
         return True
     return False
 
 
 @inner()
-def _reserve(
-    slot: int, only: int, view: CompiledView, free: Free, reserved: Reservations, planned: Planned
-) -> None:
+def _reserve(slot: int, only: int, view: CompiledView, plan: Backfilling) -> None:
     """Reserve the machine where the job can start first, the fastest of several; or the `only` one.
 
     Machines with a reservation are left out; if no other can run the job, it has none.
     """
     # Jobs of other machines matter too if they hold licenses.
     of_machine = only if view.jobs.licenses[slot] == 0 else -1
-    ends = _by_end(view.running, of_machine, view.jobs, planned)
-    later, is_first = copied(free), reserved.first_start[0] == NEVER
-    _reserve_after(slot, only, ends, view.jobs, view.machines, later, reserved)
+    ends = _by_end(view, of_machine, plan)
+    later, is_first = copied(plan.free), plan.first_start[0] == NEVER
+    _reserve_after(slot, only, ends, later, view, plan)
     if is_first:
         # One by one: numba takes seconds to compile an assignment of arrays, for its messages.
         for number in range(len(later.copies)):
-            reserved.later.copies[number] = later.copies[number]
+            plan.later.copies[number] = later.copies[number]
             for machine in range(len(later.users)):
-                reserved.later.users[machine, number] = later.users[machine, number]
+                plan.later.users[machine, number] = later.users[machine, number]
 
 
 @inner(allocates=False)
 def _reserve_after(
-    slot: int,
-    only: int,
-    ends: Ints,
-    jobs: Jobs,
-    machines: Machines,
-    later: Free,
-    reserved: Reservations,
+    slot: int, only: int, ends: Ints, later: Free, view: CompiledView, plan: Backfilling
 ) -> None:
     """Reserve at the first of those `ends`, see `_by_end`, at which it can be."""
-    place = 0
+    jobs, machines, place = view.jobs, view.machines, 0
     while place < ends.shape[1]:
         first, time = place, ends[1, place]
         while place < ends.shape[1] and ends[1, place] == time:
@@ -367,20 +331,18 @@ def _reserve_after(
         for machine in candidates:
             if (
                 later.cpus[machine] >= jobs.processors[slot]
-                and (only < 0 or machine == only)
-                and reserved.start[machine] == NEVER
+                and only in (-1, machine)
+                and plan.start[machine] == NEVER
                 and (chosen < 0 or _is_faster(machine, chosen, machines))
                 and fits(slot, machine, jobs, machines, later)
             ):
                 chosen = machine
         if chosen >= 0:
             book(slot, chosen, jobs, later)
-            reserved.start[chosen] = time
-            reserved.extra[chosen] = later.cpus[chosen]
-            reserved.extra_ram_mb[chosen] = later.ram_mb[chosen]
-            reserved.slot[chosen] = slot
-            if reserved.first_start[0] == NEVER:
-                reserved.first_start[0] = time
+            plan.start[chosen], plan.slot[chosen] = time, slot
+            plan.extra[chosen], plan.extra_ram_mb[chosen] = later.cpus[chosen], later.ram_mb[chosen]
+            if plan.first_start[0] == NEVER:
+                plan.first_start[0] = time
             return
 
 
@@ -395,13 +357,13 @@ def _is_faster(one: int, other: int, machines: Machines) -> bool:
 
 
 @inner()
-def _by_end(running: Ints, only: int, jobs: Jobs, planned: Planned) -> Ints:
+def _by_end(view: CompiledView, only: int, plan: Backfilling) -> Ints:
     """Running jobs and those about to start, by expected end: rows of slots, ends, machines.
 
     If `only` is not -1, those of that machine alone.
     """
-    rows = planned.rows
-    order = stable_order(rows[: planned.number[0], 3])
+    running, jobs, rows = view.running, view.jobs, plan.rows
+    order = stable_order(rows[: plan.number[0], 3])
     merged = np.empty((3, len(running) + len(order)), np.int64)
     place, begun, count = 0, 0, 0
     while place + begun < merged.shape[1]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import inner, kernel
+from grid.model.compiled import inlined, inner, kernel
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, PackedView
 from grid.policies.interface import Jobs, Machines
@@ -51,7 +51,7 @@ class Free(NamedTuple):
     users: Ints
 
 
-@inner(allocates=False, forceinline=True)
+@inlined
 def duration(work_us: int, reference_mips: float, mips: float) -> int:
     """Microseconds on a CPU of `mips` of what takes `work_us` on one of `reference_mips`.
 
@@ -60,7 +60,7 @@ def duration(work_us: int, reference_mips: float, mips: float) -> int:
     return max(1, int(np.rint(work_us * reference_mips / mips)))
 
 
-@inner(allocates=False, forceinline=True)
+@inlined
 def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     """How long the machine would be busy with the job by its estimate.
 
@@ -73,13 +73,13 @@ def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     return duration(work, jobs.reference_mips[slot], machines.mips[machine])
 
 
-@inner(allocates=False, forceinline=True)
+@inlined
 def least_work_us(slot: int, jobs: Jobs) -> int:
     """The least work left by its estimate on any machine, at its reference speed."""
     return int(jobs.estimate_us[slot] - max(0, jobs.done_us[slot]))
 
 
-@inner(allocates=False, forceinline=True)
+@inlined
 def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     """Whether the machine is one that the job can run on when nothing else does."""
     return bool(
@@ -90,7 +90,7 @@ def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     )
 
 
-@inner(allocates=False, forceinline=True)
+@inlined
 def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
     """Whether each license of the mask is held by the machine already or has a free copy."""
     number = 0
@@ -102,7 +102,7 @@ def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
     return True
 
 
-@inner(allocates=False, forceinline=True)
+@inlined
 def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) -> bool:
     """Whether the job can run on the machine with what is free, which is no more than there is."""
     licenses, bound = jobs.licenses[slot], jobs.bound_machine[slot]
@@ -115,7 +115,7 @@ def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) ->
     )
 
 
-@inner(allocates=False, forceinline=True)
+@inlined
 def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     """The fastest machine that the job fits on, -1 for none."""
     needed, cpus = jobs.processors[slot], free.cpus
@@ -125,38 +125,31 @@ def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
     return -1
 
 
-@inner(allocates=False, forceinline=True)
+@inlined
 def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
     """The job takes its CPUs, memory and licenses of the machine out of what is free."""
     free.cpus[machine] -= jobs.processors[slot]
     free.ram_mb[machine] -= jobs.ram_mb[slot]
-    book_licenses(jobs.licenses[slot], machine, free)
+    book_licenses(jobs.licenses[slot], machine, 1, free)
 
 
-@inner(allocates=False, forceinline=True)
-def book_licenses(licenses: int, machine: int, free: Free) -> None:
-    number = 0
-    while licenses:
-        if licenses & 1:
-            if free.users[machine, number] == 0:
-                free.copies[number] -= 1
-            free.users[machine, number] += 1
-        licenses >>= 1
-        number += 1
-
-
-@inner(allocates=False, forceinline=True)
+@inlined
 def unbook(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
-    """The job gives them back; the last user of a license on a machine frees its copy."""
+    """The job gives them back."""
     free.cpus[machine] += jobs.processors[slot]
     free.ram_mb[machine] += jobs.ram_mb[slot]
-    licenses = jobs.licenses[slot]
+    book_licenses(jobs.licenses[slot], machine, -1, free)
+
+
+@inlined
+def book_licenses(licenses: int, machine: int, users: int, free: Free) -> None:
+    """Add `users` (1 or -1) of each license; the last one on a machine frees its copy."""
     number = 0
     while licenses:
         if licenses & 1:
-            free.users[machine, number] -= 1
-            if free.users[machine, number] == 0:
-                free.copies[number] += 1
+            before = free.users[machine, number]
+            free.users[machine, number] = before + users
+            free.copies[number] += int(before > 0) - int(before + users > 0)
         licenses >>= 1
         number += 1
 
@@ -166,14 +159,9 @@ def free_now(view: CompiledView) -> Free:
     """What is free at present, as a copy to book in."""
     copies, jobs = view.license_copies_free, view.jobs
     users = np.zeros((len(view.free), len(copies)), np.int64)
-    if len(copies):
+    for number in range(len(copies)):
         for slot in view.running:
-            licenses = jobs.licenses[slot]
-            number = 0
-            while licenses:
-                users[jobs.machine[slot], number] += licenses & 1
-                licenses >>= 1
-                number += 1
+            users[jobs.machine[slot], number] += jobs.licenses[slot] >> number & 1
     return Free(view.free.copy(), view.free_ram_mb.copy(), copies.copy(), users)
 
 

@@ -25,7 +25,7 @@ from grid.policies.fitting import (
     unbook,
     work_left,
 )
-from grid.policies.interface import Jobs, Machines
+from grid.policies.interface import Jobs
 
 
 @inner()
@@ -153,15 +153,13 @@ def _start_by_preempting(
         if runs[slot]:
             continue
         fit = jobs.processors[slot] <= most
-        chosen = _first_to_end(view.now, slot, jobs, machines, free) if fit else -1
+        chosen = _first_to_end(slot, view, free) if fit else -1
         if chosen < 0 and jobs.serial[slot] >= first_new and deadline[slot] < latest_of_all:
             for machine in machines.speed_order:
                 if deadline[slot] >= latest[machine]:
                     continue
                 own = victims[first[machine] : first[machine + 1]]
-                more = _make_way(
-                    slot, machine, deadline, own, runs, preempted[taken:], jobs, machines, free
-                )
+                more = _make_way(slot, machine, deadline, own, runs, preempted[taken:], view, free)
                 taken += more
                 if more > 0:
                     chosen = machine
@@ -196,17 +194,11 @@ def _write_changes(started: Ints, preempted: Ints, runs: Bools, jobs: Jobs, rows
 
 @inner(allocates=False)
 def _make_way(
-    slot: int,
-    machine: int,
-    deadline: Ints,
-    victims: Ints,
-    runs: Bools,
-    preempted: Ints,
-    jobs: Jobs,
-    machines: Machines,
-    free: Free,
-) -> int:
+    slot: int, machine: int, deadline: Ints, victims: Ints, runs: Bools, preempted: Ints,
+    view: CompiledView, free: Free,
+) -> int:  # fmt: skip
     """Preempt on the machine until the job fits; how many jobs that took, 0 if it cannot fit."""
+    jobs, machines = view.jobs, view.machines
     if not may_run(slot, machine, jobs, machines):
         return 0
     cpus = free.cpus[machine]
@@ -234,32 +226,32 @@ def _make_way(
 
 
 @inner(allocates=False)
-def _first_to_end(now: int, slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
+def _first_to_end(slot: int, view: CompiledView, free: Free) -> int:
     """The machine on which the job fits and would end first, -1 for none.
 
     It is the fastest, unless the job has run on another one and would start again.
     """
+    jobs, machines = view.jobs, view.machines
     if jobs.machine[slot] < 0:
         return int(fastest_fit(slot, jobs, machines, free))
     best, shortest = -1, 0
     for machine in machines.speed_order:
         if fits(slot, machine, jobs, machines, free):
+            left = time_left(slot, machine, jobs, machines)
             if jobs.expected_end_us[slot] < NEVER:
-                left = _time_left_of_victim(now, slot, machine, jobs, machines)
-            else:
-                left = time_left(slot, machine, jobs, machines)
+                left = _time_left_of_victim(slot, machine, view)
             if best < 0 or left < shortest:
                 best, shortest = machine, left
     return best
 
 
 @inner(allocates=False)
-def _time_left_of_victim(now: int, slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
+def _time_left_of_victim(slot: int, machine: int, view: CompiledView) -> int:
     """`time_left` of a job that has run up to this plan, so that its work is not booked yet."""
-    own = jobs.machine[slot]
-    left = jobs.expected_end_us[slot] - now
+    jobs, mips = view.jobs, view.machines.mips
+    own, left = jobs.machine[slot], jobs.expected_end_us[slot] - view.now
     if machine == own:
         return int(left)
     if jobs.checkpointable[slot]:
-        return duration(left, machines.mips[own], machines.mips[machine])
-    return duration(jobs.estimate_us[slot], jobs.reference_mips[slot], machines.mips[machine])
+        return duration(left, mips[own], mips[machine])
+    return duration(jobs.estimate_us[slot], jobs.reference_mips[slot], mips[machine])

@@ -53,56 +53,22 @@ def forget(profile: AvailabilityProfile, now: int) -> None:
     time, level, length = profile.time, profile.level, profile.length
     for row in range(len(length)):
         if length[row] > 1 and time[row, 1] <= now:
-            length[row] = _drop_past(time[row], level[row], length[row], now)
+            first = step_from(time[row], 0, length[row], now)
+            shift(time[row], level[row], first, length[row], -first)
+            length[row] -= first
         time[row, 0] = now
 
 
 @inlined
-def step_at(time: Ints, length: int, at: int) -> int:
-    """The step in which that time is; the first one for earlier times."""
-    return step_from(time, 0, length, at)
-
-
-@inlined
 def step_from(time: Ints, first: int, stop: int, at: int) -> int:
-    """The step in which that time is, of those from `first` to before `stop`."""
+    """The step in which that time is, of those from `first` to before `stop`; `first` for earlier
+    times."""
     low, size, one = np.uint64(first), np.uint64(stop - first), np.uint64(1)
     while size > one:
         half = size >> one
         low += half * np.uint64(time[low + half] <= at)
         size -= half
     return np.int64(low)  # type: ignore[return-value]
-
-
-@inner(allocates=False)
-def _drop_past(time: Ints, level: Ints, length: int, now: int) -> int:
-    """Drop the steps of a row that end by `now`; returns how many there are left."""
-    first = step_at(time, length, now)
-    if first > 0:
-        shift(time, level, first, length, -first)
-    return length - first
-
-
-@inner(allocates=False)
-def earliest(
-    time: Ints,
-    level: Ints,
-    length: int,
-    needed: int,
-    duration: int,
-    not_before: int,
-    before: int,
-    certain_from: int,
-) -> int:
-    """The first start from which on `needed` are free for `duration`; NEVER if not below `before`.
-
-    From `certain_from` on they are free in any case: they are the job's own, of a reservation that
-    could move to an earlier start.
-    """
-    start, _, _ = earliest_steps(
-        time, level, 0, length, needed, duration, not_before, before, certain_from
-    )
-    return start
 
 
 @inner(allocates=False)
@@ -117,10 +83,12 @@ def earliest_steps(
     before: int,
     certain_from: int,
 ) -> tuple[int, int, int]:
-    """The result of `earliest`, its step, and the last step that was compared.
+    """The first start from which on `needed` are free for `duration`; NEVER if not below `before`.
 
-    The steps are those from `begin` to before `stop`. The last one is that in which the duration
-    ends, or the last before `certain_from`.
+    From `certain_from` on they are free in any case: they are the job's own, of a reservation that
+    could move to an earlier start. The steps are those from `begin` to before `stop`. Also returns
+    the step of the start and the last step that was compared: that in which the duration ends, or
+    the last before `certain_from`.
     """
     steps, one = np.uint64(stop), np.uint64(1)
     step = np.uint64(begin)
@@ -141,19 +109,6 @@ def earliest_steps(
 
 
 @inner(allocates=False)
-def change(time: Ints, level: Ints, length: int, start: int, end: int, amount: int) -> int:
-    """Add `amount` from `start` until `end`; needs room for two more steps; returns their number.
-
-    Times before the row's first step are past.
-    """
-    if end <= max(start, time[0]):
-        return length
-    first, last = step_at(time, length, start), step_at(time, length, end - 1)
-    _, stop = change_steps(time, level, 0, length, first, last, start, end, amount, False)
-    return stop
-
-
-@inner(allocates=False)
 def change_steps(
     time: Ints,
     level: Ints,
@@ -166,10 +121,11 @@ def change_steps(
     amount: int,
     on_both_sides: bool,
 ) -> tuple[int, int]:
-    """`change` of the steps from `begin` to before `stop`; their positions afterwards.
+    """Add `amount` from `start` until `end`; needs room for two more steps.
 
-    `start` is in step `first`, and `end` is after step `last`. If there may be room
-    `on_both_sides`, the steps before the change are moved if they are fewer.
+    The steps are those from `begin` to before `stop`; returns their positions afterwards. `start`
+    is in step `first`, and `end` is after step `last`. If there may be room `on_both_sides`, the
+    steps before the change are moved if they are fewer.
     """
     begins = int(time[first] < start)
     # The level that `end` goes back to, unless a step begins there anyway.
@@ -230,29 +186,28 @@ def shift(time: Ints, level: Ints, first: int, end: int, by: int) -> None:
 
 
 @inner(allocates=False)
-def reserve(
-    profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
+def book(
+    profile: AvailabilityProfile,
+    machine: int,
+    start: int,
+    end: int,
+    jobs: int,
+    processors: int,
+    licenses: int,
 ) -> None:
-    """Take CPUs and licenses of a machine out of what is free from `start` until `end`."""
-    _change_row(profile, machine, start, end, -processors)
+    """Reserve CPUs and licenses of a machine from `start` until `end`, for `jobs` 1.
+
+    For `jobs` -1, undo that, or the part of it that is from `start` on.
+    """
+    _change_row(profile, machine, start, end, -jobs * processors)
     for number in range(profile.licenses):
         if licenses >> number & 1:
             copies, users = _license_rows(profile, machine, number)
-            _change_where_unused(profile, users, copies, start, end, -1)
-            _change_row(profile, users, start, end, 1)
-
-
-@inner(allocates=False)
-def release(
-    profile: AvailabilityProfile, machine: int, start: int, end: int, processors: int, licenses: int
-) -> None:
-    """Undo `reserve`, or the part of it that is from `start` on."""
-    _change_row(profile, machine, start, end, processors)
-    for number in range(profile.licenses):
-        if licenses >> number & 1:
-            copies, users = _license_rows(profile, machine, number)
-            _change_row(profile, users, start, end, -1)
-            _change_where_unused(profile, users, copies, start, end, 1)
+            if jobs < 0:
+                _change_row(profile, users, start, end, -1)
+            _change_where_unused(profile, users, copies, start, end, -jobs)
+            if jobs > 0:
+                _change_row(profile, users, start, end, 1)
 
 
 @inner(allocates=False)
@@ -264,8 +219,12 @@ def _license_rows(profile: AvailabilityProfile, machine: int, number: int) -> tu
 
 @inner(allocates=False)
 def _change_row(profile: AvailabilityProfile, row: int, start: int, end: int, amount: int) -> None:
-    time, level, length = profile.time[row], profile.level[row], profile.length
-    length[row] = change(time, level, length[row], start, end, amount)
+    """Times before the row's first step are past."""
+    time, level, length = profile.time[row], profile.level[row], profile.length[row]
+    if end > max(start, time[0]):
+        first, last = step_from(time, 0, length, start), step_from(time, 0, length, end - 1)
+        steps = change_steps(time, level, 0, length, first, last, start, end, amount, False)
+        profile.length[row] = steps[1]
 
 
 @inner(allocates=False)
@@ -295,8 +254,8 @@ def earliest_start(
     time, level = profile.time[machine], profile.level[machine]
     start = not_before
     while True:
-        start = earliest(
-            time, level, profile.length[machine], processors, duration, start, before, NEVER
+        start, _, _ = earliest_steps(
+            time, level, 0, profile.length[machine], processors, duration, start, before, NEVER
         )
         if start == NEVER or licenses == 0:
             return start

@@ -30,14 +30,13 @@ from grid.policies.fitting import free_now, least_work_us, may_run, most_of, tim
 from grid.policies.interface import Jobs, Machines
 from grid.policies.profile import (
     AvailabilityProfile,
-    earliest,
+    book,
     earliest_start,
+    earliest_steps,
     forget,
-    release,
-    reserve,
     set_free,
     set_room,
-    step_at,
+    step_from,
 )
 
 
@@ -90,7 +89,7 @@ def reserving(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) ->
             if kept.due[slot] < 0:
                 kept.due[slot] = _due(slot, settings[0], jobs, machines)
             if now >= kept.due[slot]:
-                _reserve_earliest(now, slot, machines.speed_order, kept, jobs, machines)
+                _reserve_earliest(slot, machines.speed_order, view, kept)
             without += kept.start[slot] == NEVER
     if without > 0:
         free = profile.level[: profile.machines, 0]
@@ -101,7 +100,7 @@ def reserving(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) ->
             if kept.start[slot] == NEVER and jobs.processors[slot] < len(room):
                 work = least_work_us(slot, jobs) * jobs.reference_mips[slot]
                 if work <= room[jobs.processors[slot]]:
-                    _reserve_before(now, slot, now + 1, able, kept, jobs, machines)
+                    _reserve_before(slot, now + 1, able, view, kept)
                     if kept.start[slot] == now:
                         set_room(room, now, profile, machines.mips)
     return _write_starts(view, kept, rows)
@@ -158,7 +157,7 @@ def _update(view: CompiledView, kept: Reservations) -> None:
             machine, end, licenses = (kept.machine[slot], kept.end[slot], jobs.licenses[slot])
             # The reservation of a job that was cancelled begins later.
             start = max(now, kept.start[slot])
-            release(profile, machine, start, end, jobs.processors[slot], licenses)
+            book(profile, machine, start, end, -1, jobs.processors[slot], licenses)
             _gain(machine, start, end, kept)
     place = len(queue) - 1
     while place >= 0 and jobs.serial[queue[place]] >= kept.first_new[0]:
@@ -175,9 +174,9 @@ def _update(view: CompiledView, kept: Reservations) -> None:
             kept.due[slot] = -1
             if kept.start[slot] < NEVER:
                 kept.start[slot] = NEVER
-                _reserve_earliest(now, slot, machines.speed_order, kept, jobs, machines)
+                _reserve_earliest(slot, machines.speed_order, view, kept)
     elif early:
-        _compress(now, queue, kept, jobs, machines)
+        _compress(view, kept)
 
 
 @inner(allocates=False)
@@ -206,12 +205,13 @@ def _set_running(view: CompiledView, kept: Reservations) -> None:
     for slot in view.running:
         machine, end = jobs.machine[slot], jobs.expected_end_us[slot]
         kept.machine[slot], kept.start[slot], kept.end[slot] = machine, now, end
-        reserve(kept.profile, machine, now, end, jobs.processors[slot], jobs.licenses[slot])
+        book(kept.profile, machine, now, end, 1, jobs.processors[slot], jobs.licenses[slot])
 
 
 @inner()
-def _compress(now: int, queue: Ints, kept: Reservations, jobs: Jobs, machines: Machines) -> None:
+def _compress(view: CompiledView, kept: Reservations) -> None:
     """Move reservations forward, one by one in order of arrival, each to its earliest start."""
+    now, jobs, machines = view.now, view.jobs, view.machines
     gained = np.zeros(kept.profile.machines, np.int64)
     for machine in range(len(gained)):
         if kept.gain_to[machine] > now:
@@ -221,7 +221,7 @@ def _compress(now: int, queue: Ints, kept: Reservations, jobs: Jobs, machines: M
     # What a job leaves in this pass is a gain for those behind it now, for others in the next pass.
     _forget_gains(kept)
     most = most_of(gained)
-    for slot in queue:
+    for slot in view.queue:
         start, end, machine = kept.start[slot], kept.end[slot], kept.machine[slot]
         has_licenses = jobs.licenses[slot] != 0
         if now < start < NEVER and (has_licenses or jobs.processors[slot] <= most):
@@ -229,7 +229,7 @@ def _compress(now: int, queue: Ints, kept: Reservations, jobs: Jobs, machines: M
                 candidates = machines.speed_order
             else:
                 candidates = _with_any(gained, jobs.processors[slot], machines)
-            _reserve_earliest(now, slot, candidates, kept, jobs, machines)
+            _reserve_earliest(slot, candidates, view, kept)
             if kept.start[slot] < start:
                 _gain(machine, start, end, kept)
                 gained[machine] = max(gained[machine], _most_free(machine, start, end, kept))
@@ -251,7 +251,7 @@ def _most_free(machine: int, start: int, end: int, kept: Reservations) -> int:
     """The most CPUs of the machine that are free at any time from start until end."""
     profile = kept.profile
     time, steps = profile.time[machine], profile.length[machine]
-    first, last = step_at(time, steps, start), step_at(time, steps, end - 1)
+    first, last = step_from(time, 0, steps, start), step_from(time, 0, steps, end - 1)
     most = 0
     for step in range(first, last + 1):
         most = max(most, profile.level[machine, step])
@@ -275,35 +275,29 @@ def _forget_gains(kept: Reservations) -> None:
 
 
 @inner(allocates=False)
-def _reserve_earliest(
-    now: int, slot: int, candidates: Ints, kept: Reservations, jobs: Jobs, machines: Machines
-) -> None:
+def _reserve_earliest(slot: int, candidates: Ints, view: CompiledView, kept: Reservations) -> None:
     """Give the job the earliest reservation on those machines, if that is earlier than its own."""
+    jobs = view.jobs
     start, end, machine = kept.start[slot], kept.end[slot], kept.machine[slot]
     if start < NEVER and jobs.licenses[slot] != 0:
         # The copies that are reserved for it may be in its own way.
         _give_up(slot, kept, jobs)
-        _reserve_before(now, slot, start, candidates, kept, jobs, machines)
+        _reserve_before(slot, start, candidates, view, kept)
         if kept.start[slot] == NEVER:
             _hold(slot, machine, start, end, kept, jobs)
     else:
-        _reserve_before(now, slot, start, candidates, kept, jobs, machines)
+        _reserve_before(slot, start, candidates, view, kept)
 
 
 @inner(allocates=False)
 def _reserve_before(
-    now: int,
-    slot: int,
-    before: int,
-    candidates: Ints,
-    kept: Reservations,
-    jobs: Jobs,
-    machines: Machines,
+    slot: int, before: int, candidates: Ints, view: CompiledView, kept: Reservations
 ) -> None:
     """Reserve the earliest start below `before`, if there is one, instead of what the job has.
 
     Machines are tried in the order of `candidates`.
     """
+    now, jobs, machines = view.now, view.jobs, view.machines
     profile, processors, licenses = (kept.profile, jobs.processors[slot], jobs.licenses[slot])
     own = kept.machine[slot] if kept.start[slot] < NEVER else -1
     best, chosen, length = before, -1, 0
@@ -314,8 +308,8 @@ def _reserve_before(
             continue
         left = time_left(slot, machine, jobs, machines)
         if machine == own:
-            start = earliest(
-                profile.time[machine], profile.level[machine], profile.length[machine],
+            start, _, _ = earliest_steps(
+                profile.time[machine], profile.level[machine], 0, profile.length[machine],
                 processors, left, now, best, kept.start[slot],
             )  # fmt: skip
         else:
@@ -332,12 +326,12 @@ def _reserve_before(
 
 @inner(allocates=False)
 def _hold(slot: int, machine: int, start: int, end: int, kept: Reservations, jobs: Jobs) -> None:
-    reserve(kept.profile, machine, start, end, jobs.processors[slot], jobs.licenses[slot])
+    book(kept.profile, machine, start, end, 1, jobs.processors[slot], jobs.licenses[slot])
     kept.machine[slot], kept.start[slot], kept.end[slot] = machine, start, end
 
 
 @inner(allocates=False)
 def _give_up(slot: int, kept: Reservations, jobs: Jobs) -> None:
     start, end, licenses = kept.start[slot], kept.end[slot], jobs.licenses[slot]
-    release(kept.profile, kept.machine[slot], start, end, jobs.processors[slot], licenses)
+    book(kept.profile, kept.machine[slot], start, end, -1, jobs.processors[slot], licenses)
     kept.start[slot] = NEVER

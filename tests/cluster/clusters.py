@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from grid.cluster import ClusterState, make_cluster
 from grid.model.job import Job, JobState
 from grid.model.job_table import COLUMNS, JobTable
 from grid.model.platform import Cluster, Machine
-from grid.model.time import NEVER
+from grid.model.time import NEVER, Time
+from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
 
 TRACES = Path(os.environ.get("GRID_TRACES", Path(__file__).parents[3] / "shared" / "traces"))
@@ -39,6 +41,33 @@ def general_cluster(platform: Cluster, policy: Any) -> ClusterState:
     cluster = make_cluster(platform, policy, pool=False)
     assert not cluster.is_pool
     return cluster
+
+
+class Asking:
+    """A policy that plans as a function of the view says."""
+
+    def __init__(self, planned: Callable[[ClusterView], Plan]) -> None:
+        self._planned = planned
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        assert view.now == now
+        return self._planned(view)
+
+
+class Timed:
+    """A policy with a plan for some instants, woken for all of them while there are jobs.
+
+    Plans are in slots, which number the jobs that come before any has left.
+    """
+
+    def __init__(self, plans: dict[Time, Plan]) -> None:
+        self._plans = plans
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        plan = self._plans.get(now, Plan())
+        later = min((time for time in self._plans if time > now), default=NEVER)
+        plan.wake_us = later if len(view.running) + len(view.queue) else NEVER
+        return plan
 
 
 def job(number: int, submit: int, processors: int, estimate: int, run: int, **more: object) -> Job:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
-import pytest
 
 from grid.cluster import make_cluster
 from grid.model.job import Job
 from grid.model.platform import Cluster, License, Machine, MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import ClusterView, Plan
+from tests.cluster.clusters import Asking
 
 S = SECOND_US
 FARM = Cluster(
@@ -25,53 +23,9 @@ FARM = Cluster(
 )
 
 
-class Asking:
-    """A policy that plans as a function says."""
-
-    def __init__(self, planned: Callable[[ClusterView], Plan]) -> None:
-        self._planned = planned
-
-    def plan(self, view: ClusterView, now: int) -> Plan:
-        del now
-        return self._planned(view)
-
-
 def job(number: int, processors: int = 1, **more: object) -> Job:
     given = {"estimate_us": 9 * S, "run_us": 9 * S, "submit_us": 0, "user": 0, **more}
     return Job(number=number, vo="v", processors=processors, **given)  # type: ignore[arg-type]
-
-
-def asked(
-    planned: Callable[[ClusterView], Plan],
-    *jobs: Job,
-    bound: int = -1,
-    outages: tuple[MachineOutage, ...] = (),
-    platform: Cluster = FARM,
-) -> None:
-    cluster = make_cluster(platform, Asking(planned), None, outages)
-    for one in jobs:
-        cluster.submit(one, bound, one.submit_us)
-    cluster.advance(1)
-
-
-@pytest.mark.parametrize(
-    ("one", "fits"),
-    [
-        (job(0), [True, True, True]),
-        (job(0, 3), [True, False, False]),
-        (job(0, ram_mb=100.0), [True, True, True]),
-        (job(0, ram_mb=100.1), [False, True, True]),
-        (job(0, licenses=1), [True, True, False]),
-    ],
-)
-def test_what_a_machine_must_have(one: Job, fits: list[bool]) -> None:
-    def planned(view: ClusterView) -> Plan:
-        (slot,) = view.queue.tolist()
-        assert [view.fits(slot, machine) for machine in range(3)] == fits
-        assert view.fastest(slot) == fits.index(True)
-        return Plan()
-
-    asked(planned, one)
 
 
 def test_what_the_plan_takes_is_gone_and_what_it_gives_back_is_there() -> None:

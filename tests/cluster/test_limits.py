@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from grid.cluster import ClusterState, make_cluster
+from grid.cluster.gang.state import GANG, HELD_FOR
 from grid.model.fields import PluginRef
 from grid.model.platform import Cluster, License, Machine, MachineOutage
 from grid.model.time import SECOND_US
@@ -57,19 +58,10 @@ def test_a_license_that_is_held_by_more_machines_than_it_has_copies() -> None:
     assert list(cluster.broken_limits()) == []
 
 
-def test_too_many_processors_of_a_pool() -> None:
-    cluster = compiled(pool(2), "easy")
-    cluster.submit(job(0, 0, 2, S, S), -1, 0)
-    cluster.advance(1)
-    assert list(cluster.broken_limits()) == []
-    cluster.jobs.processors[:] += 1
-    assert list(cluster.broken_limits()) == ["3 CPUs of 2 of machine 0 are busy"]
-
-
 def test_a_gang_that_is_not_whole() -> None:
     cluster = gangs()
-    processors = cluster.state.processors
-    processors.task[np.flatnonzero(processors.task >= 0)[0]] = -1
+    runs = cluster.state.processors[GANG]
+    runs[np.flatnonzero(runs >= 0)[0]] = -1
     (line,) = cluster.broken_limits()
     assert line == "2 tasks of a gang run instead of 3"
 
@@ -79,8 +71,7 @@ def test_a_reservation_that_is_too_large() -> None:
     reservation = cluster.reserve(1)
     assert reservation is not None
     assert list(cluster.broken_limits()) == []
-    cluster.state.processors.reserved_for[:2] = [reservation, reservation]
-    cluster.state.processors.reserved_for[2:] = -1
+    cluster.state.processors[HELD_FOR] = [reservation, reservation, -1, -1]
     (line,) = cluster.broken_limits()
     assert line == "2 processors are reserved for 1 tasks"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
 
@@ -17,34 +16,7 @@ from grid.model.job import Job, JobOutcome, JobState
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER
 from grid.policies.interface import ClusterView, Plan
-from tests.cluster.clusters import general, general_cluster, job, play, pool
-
-
-class Scripted:
-    """Plans as a function of (view, slot of each job by serial, now) says."""
-
-    def __init__(self, script: Callable[[ClusterView, dict[int, int], int], Plan]) -> None:
-        self._script = script
-
-    def plan(self, view: ClusterView, now: int) -> Plan:
-        present = [*view.queue.tolist(), *view.running.tolist()]
-        by_serial = {int(view.jobs.serial[slot]): slot for slot in present}
-        return self._script(view, by_serial, now)
-
-
-def timed(plans: dict[int, dict[str, Any]]) -> Scripted:
-    """At each time a plan, in serial numbers, and otherwise none; woken for all of them."""
-
-    def script(_: ClusterView, slots: dict[int, int], now: int) -> Plan:
-        wanted = plans.get(now, {})
-        return Plan(
-            start=[(slots[serial], machine) for serial, machine in wanted.get("start", ())],
-            preempt=[slots[serial] for serial in wanted.get("preempt", ())],
-            reject=[slots[serial] for serial in wanted.get("reject", ())],
-            wake_us=min((time for time in plans if time > now), default=NEVER),
-        )
-
-    return Scripted(script)
+from tests.cluster.clusters import Asking, Timed, general, general_cluster, job, play, pool
 
 
 def submit_all(cluster: ClusterState, jobs: list[Job]) -> list[Ended]:
@@ -61,8 +33,9 @@ TWO = Cluster("two", (Machine("slow", 2, 1000.0), Machine("fast", 2, 2000.0)))
 def test_what_a_policy_sees_of_a_preempted_job() -> None:
     seen: list[tuple[int, ...]] = []
 
-    def script(view: ClusterView, slots: dict[int, int], now: int) -> Plan:
-        slot, jobs = slots[0], view.jobs
+    def script(view: ClusterView) -> Plan:
+        now = view.now
+        jobs, slot = view.jobs, 0
         done, expected = int(jobs.done_us[slot]), int(jobs.expected_end_us[slot])
         seen.append((now, len(view.queue), len(view.running), done, expected, view.free[1]))
         if now == 0:
@@ -71,7 +44,7 @@ def test_what_a_policy_sees_of_a_preempted_job() -> None:
             return Plan(preempt=[slot], wake_us=60)
         return Plan(start=[(slot, 1)])
 
-    cluster = general_cluster(TWO, Scripted(script))
+    cluster = general_cluster(TWO, Asking(script))
     cluster.submit(job(0, 0, 2, 100, 100), -1, 0)
     cluster.advance(61)
     # 20 us on the fast machine are 40 of the estimate; 30 us are left there.
@@ -82,15 +55,16 @@ def test_what_a_policy_sees_of_a_preempted_job() -> None:
 def test_preempted_job_keeps_its_place_in_the_queue() -> None:
     orders: list[list[int]] = []
 
-    def script(view: ClusterView, slots: dict[int, int], now: int) -> Plan:
+    def script(view: ClusterView) -> Plan:
+        now = view.now
         orders.append(view.jobs.serial[view.queue].tolist())
         if now == 5:
-            return Plan(start=[(slots[1], 0)], wake_us=7)
+            return Plan(start=[(1, 0)], wake_us=7)
         if now == 7:
-            return Plan(preempt=[slots[1]], wake_us=8)
+            return Plan(preempt=[1], wake_us=8)
         return Plan()
 
-    cluster = general_cluster(pool(4), Scripted(script))
+    cluster = general_cluster(pool(4), Asking(script))
     for number in range(4):
         cluster.submit(job(number, 5, 1, 10, 10), -1, 5)
     cluster.advance(9)
@@ -103,12 +77,13 @@ def test_overrunning_jobs_are_killed_or_expected_to_take_twice_as_long() -> None
     assert (state, start, end) == (JobState.FAILED, 0, 10)
     expected: list[tuple[int, list[int]]] = []
 
-    def script(view: ClusterView, slots: dict[int, int], now: int) -> Plan:
+    def script(view: ClusterView) -> Plan:
+        now = view.now
         expected.append((now, view.jobs.expected_end_us[view.running].tolist()))
-        return Plan(start=[(slots[0], 0)] if now == 0 else [])
+        return Plan(start=[(0, 0)] if now == 0 else [])
 
     extending = Cluster("c", (Machine("m", 1),), overrun="extend")
-    [outcome] = play(general_cluster(extending, Scripted(script)), [job(0, 0, 1, 10, 35)])
+    [outcome] = play(general_cluster(extending, Asking(script)), [job(0, 0, 1, 10, 35)])
     assert outcome == (0, JobState.COMPLETED, 0, 35)
     assert expected == [(0, []), (10, [20]), (20, [40]), (35, [])]
 
@@ -122,26 +97,6 @@ LICENSED = Cluster(
     ),
     licenses=(License("x", 1), License("y", 0)),
 )
-
-
-def test_a_copy_is_shared_on_its_machine_and_free_when_its_last_job_ends() -> None:
-    free: list[tuple[int, int]] = []
-    plans = {0: [(0, 0), (1, 0)], 20: [(2, 1)]}
-
-    def script(view: ClusterView, slots: dict[int, int], now: int) -> Plan:
-        free.append((now, int(view.license_copies_free[0])))
-        return Plan(start=[(slots[serial], machine) for serial, machine in plans.get(now, [])])
-
-    jobs = [job(0, 0, 1, 10, 10, licenses=1), job(1, 0, 1, 20, 20, licenses=1)]
-    jobs.append(job(2, 0, 1, 10, 10, licenses=1))
-    cluster = general_cluster(LICENSED, Scripted(script))
-    play(cluster, jobs)
-    assert free == [(0, 1), (10, 0), (20, 1), (30, 1)]
-    # CS2 Eq. 17: of the one copy all of the time; Eq. 16: 2, 1 and 1 CPUs of 3, 2 and 1 asked for.
-    figures = cluster.figures()
-    assert figures["license_usage.part"] == pytest.approx(30e-6)
-    assert figures["license_usage.whole"] == pytest.approx(30e-6)
-    assert figures["machine_usage.part"] == pytest.approx((10 * 2 / 3 + 10 / 2 + 10) * 1e-6)
 
 
 def test_jobs_that_can_run_nowhere_are_rejected_when_they_come() -> None:
@@ -176,25 +131,25 @@ def test_jobs_that_can_run_nowhere_are_rejected_when_they_come() -> None:
     ],
 )
 def test_plans_that_break_a_limit_are_errors(plan: dict[str, Any], said: str) -> None:
-    cluster = general_cluster(LICENSED, timed({0: plan}))
+    cluster = general_cluster(LICENSED, Timed({0: Plan(**plan)}))
     for number in range(2):
         cluster.submit(job(number, 0, 3, 10, 10), -1, 0)
     for number in range(2, 4):
         cluster.submit(job(number, 0, 1, 10, 10, licenses=1), -1, 0)
-    with pytest.raises(PlanError, match=f"policy Scripted .*{said}"):
+    with pytest.raises(PlanError, match=f"policy Timed .*{said}"):
         cluster.advance(1)
 
 
 def test_other_plans_that_break_a_limit() -> None:
-    cluster = general_cluster(TWO, timed({0: {"start": [(0, 1)]}}))
+    cluster = general_cluster(TWO, Timed({0: Plan(start=[(0, 1)])}))
     cluster.submit(job(0, 0, 1, 10, 10), 0, 0)
-    with pytest.raises(PlanError, match="machine 0 on 1"):
+    with pytest.raises(PlanError, match="machine 0 on machine 1"):
         cluster.advance(1)
-    cluster = general_cluster(TWO, timed({0: {"start": [(0, 1)]}, 3: {"start": [(0, 0)]}}))
+    cluster = general_cluster(TWO, Timed({0: Plan(start=[(0, 1)]), 3: Plan(start=[(0, 0)])}))
     cluster.submit(job(0, 0, 1, 10, 10), -1, 0)
     with pytest.raises(PlanError, match="is not waiting"):
         cluster.advance(4)
-    cluster = general_cluster(TWO, Scripted(lambda _, __, now: Plan(wake_us=now)))
+    cluster = general_cluster(TWO, Asking(lambda view: Plan(wake_us=view.now)))
     cluster.submit(job(0, 0, 1, 10, 10), -1, 0)
     with pytest.raises(PlanError, match="requests a wake-up at 0"):
         cluster.advance(1)
@@ -203,10 +158,10 @@ def test_other_plans_that_break_a_limit() -> None:
 def test_rejected_by_the_plan() -> None:
     """A job that has run before has failed; one that has not is rejected."""
     plans = {
-        0: {"start": [(0, 0)]},
-        4: {"preempt": [0], "reject": [0, 1]},
+        0: Plan(start=[(0, 0)]),
+        4: Plan(preempt=[0], reject=[0, 1]),
     }
-    cluster = general_cluster(TWO, timed(plans))
+    cluster = general_cluster(TWO, Timed(plans))
     ended = submit_all(cluster, [job(0, 0, 1, 10, 10), job(1, 0, 1, 10, 10)])
     assert ended == [
         Ended(("vo", 0), JobOutcome(0, JobState.FAILED, 0, 4, 1, 0, 0, 4)),
@@ -232,12 +187,3 @@ def test_a_copy_of_a_cluster_goes_on_as_it_does(rows: list[tuple[int, int, int]]
     for copy in copies:
         copy.advance(NEVER)
         assert copy.take_ended() == ended
-
-
-def test_many_slots_and_wide_instants() -> None:
-    """Arrays grow while jobs are in them, and a wave of ends leaves nothing behind."""
-    jobs = [job(number, number // 500, 1, 10 + number % 7, 10) for number in range(2000)]
-    cluster = general(Cluster("wide", (Machine("a", 600), Machine("b", 300))), "fcfs")
-    played = play(cluster, jobs)
-    assert {state for _, state, _, _ in played} == {JobState.COMPLETED}
-    assert cluster.next_instant() == NEVER and cluster.load() == 0

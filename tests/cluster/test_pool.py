@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,9 +13,7 @@ from grid.cluster import make_cluster
 from grid.model.job import Job, JobState
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.profile import step_from
 from grid.policies.queue import KernelPolicy, easy
-from grid.policies.registry import make_policy
 from tests.cluster import slow_farm as slow
 from tests.cluster.clusters import (
     compiled,
@@ -162,26 +158,6 @@ def test_a_policy_that_is_derived_from_a_compiled_one_makes_its_own_plans() -> N
     assert play(cluster, [job(0, 3, 1, 5, 5)]) == [(0, JobState.COMPLETED, 4, 9)]
 
 
-@given(jobs=job_lists())
-@settings(max_examples=20, deadline=None)
-def test_easy_never_delays_its_head(jobs: list[Job]) -> None:
-    """With right estimates the first blocked job starts by the first start reserved for it."""
-    right = [job(o.number, o.submit_us, o.processors, o.estimate_us, o.estimate_us) for o in jobs]
-    reserved: dict[int, int] = {}
-    policy = make_policy("easy", {})
-
-    class Watched:
-        def plan(self, view: ClusterView, now: int) -> Plan:
-            plan: Plan = policy.plan(view, now)  # type: ignore[union-attr]
-            for slot, _, start in plan.reserve:
-                reserved.setdefault(int(view.jobs.serial[slot]), start)
-            return plan
-
-    played = play(general_cluster(pool(CPUS), Watched()), right)
-    for serial, start in reserved.items():
-        assert played[serial][2] <= start
-
-
 @pytest.mark.parametrize("kind", (compiled, general))
 def test_loads_count_what_runs_and_what_waits(kind: Any) -> None:
     cluster = kind(pool(8), "fcfs")
@@ -194,11 +170,3 @@ def test_loads_count_what_runs_and_what_waits(kind: Any) -> None:
     assert cluster.next_instant() == 20
     cluster.advance(NEVER)
     assert cluster.load() == 0 and cluster.next_instant() == NEVER
-
-
-@pytest.mark.parametrize("steps", (1, 7, 8, 9, 513))
-def test_every_step_of_a_profile_is_found(steps: int) -> None:
-    time = np.arange(3, 2 * steps + 3, 2)
-    for at_us in range(2, 2 * steps + 4):
-        expected = max(0, bisect_right(time.tolist(), at_us) - 1)
-        assert step_from(time, 0, steps, at_us) == expected

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from grid.cluster import ClusterState
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, License, Machine, PreemptionOverheads
 from grid.model.time import NEVER, Time
-from grid.policies.interface import ClusterView, Plan
-from tests.cluster.clusters import general, general_cluster, play
+from grid.policies.interface import Plan
+from tests.cluster.clusters import Timed, general, general_cluster, play
 
 SLOW, FAST = Machine("slow", 2, 100.0), Machine("fast", 2, 200.0)
-
-
-@dataclass
-class Scripted:
-    """A policy that does what is written down for each instant."""
-
-    plans: dict[Time, Plan]
-
-    def plan(self, view: ClusterView, now: Time) -> Plan:
-        plan = self.plans.get(now, Plan())
-        later = [time for time in self.plans if time > now]
-        plan.wake_us = min(later, default=NEVER) if len(view.running) + len(view.queue) else NEVER
-        return plan
 
 
 def job(number: int = 0, submit: int = 0, **more: object) -> Job:
@@ -48,7 +33,7 @@ def played(
         preemption=overheads or PreemptionOverheads(),
         **more,  # type: ignore[arg-type]
     )
-    cluster = general_cluster(platform, Scripted(plans))
+    cluster = general_cluster(platform, Timed(plans))
     for one in jobs:
         cluster.submit(one, -1, one.submit_us)
     cluster.advance(NEVER)
@@ -139,7 +124,7 @@ def test_equations_15_to_18_usage() -> None:
     ]
     platform = Cluster("c", machines, licenses=(License("l", 2),))
     plans = {0: start(0, 0), 10_000_000: start(0, 1), 20_000_000: start(0, 2)}
-    cluster = general_cluster(platform, Scripted(plans))
+    cluster = general_cluster(platform, Timed(plans))
     for one in jobs:
         cluster.submit(one, -1, one.submit_us)
     cluster.advance(NEVER)

@@ -16,8 +16,7 @@ from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import Plan
 from grid.results.energy import cluster_energy
 from grid.results.machines import ClusterEntry, Directory
-from tests.cluster.clusters import general, general_cluster, job, table
-from tests.cluster.test_preemption import Scripted
+from tests.cluster.clusters import Timed, general, general_cluster, job, table
 from tests.examples import examples
 
 S = SECOND_US
@@ -29,7 +28,7 @@ def test_machines_that_are_never_switched_off_are_not_logged() -> None:
     """A boot continues without its job, and the next job waits for the rest of it."""
     machines = (Machine("a", 1), Machine("b", 1, switch_off=OFF))
     plans = {100: Plan(start=[(0, 1), (1, 0)]), 104: Plan(preempt=[0]), 107: Plan(start=[(0, 1)])}
-    cluster = general_cluster(Cluster("c", machines), Scripted(plans))
+    cluster = general_cluster(Cluster("c", machines), Timed(plans))
     for number in range(2):
         cluster.submit(job(number, 100, 1, 4, 4), -1, 100)
     cluster.advance(NEVER)
@@ -45,7 +44,7 @@ def test_preempted_while_its_machine_boots() -> None:
     machine = Machine("m", 1, 100.0, switch_off=SwitchOff(0.005, 0.003))
     plans = {0: Plan(start=[(0, 0)]), 8_000: Plan(start=[(0, 0)]), 9_000: Plan(preempt=[0])}
     plans[10_000] = Plan(start=[(0, 0)])
-    cluster = general_cluster(Cluster("c", (machine,)), Scripted(plans))
+    cluster = general_cluster(Cluster("c", (machine,)), Timed(plans))
     for number, submit in enumerate((0, 8_000)):
         one = job(number, submit, 1, 1_000, 1_000, reference_mips=100.0)
         cluster.submit(one, -1, submit)

@@ -8,9 +8,8 @@ from grid.policies.schedule import search, timetable
 
 figures = njit(search.figures)
 improve = njit(search.improve)
+insert = njit(timetable.insert)
 lengths_us = njit(timetable.lengths_us)
 place = njit(search.place)
-put = njit(timetable.put)
-retime = njit(timetable.retime)
 start = njit(timetable.start)
 weight = njit(search.weight)

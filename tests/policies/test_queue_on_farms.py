@@ -46,29 +46,28 @@ def policy_named(name: str) -> Any:
 
 
 @st.composite
-def farms(draw: st.DrawFn, licenses: int = 3) -> Cluster:
-    names = NAMES[:licenses]
+def farms(draw: st.DrawFn) -> Cluster:
     machines = tuple(
         Machine(
             f"m{number}",
             draw(st.sampled_from((1, 2, 4, 8))),
             draw(st.sampled_from((500.0, 1000.0, 1000.0, 1500.0))),
-            licenses=tuple(draw(st.lists(st.sampled_from(names), unique=True))) if names else (),
+            licenses=tuple(draw(st.lists(st.sampled_from(NAMES), unique=True))),
         )
         for number in range(draw(st.integers(1, 5)))
     )
-    copies = tuple(License(name, draw(st.integers(0, 2))) for name in names)
+    copies = tuple(License(name, draw(st.integers(0, 2))) for name in NAMES)
     return Cluster("farm", machines, licenses=copies)
 
 
 @st.composite
-def job_lists(draw: st.DrawFn, licenses: int = 3) -> list[Job]:
+def job_lists(draw: st.DrawFn) -> list[Job]:
     jobs, now = [], 0
     for number in range(draw(st.integers(1, 25))):
         now += draw(st.sampled_from((0, 0, 1, 3))) * SECOND_US
         estimate = draw(st.integers(1, 12)) * SECOND_US
         run = estimate if draw(st.booleans()) else draw(st.integers(1, 14)) * SECOND_US
-        mask = draw(st.sampled_from((0, 0, *range(2**licenses))))
+        mask = draw(st.sampled_from((0, 0, *range(2 ** len(NAMES)))))
         jobs.append(
             job(
                 number,
@@ -111,23 +110,6 @@ def test_schedules_are_those_of_the_slow_policy(
     assert played == play_bound(general_cluster(farm, SLOW[name]()), jobs, machines)
     for one, machine in zip(played, machines, strict=True):
         assert one.state == JobState.REJECTED or machine in (-1, one.machine)
-
-
-@given(farm=farms(licenses=0), jobs=job_lists(licenses=0), data=st.data())
-@settings(max_examples=20, deadline=None)
-def test_bound_jobs_have_easy_on_each_machine(
-    farm: Cluster, jobs: list[Job], data: st.DataObject
-) -> None:
-    """All bound: each machine's jobs go as if it were a cluster of its own."""
-    places = st.integers(0, len(farm.machines) - 1)
-    machines = [data.draw(places) for _ in jobs]
-    for name in ("fcfs", "easy", "easy_sjbf"):
-        together = play_bound(general_cluster(farm, make_policy(name, {})), jobs, machines)
-        for number, machine in enumerate(farm.machines):
-            own = [one for one, where in zip(jobs, machines, strict=True) if where == number]
-            alone = play(general_cluster(Cluster("one", (machine,)), make_policy(name, {})), own)
-            mine = [together[one.number] for one in own]
-            assert [(one.start_us, one.end_us) for one in mine] == [one[2:] for one in alone]
 
 
 def test_flexible_by_hand() -> None:
@@ -213,26 +195,6 @@ def test_preemptive_edf_by_hand() -> None:
         policy = make_policy("edf", {"preemptive": preemptive})
         cluster = general_cluster(Cluster("c", (Machine("m", 1),)), policy)
         assert [end // s for _, _, _, end in play(cluster, jobs)] == ends
-
-
-def test_edf_that_preempts_on_arrival_alone_by_hand() -> None:
-    """C07, section 6: "to execute first new submitted job with an earliest deadline".
-
-    Two CPUs. A (two CPUs, 10 s, deadline 90) runs from 0. B (one CPU, 4 s, deadline 20) comes at 1
-    and takes its place. C (two CPUs, 1 s, deadline 10) comes at 2 and takes that of B. At 3 both
-    find room no more at once: B runs on one CPU until 6, A waits for two. D (two CPUs, 1 s, no
-    deadline) came at 2 and waits behind A.
-    """
-    s = SECOND_US
-    jobs = [
-        job(0, 0, 2, 10 * s, 10 * s, deadline_us=90 * s),
-        job(1, 1 * s, 1, 4 * s, 4 * s, deadline_us=20 * s),
-        job(2, 2 * s, 2, 1 * s, 1 * s, deadline_us=10 * s),
-        job(3, 2 * s, 2, 1 * s, 1 * s),
-    ]
-    policy = make_policy("edf", {"preemptive": "on_arrival"})
-    cluster = general_cluster(Cluster("c", (Machine("m", 2),)), policy)
-    assert [end // s for _, _, _, end in play(cluster, jobs)] == [15, 6, 3, 16]
 
 
 def test_edf_on_arrival_lets_no_job_that_was_preempted_preempt() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import selective
-from tests.cluster.clusters import compiled, general_cluster, job, nasa, outcomes, play, pool, table
+from tests.cluster.clusters import compiled, general_cluster, job, outcomes, play, pool, table
 from tests.examples import examples
 from tests.policies.slow_reserving import SlowJob, SlowMachine, SlowReserving
 
@@ -203,27 +202,6 @@ def test_jobs_that_are_alike_as_the_slow_version(
 @settings(max_examples=examples(90), deadline=None)
 def test_machines_and_licenses_as_the_slow_version(limit: float, data: Any) -> None:
     compare(data.draw(streams(FARM, 2)), FARM, [1, 2], limit)
-
-
-def test_promises_are_kept_on_a_real_log() -> None:
-    """NASA iPSC/860 with its time quartered and estimates of up to twice the run times."""
-    jobs = nasa()
-    if jobs is None:
-        pytest.skip("the log is not there")
-    jobs = jobs.take(slice(0, 3000))
-    estimate_us = jobs.run_us + jobs.run_us * (jobs.number % 5) // 4
-    jobs = replace(jobs, submit_us=jobs.submit_us // 4, estimate_us=estimate_us)
-    policy = Watched(0.0)
-    cluster = general_cluster(pool(128), policy)
-    cluster.submit_rows(jobs)
-    cluster.advance(NEVER)
-    played = outcomes(cluster, len(jobs))
-    assert len(policy.promised) > 1000
-    earlier = 0
-    for serial, promised in policy.promised.items():
-        assert played[serial][2] <= promised
-        earlier += played[serial][2] < promised
-    assert earlier > 100
 
 
 def test_a_job_that_outlives_its_estimate_moves_reservations_back() -> None:

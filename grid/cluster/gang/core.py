@@ -10,9 +10,9 @@ import numpy as np
 
 from grid.cluster.gang import instant
 from grid.cluster.gang import state as at
-from grid.cluster.gang.decisions import GangRules
+from grid.cluster.gang.instant import GangRules
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
-from grid.cluster.gang.state import NONE, new_state, with_more_slots, with_room_for
+from grid.cluster.gang.state import NONE, new_state, with_room
 from grid.cluster.state import NOT_MEASURED, ClusterState, TimedPlans
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, JobOutcome, JobState, cancelled, rejected
@@ -21,9 +21,6 @@ from grid.model.platform import Cluster, MachineOutage
 from grid.model.records import Draw, Levels
 from grid.model.time import NEVER, Time
 from grid.policies.gang_policy import GangPolicy
-
-_CARRIED = tuple(name for name in GangProgress._fields if name != "done")
-"""Columns of a gang that go with it to another cluster."""
 
 
 class WaitingGang(NamedTuple):
@@ -46,8 +43,8 @@ class GangCluster(ClusterState):
     ) -> None:
         super().__init__(platform, outages)
         cpus = [machine.cpus for machine in platform.machines]
-        machines = [(one.mips, one.watts_busy, one.watts_idle) for one in platform.machines]
-        mips, *watts = np.ascontiguousarray(np.repeat(np.array(machines), cpus, axis=0).T)
+        speeds = [(one.mips, one.watts_busy, one.watts_idle) for one in platform.machines]
+        rows = np.ascontiguousarray(np.repeat(np.array(speeds, np.float64), cpus, axis=0).T)
         self.policy = policy
         self.rules = GangRules(
             adaptive=choice is ald,
@@ -64,15 +61,13 @@ class GangCluster(ClusterState):
         self._choice = choice
         self._kills = platform.overrun == "kill"
         self._processors_of = list(pairwise(np.cumsum([0, *cpus]).tolist()))
-        self.state = new_state(mips, *watts)
-        self.state.number[at.HOLDS] = policy.holds_together
+        self.state = new_state(rows, policy.holds_together)
         self._rows: dict[int, int] = {}
         """Rows of the arrivals by slot."""
         self._killed: dict[int, bool] = {}
         self.expected: dict[int, GangProgress] = {}
         """By row of the arrivals, for gangs that ran in other clusters before."""
-        self._free_slots = list(range(len(self.state.gangs.state)))
-        self._tasks = 0
+        self._free_slots = list(range(self.state.gangs.shape[1]))
         self._serial = 0
         self._next_us: Time = NEVER
         self._levels: list[Ints] = []
@@ -106,7 +101,7 @@ class GangCluster(ClusterState):
         """A gang that has started stays, also with `running`."""
         slot = next((slot for slot, one in self._rows.items() if one == row), NONE)
         gangs = self.state.gangs
-        if slot == NONE or gangs.state[slot] != at.QUEUED or gangs.start_us[slot] < NEVER:
+        if slot == NONE or gangs[at.STATE, slot] != at.QUEUED or gangs[at.START, slot] < NEVER:
             return
         instant.withdraw(self.state, self.rules, slot, now)
         self._next_us = min(self._next_us, now)
@@ -114,7 +109,7 @@ class GangCluster(ClusterState):
 
     def _change_machine(self, machine: int, down: bool, now: Time) -> None:
         if self._rows:
-            self.state.number[at.DUE_US] = self._next_us = now
+            self.state.counters[at.DUE_US] = self._next_us = now
         instant.change_machine(self.state, *self._processors_of[machine], down, now)
 
     def _next_event_us(self) -> Time:
@@ -125,7 +120,7 @@ class GangCluster(ClusterState):
         self._next_us = min(self._next_us, now)
 
     def _last_event_us(self) -> Time:
-        ends = self.state.processors.end_us
+        ends = self.state.processors[at.ENDS]
         latest = int(ends.max(initial=NONE, where=ends != NEVER))
         return self._next_us if latest == NONE else latest
 
@@ -133,42 +128,41 @@ class GangCluster(ClusterState):
         return len(self._rows) > 0
 
     def _processors_wanted(self) -> int:
-        number = self.state.number
-        return int(number[at.WAITING] + number[at.BUSY])
+        return int(self.state.counters[at.WAITING] + self.state.counters[at.BUSY])
 
     def occupancy(self) -> tuple[int, int, int]:
-        count = np.bincount(self.state.gangs.state, minlength=at.ENDED + 1).tolist()
+        count = np.bincount(self.state.gangs[at.STATE], minlength=at.ENDED + 1).tolist()
         waiting = count[at.ARRIVED] + count[at.QUEUED] + count[at.PAUSED]
-        return int(self.state.number[at.BUSY]), count[at.RUNNING], waiting
+        return int(self.state.counters[at.BUSY]), count[at.RUNNING], waiting
 
     def _busy_machines(self) -> Sequence[int]:
-        busy = self.state.processors.task != NONE
+        busy = self.state.processors[at.GANG] != NONE
         spans = enumerate(self._processors_of)
         return [machine for machine, (first, after) in spans if busy[first:after].any()]
 
     def _broken_limits(self) -> Iterator[str]:
-        processors, gangs, tasks, *_ = self.state
-        slots = len(gangs.state)
-        running = np.bincount(tasks.gang[processors.task[processors.task != NONE]], minlength=slots)
-        wanted = np.where(gangs.state == at.RUNNING, gangs.unfinished, 0)
+        processors, gangs = self.state.processors, self.state.gangs
+        slots = gangs.shape[1]
+        runs, holders = processors[at.GANG], processors[at.HELD_FOR]
+        running = np.bincount(runs[runs != NONE], minlength=slots)
+        wanted = np.where(gangs[at.STATE] == at.RUNNING, gangs[at.UNFINISHED], 0)
         for slot in (running != wanted).nonzero()[0].tolist():
             yield f"{running[slot]} tasks of a gang run instead of {wanted[slot]}"
-        holders = processors.reserved_for[processors.reserved_for != NONE]
-        reserved = np.bincount(holders, minlength=slots)
-        for slot in (reserved > gangs.size).nonzero()[0].tolist():
-            yield f"{reserved[slot]} processors are reserved for {gangs.size[slot]} tasks"
+        reserved, size = np.bincount(holders[holders != NONE], minlength=slots), gangs[at.SIZE]
+        for slot in (reserved > size).nonzero()[0].tolist():
+            yield f"{reserved[slot]} processors are reserved for {size[slot]} tasks"
 
     def figures(self) -> dict[str, float]:
         """Gangs that migrated, tasks that moved for it, and interruptions by priority jobs.
 
         An external migration counts in the cluster that receives the gang.
         """
-        number = self.state.number
+        counters = self.state.counters
         return {
-            "migrations_local": int(number[at.MIGRATED]),
+            "migrations_local": int(counters[at.MIGRATED]),
             "migrations_external": self.received,
-            "tasks_migrated_local": int(number[at.MOVED_TASKS]),
-            "interruptions": int(number[at.INTERRUPTIONS]),
+            "tasks_migrated_local": int(counters[at.MOVED_TASKS]),
+            "interruptions": int(counters[at.STOPS]),
         }
 
     def plan_times(self) -> list[TimedPlans]:
@@ -179,7 +173,7 @@ class GangCluster(ClusterState):
         rows, self._levels = self._levels, []
         # As floats, since many processors over a long time may exceed 64 bits.
         firsts = [first for first, _ in self._processors_of]
-        busy_us = np.add.reduceat(self.state.processors.busy_us.astype(np.float64), firsts)
+        busy_us = np.add.reduceat(self.state.processors[at.BUSY_TIME].astype(np.float64), firsts)
         times, busy, smallest = np.ascontiguousarray(np.concatenate(rows).T)
         draw = None
         if self._watts:
@@ -188,69 +182,72 @@ class GangCluster(ClusterState):
         return Levels(times, busy, smallest, busy_us=busy_us, draw=draw)
 
     def _take_history(self) -> None:
-        number, lists = self.state.number, self.state.lists
-        rows = int(number[at.NOTED])
-        number[at.NOTED] = 0
-        self._levels.append(lists.history[:rows].copy())
-        if number[at.DRAWS]:
-            self._watts.append((lists.history[:rows, 0].copy(), lists.watts[:rows].copy()))
+        state, counters = self.state, self.state.counters
+        rows = int(counters[at.NOTED])
+        counters[at.NOTED] = 0
+        self._levels.append(state.history[:rows].copy())
+        if counters[at.DRAWS]:
+            self._watts.append((state.history[:rows, 0].copy(), state.watts[:rows].copy()))
 
     def _advance(self, until: Time) -> None:
         """Simulate every instant before `until`, where no job arrives before."""
-        number = self.state.number
+        counters = self.state.counters
         while self._next_us < until:
-            if number[at.ASKED] != NONE:
-                self._ask(int(number[at.ASKED]))
+            if counters[at.ASKED] != NONE:
+                self._ask(int(counters[at.ASKED]))
             self._next_us = int(instant.advance(self.state, self.rules, until))
-            if number[at.N_ENDED]:
+            if counters[at.N_ENDED]:
                 self._collect()
-            if 2 * number[at.NOTED] > len(self.state.lists.history):
+            if 2 * counters[at.NOTED] > len(self.state.history):
                 self._take_history()
 
     def _ask(self, gang: int) -> None:
         """Have the plugin choose the processors whose queues the gang joins."""
-        processors, _, _, lists, number = self.state
-        waits, busy = processors.waiting.copy(), processors.task != NONE
-        queues = ProcessorQueues(waits, busy, ~processors.down, processors.mips.copy())
-        size = int(self.state.gangs.size[gang])
-        lists.chosen[:size] = self._choice(size, queues, int(number[at.ROUND]))
+        state = self.state
+        waits, runs, down = state.processors[[at.WAITS, at.GANG, at.DOWN]]
+        queues = ProcessorQueues(waits, runs != NONE, down == 0, state.speeds[at.MIPS].copy())
+        size = int(state.gangs[at.SIZE, gang])
+        chosen = self._choice(size, queues, int(state.counters[at.ROUND]))
+        state.processors[at.CHOSEN, :size] = chosen
 
     def _fill(self, slot: int, place: int) -> None:
-        """Set the columns of a slot from the arrival at that place."""
-        gangs, columns = self.state.gangs, self._arrivals.columns
+        """Set the rows of a slot from the arrival at that place."""
+        gangs, numbers, columns = self.state.gangs, self.state.numbers, self._arrivals.columns
         size, run_us = int(columns.processors[place]), int(columns.run_us[place])
         estimate_us = int(columns.estimate_us[place])
         self._rows[slot] = int(columns.row[place])
         self._killed[slot] = self._kills and run_us > estimate_us
         before = self.expected.pop(self._rows[slot], NEVER_RAN)
         work = (estimate_us if self._killed[slot] else run_us) * columns.reference_mips[place]
-        gangs.priority[slot] = size == 1 and self.policy.priority_jobs
-        gangs.power[slot] = columns.power[place]
-        gangs.checkpointable[slot] = columns.checkpointable[place]
-        gangs.serial[slot] = self._serial
-        gangs.rank[slot] = self.policy.rank(size, self._serial)
-        gangs.size[slot] = gangs.unfinished[slot] = size
-        gangs.work[slot] = work - before.done
-        gangs.ready_us[slot] = gangs.overtaken[slot] = 0
-        for name in _CARRIED:
-            getattr(gangs, name)[slot] = getattr(before, name)
+        gangs[at.PRIORITY, slot] = size == 1 and self.policy.priority_jobs
+        gangs[at.CHECKPOINTABLE, slot] = columns.checkpointable[place]
+        gangs[at.SERIAL, slot] = self._serial
+        gangs[at.RANK, slot] = self.policy.rank(size, self._serial)
+        gangs[at.SIZE, slot] = gangs[at.UNFINISHED, slot] = size
+        gangs[at.READY, slot] = gangs[at.OVERTAKEN, slot] = 0
+        numbers[at.POWER, slot] = columns.power[place]
+        numbers[at.WORK, slot] = work - before.done
+        for name, row in at.CARRIED.items():
+            gangs[row, slot] = getattr(before, name)
+        for name, row in at.CARRIED_NUMBERS.items():
+            numbers[row, slot] = getattr(before, name)
         self._serial += 1
 
     def _progress(self, slot: int) -> GangProgress:
         """The progress of the gang of that slot, which does not run."""
-        gangs, job = self.state.gangs, self._arrivals.routed[self._rows[slot]]
+        gangs, numbers = self.state.gangs[:, slot].tolist(), self.state.numbers[:, slot].tolist()
+        job = self._arrivals.routed[self._rows[slot]]
         work = (job.estimate_us if self._killed[slot] else job.run_us) * job.reference_mips
-        carried = {name: getattr(gangs, name)[slot].item() for name in _CARRIED}
-        return GangProgress(done=work - float(gangs.work[slot]), **carried)
+        carried = {name: gangs[row] for name, row in at.CARRIED.items()}
+        carried |= {name: numbers[row] for name, row in at.CARRIED_NUMBERS.items()}
+        return GangProgress(done=work - numbers[at.WORK], **carried)
 
     def _take_slot(self, tasks: int) -> int:
-        """A slot for a gang of that many tasks, and room for them."""
-        self._tasks += tasks
-        self.state = with_room_for(self.state, self._tasks)
-        if not self._free_slots:
-            old = len(self.state.gangs.state)
-            self.state = with_more_slots(self.state)
-            self._free_slots = list(range(old, len(self.state.gangs.state)))
+        """A slot for a gang of that many tasks."""
+        slots, before = self.state.gangs.shape[1], self.state.tasks.shape[2]
+        if tasks > before or not self._free_slots:
+            self.state = with_room(self.state, slots + (not self._free_slots), tasks)
+            self._free_slots += range(slots, self.state.gangs.shape[1])
         return self._free_slots.pop()
 
     def fill_reservation(self, reservation: int, now: Time) -> None:
@@ -264,34 +261,26 @@ class GangCluster(ClusterState):
 
     def _forget(self, slot: int) -> int:
         """Free a slot; returns the row of its job."""
-        self._free_slot(slot)
-        return self._rows.pop(slot)
-
-    def _free_slot(self, slot: int) -> None:
-        self.state.gangs.state[slot] = at.FREE
+        self.state.gangs[at.STATE, slot] = at.FREE
         self._free_slots.append(slot)
-        self._tasks -= int(self.state.gangs.size[slot])
+        return self._rows.pop(slot)
 
     def _collect(self) -> None:
         """Report the outcomes of ended gangs, in order of (end, arrival)."""
-        gangs, number = self.state.gangs, self.state.number
-        slots = self.state.lists.ended[: number[at.N_ENDED]].tolist()
-        number[at.N_ENDED] = 0
-        slots.sort(key=lambda slot: (gangs.end_us[slot], gangs.serial[slot]))
-        for slot in slots:
-            held_us = int(gangs.held_us[slot])
-            total_us = max(held_us, 1) * int(gangs.size[slot])
+        state, counters = self.state, self.state.counters
+        slots = state.lists[at.ENDINGS, : counters[at.N_ENDED]]
+        counters[at.N_ENDED] = 0
+        slots = slots[np.lexsort((state.gangs[at.SERIAL, slots], state.gangs[at.END, slots]))]
+        rows = (at.SIZE, at.START, at.END, at.INTERRUPTIONS, at.RESTARTS, at.LOST, at.HELD)
+        gangs = state.gangs[:, slots]
+        watts = state.numbers[at.WATTS_BUSY : at.WATTS_IDLE + 1, slots]
+        for place, slot in enumerate(slots.tolist()):
+            size, start, end, stops, restarts, lost_us, held_us = gangs[rows, place].tolist()
+            total_us = max(held_us, 1) * size
+            killed = int(JobState.FAILED if self._killed[slot] else JobState.COMPLETED)
+            busy, idle = (watts[:, place] / total_us).tolist()
             outcome = JobOutcome(
-                0,
-                int(JobState.FAILED if self._killed[slot] else JobState.COMPLETED),
-                int(gangs.start_us[slot]),
-                int(gangs.end_us[slot]),
-                int(gangs.interruptions[slot]),
-                int(gangs.restarts[slot]),
-                int(gangs.lost_us[slot]),
-                held_us,
-                float(gangs.watts_busy[slot]) / total_us,
-                float(gangs.watts_idle[slot]) / total_us,
+                0, killed, start, end, stops, restarts, lost_us, held_us, busy, idle
             )
             self._outcomes.add(self._forget(slot), outcome)
 
@@ -299,11 +288,10 @@ class GangCluster(ClusterState):
 
     def waiting_gang(self) -> WaitingGang | None:
         """The gang to send next, if there is one. All before now has been simulated."""
-        state = self.state
-        slot = int(state.number[at.TO_SEND])
+        slot = int(self.state.counters[at.TO_SEND])
         if slot == NONE:
             return None
-        return WaitingGang(slot, int(state.gangs.rank[slot]), int(state.gangs.size[slot]))
+        return WaitingGang(slot, *self.state.gangs[[at.RANK, at.SIZE], slot].tolist())
 
     def send_only(self, largest: int) -> None:
         """From now on, send only gangs of at most `largest` tasks."""
@@ -313,7 +301,7 @@ class GangCluster(ClusterState):
         """Remove a gang from the cluster, with its progress; None if it no longer waits."""
         self.advance(now)
         gangs = self.state.gangs
-        if gangs.state[gang.slot] != at.QUEUED or gangs.rank[gang.slot] != gang.rank:
+        if gangs[at.STATE, gang.slot] != at.QUEUED or gangs[at.RANK, gang.slot] != gang.rank:
             return None
         instant.withdraw(self.state, self.rules, gang.slot, now)
         self._plan_at(now)
@@ -326,20 +314,17 @@ class GangCluster(ClusterState):
         Returns the number of the reservation. Only priority jobs run there until it is cancelled
         or the gang has been received.
         """
-        if processors > self.state.number[at.IDLE]:
-            return None
         slot = self._take_slot(processors)
         if instant.reserve(self.state, self.rules, slot, processors):
             return slot
-        self.state.gangs.size[slot] = processors
-        self._free_slot(slot)
+        self._free_slots.append(slot)
         return None
 
     def cancel(self, reservation: int, now: Time) -> None:
         """Free the processors of a reservation."""
         self.advance(now)
         instant.cancel(self.state, self.rules, reservation, now)
-        self._free_slot(reservation)
+        self._free_slots.append(reservation)
         self._plan_at(now)
 
     def receive(self, job: Job, progress: GangProgress, reservation: int, now: Time) -> bool:
@@ -349,7 +334,7 @@ class GangCluster(ClusterState):
         cancelled.
         """
         self.advance(now)
-        if self.state.gangs.first_task[reservation] == NONE:
+        if self.state.gangs[at.SIZE, reservation] == 0:
             return False
         self._admit(now)
         self.receive_late(job, progress, now)

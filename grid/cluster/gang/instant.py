@@ -16,24 +16,35 @@ reports (GM Eq. 2) is still by all of its processors: no dispatcher sees outages
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from grid.cluster.gang import state as at
 from grid.cluster.gang import tasks as on
-from grid.cluster.gang.decisions import (
-    GangRules,
-    can_start,
-    choose_to_send,
-    destinations,
-    gang_to_migrate,
-    has_to_move,
-    processor_for_priority,
-    queues_for_arrival,
-)
 from grid.cluster.gang.state import NONE, State
-from grid.model.arrays import Ints
-from grid.model.compiled import inner, kernel
+from grid.model.arrays import Bools, Ints
+from grid.model.compiled import inlined, inner, kernel
 from grid.model.time import NEVER, SECOND_US, Time
+
+
+class GangRules(NamedTuple):
+    """The settings of a `GangPolicy` and its cluster, for compiled functions."""
+
+    adaptive: bool
+    """Whether arrivals compare queues by `ald`, and not by `ld`."""
+    asks: bool
+    """Whether a plugin chooses the processors of arrivals."""
+    local_migration: bool
+    local_overhead_us: int
+    whole_queues: bool
+    aging: int
+    priority_limit: int
+    restarts: bool
+    """Whether a gang that a priority job interrupts leaves its processors and restarts."""
+    idle_queues_only: bool
+    largest: int
+    """The greatest size of a gang that external migration may send; 0: it sends none."""
 
 
 @kernel()
@@ -41,23 +52,23 @@ def advance(state: State, rules: GangRules, until: Time) -> Time:
     """Simulate all instants before `until`; returns when the next is.
 
     Returns early if the history is full, and, with the present instant, if ASKED waits for a
-    plugin's choice; the next call continues with what is in `Lists.chosen`.
+    plugin's choice; the next call continues with what is in CHOSEN.
     """
-    lists, number = state.lists, state.number
+    counters = state.counters
     while True:
-        if number[at.ASKED] == NONE:
+        if counters[at.ASKED] == NONE:
             now: Time = _next_instant_us(state)
-            if now >= until or number[at.NOTED] == len(lists.history):
+            if now >= until or counters[at.NOTED] == len(state.history):
                 return now
-            number[at.NOW], number[at.DUE_US] = now, NEVER
+            counters[at.NOW], counters[at.DUE_US] = now, NEVER
             on.end_tasks(state, now)
             _start_priority(state, rules, now)
         else:
-            _assign(state, number[at.ASKED], lists.chosen)
-            number[at.ASKED] = NONE
-        now = number[at.NOW]
+            _assign(state, counters[at.ASKED], state.processors[at.CHOSEN])
+            counters[at.ASKED] = NONE
+        now = counters[at.NOW]
         _assign_arrivals(state, rules, now)
-        if number[at.ASKED] != NONE:
+        if counters[at.ASKED] != NONE:
             return int(now)
         _resume(state, now)
         _start_queued(state, now)
@@ -70,65 +81,96 @@ def advance(state: State, rules: GangRules, until: Time) -> Time:
 @inner(allocates=False)
 def _next_instant_us(state: State) -> Time:
     """When something happens next; NEVER."""
-    gangs, end_us, number = state.gangs, state.processors.end_us, state.number
-    time: int = number[at.DUE_US]
-    for p in range(len(end_us)):
-        time = min(time, end_us[p])
-    for place in range(number[at.N_PAUSED]):
-        gang = state.lists.paused[place]
-        if gangs.blocked[gang] == 0:
-            time = min(time, gangs.ready_us[gang])
-    if number[at.LIMITED]:
-        time = min(time, (number[at.SECOND] + 1) * SECOND_US)
+    gangs, ends, counters = state.gangs, state.processors[at.ENDS], state.counters
+    time: int = counters[at.DUE_US]
+    for p in range(len(ends)):
+        time = min(time, ends[p])
+    for place in range(counters[at.N_PAUSED]):
+        gang = state.lists[at.PAUSES, place]
+        if gangs[at.BLOCKED, gang] == 0:
+            time = min(time, gangs[at.READY, gang])
+    if counters[at.LIMITED]:
+        time = min(time, (counters[at.SECOND] + 1) * SECOND_US)
     return time
-
-
-@inner(allocates=False)
-def _first_priority(state: State) -> int:
-    """The first priority job that waits; NONE."""
-    for place in range(state.number[at.N_ARRIVALS]):
-        gang: int = state.lists.arrivals[place]
-        if state.gangs.priority[gang]:
-            return gang
-    return NONE
-
-
-@inner(allocates=False)
-def _start_priority(state: State, rules: GangRules, now: Time) -> None:
-    """Start priority jobs in order of arrival, as long as the limit and the processors allow."""
-    processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
-    if number[at.SECOND] != now // SECOND_US:
-        number[at.SECOND], number[at.STARTED_IN_SECOND] = now // SECOND_US, 0
-    number[at.LIMITED] = 0
-    while number[at.STARTED_IN_SECOND] < rules.priority_limit:
-        gang = _first_priority(state)
-        p = processor_for_priority(state) if gang != NONE else NONE
-        if p == NONE:
-            return
-        on.remove(state.lists.arrivals, number[at.N_ARRIVALS], gang)
-        number[at.N_ARRIVALS] -= 1
-        number[at.STARTED_IN_SECOND] += 1
-        _go_round(state, p)
-        if processors.task[p] != NONE:
-            interrupted = tasks.gang[processors.task[p]]
-            if rules.restarts:
-                _displace(state, interrupted, now)
-            else:
-                on.interrupt(state, interrupted, now)
-            number[at.INTERRUPTIONS] += 1
-        if processors.reserved_for[p] == NONE:
-            on.take_idle(state, p)
-        else:
-            gangs.blocked[processors.reserved_for[p]] += 1
-        on.run_task(state, on.new_task(state, gang, p), now)
-        on.begin(state, gang, now)
-    number[at.LIMITED] = int(_first_priority(state) != NONE)
 
 
 @inner(allocates=False)
 def _go_round(state: State, last: int) -> None:
     """The next search among equals begins behind processor `last`."""
-    state.number[at.ROUND] = (last + 1) % len(state.processors.task)
+    state.counters[at.ROUND] = (last + 1) % state.processors.shape[1]
+
+
+# Priority jobs
+
+
+@inner(allocates=False)
+def _start_priority(state: State, rules: GangRules, now: Time) -> None:
+    """Start priority jobs in order of arrival, as long as the limit and the processors allow."""
+    processors, gangs, counters = state.processors, state.gangs, state.counters
+    if counters[at.SECOND] != now // SECOND_US:
+        counters[at.SECOND], counters[at.STARTED_IN_SECOND] = now // SECOND_US, 0
+    counters[at.LIMITED] = 0
+    while counters[at.STARTED_IN_SECOND] < rules.priority_limit:
+        gang = _first_priority(state)
+        p = _processor_for_priority(state) if gang != NONE else NONE
+        if p == NONE:
+            return
+        on.remove(state.lists[at.ARRIVALS], counters[at.N_ARRIVALS], gang)
+        counters[at.N_ARRIVALS] -= 1
+        counters[at.STARTED_IN_SECOND] += 1
+        _go_round(state, p)
+        interrupted = processors[at.GANG, p]
+        if interrupted != NONE:
+            counters[at.STOPS] += 1
+            if rules.restarts:
+                _displace(state, interrupted, now)
+            else:
+                on.interrupt(state, interrupted, now)
+        if processors[at.HELD_FOR, p] != NONE:
+            gangs[at.BLOCKED, processors[at.HELD_FOR, p]] += 1
+        on.place_task(state, gang, 0, p)
+        on.run_gang(state, gang, now)
+    counters[at.LIMITED] = int(_first_priority(state) != NONE)
+
+
+@inner(allocates=False)
+def _first_priority(state: State) -> int:
+    """The first priority job that waits; NONE."""
+    for place in range(state.counters[at.N_ARRIVALS]):
+        gang: int = state.lists[at.ARRIVALS, place]
+        if state.gangs[at.PRIORITY, gang]:
+            return gang
+    return NONE
+
+
+@inner(allocates=False)
+def _processor_for_priority(state: State) -> int:
+    """Where a priority job starts at once; NONE if each processor that is up runs one already.
+
+    A gang is interrupted only if all processors are busy (GM III): an idle processor comes first,
+    then a reserved one that runs nothing, then one whose gang is interrupted. Within each kind the
+    shortest queue wins, and among equals the first from ROUND on.
+    """
+    processors, count = state.processors, state.processors.shape[1]
+    best, best_kind, best_load = NONE, 3, np.int64(0)
+    for step in range(count):
+        p = (state.counters[at.ROUND] + step) % count
+        if processors[at.DOWN, p]:
+            continue
+        gang = processors[at.GANG, p]
+        if gang == NONE:
+            kind = 0 if processors[at.HELD_FOR, p] == NONE else 1
+        elif state.gangs[at.PRIORITY, gang]:
+            continue
+        else:
+            kind = 2
+        load = processors[at.WAITS, p]
+        if kind < best_kind or (kind == best_kind and load < best_load):
+            best, best_kind, best_load = p, kind, load
+    return best
+
+
+# Arrivals and starts
 
 
 @inner()
@@ -138,94 +180,144 @@ def _assign_arrivals(state: State, rules: GangRules, now: Time) -> None:
     A gang with more tasks than there are processors up waits until there are enough; one whose
     tasks are in transfer, until they are here.
     """
-    gangs, arrivals, number = state.gangs, state.lists.arrivals, state.number
-    if number[at.N_ARRIVALS] == 0:
+    gangs, arrivals, counters = state.gangs, state.lists[at.ARRIVALS], state.counters
+    if counters[at.N_ARRIVALS] == 0:
         return
-    n_up = 0
-    for p in range(len(state.processors.down)):
-        n_up += not state.processors.down[p]
+    load = np.empty(state.processors.shape[1], np.int64)
+    is_up, n_up = np.empty(len(load), np.bool_), 0
+    for p in range(len(load)):
+        is_up[p] = not state.processors[at.DOWN, p]
+        n_up += is_up[p]
     left = place = 0
-    while place < number[at.N_ARRIVALS] and number[at.ASKED] == NONE:
+    while place < counters[at.N_ARRIVALS] and counters[at.ASKED] == NONE:
         gang = arrivals[place]
         place += 1
-        if gangs.ready_us[gang] > now:
-            number[at.DUE_US] = min(number[at.DUE_US], gangs.ready_us[gang])
-        if gangs.priority[gang] or gangs.ready_us[gang] > now or gangs.size[gang] > n_up:
+        ready_us, size = gangs[at.READY, gang], gangs[at.SIZE, gang]
+        if ready_us > now:
+            counters[at.DUE_US] = min(counters[at.DUE_US], ready_us)
+        if gangs[at.PRIORITY, gang] or ready_us > now or size > n_up:
             arrivals[left] = gang
             left += 1
         elif rules.asks:
-            number[at.ASKED] = gang
+            counters[at.ASKED] = gang
         else:
-            _assign(state, gang, queues_for_arrival(state, rules, gang))
-    for after in range(place, number[at.N_ARRIVALS]):
+            for p in range(len(load)):
+                runs = state.processors[at.GANG, p] != NONE
+                load[p] = state.processors[at.WAITS, p] + (rules.adaptive and runs)
+            _assign(state, gang, shortest_queues(load, is_up, counters[at.ROUND], size))
+    for after in range(place, counters[at.N_ARRIVALS]):
         arrivals[left] = arrivals[after]
         left += 1
-    number[at.N_ARRIVALS] = left
+    counters[at.N_ARRIVALS] = left
 
 
 @inner(allocates=False)
 def _assign(state: State, gang: int, chosen: Ints) -> None:
     """Put the tasks of a gang into the queues of the first `size` chosen processors."""
     on.queue_gang(state, gang, chosen)
-    _go_round(state, chosen[state.gangs.size[gang] - 1])
+    _go_round(state, chosen[state.gangs[at.SIZE, gang] - 1])
+
+
+@inner()
+def shortest_queues(load: Ints, eligible: Bools, first: int, wanted: int) -> Ints:
+    """Join the shortest queue: the `wanted` eligible processors of least load, or all there are.
+
+    The compiled form of `join_shortest` in `grid.cluster.gang.processor_choices`. `load` and
+    `eligible` have shape (processors,); the result has shape (up to `wanted`,).
+    """
+    count, longest = len(load), 0
+    for p in range(count):
+        if eligible[p] and load[p] > longest:
+            longest = load[p]
+    of_load = np.zeros(longest + 1, np.int64)
+    for p in range(count):
+        if eligible[p]:
+            of_load[load[p]] += 1
+    # All queues shorter than `limit` are chosen, and `left` of those that are as long.
+    left, limit = wanted, 0
+    while limit <= longest and of_load[limit] <= left:
+        left -= of_load[limit]
+        limit += 1
+    chosen, n_chosen = np.empty(min(wanted, count), np.int64), 0
+    for step in range(count):
+        p = first + step if first + step < count else first + step - count
+        if n_chosen == wanted:
+            break
+        if not eligible[p] or load[p] > limit or (load[p] == limit and left == 0):
+            continue
+        left -= load[p] == limit
+        chosen[n_chosen] = p
+        n_chosen += 1
+    return chosen[:n_chosen]
 
 
 @inner(allocates=False)
 def _resume(state: State, now: Time) -> None:
     """Continue paused gangs whose time has come and that no priority job blocks."""
-    gangs, paused, number = state.gangs, state.lists.paused, state.number
+    gangs, paused, counters = state.gangs, state.lists[at.PAUSES], state.counters
     left = 0
-    for place in range(number[at.N_PAUSED]):
+    for place in range(counters[at.N_PAUSED]):
         gang = paused[place]
-        if gangs.blocked[gang] == 0 and gangs.ready_us[gang] <= now:
+        if gangs[at.BLOCKED, gang] == 0 and gangs[at.READY, gang] <= now:
             on.run_gang(state, gang, now)
         else:
             paused[left] = gang
             left += 1
-    number[at.N_PAUSED] = left
+    counters[at.N_PAUSED] = left
 
 
 @inner(allocates=False)
 def _start_queued(state: State, now: Time) -> None:
     """The policy: in its order, start every gang whose processors are all idle."""
-    queued, number = state.lists.queued, state.number
-    changed = number[at.CHANGED]
-    number[at.CHANGED] = 0
-    if not changed or number[at.SMALLEST] > number[at.IDLE]:
-        return
     place = 0
-    while place < number[at.N_QUEUED]:
-        gang = queued[place]
-        if can_start(state, gang):
+    while place < state.counters[at.N_QUEUED]:
+        gang = state.lists[at.QUEUE, place]
+        if _can_start(state, gang):
             on.dequeue_gang(state, gang)
             on.run_gang(state, gang, now)
         else:
             place += 1
 
 
+@inner(allocates=False)
+def _can_start(state: State, gang: int) -> bool:
+    """Whether all processors of a queued gang are idle."""
+    for task in range(state.gangs[at.SIZE, gang]):
+        if not on.is_idle(state, state.tasks[at.PLACE, gang, task]):
+            return False
+    return True
+
+
+# Local migration (GM V-A)
+
+
 @inner()
 def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
-    """Move tasks to idle processors until this starts no more gangs (GM V-A)."""
-    processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
-    while number[at.SMALLEST] <= number[at.IDLE]:
-        gang = gang_to_migrate(state, rules)
+    """Move tasks to idle processors until this starts no more gangs."""
+    gangs, counters = state.gangs, state.counters
+    while counters[at.N_QUEUED]:
+        idle = idle_processors(state)
+        if not idle.any():
+            return
+        head = on.heads(state)
+        gang = _gang_to_migrate(state, rules, idle, head)
         if gang == NONE:
             return
-        moving, count = np.empty(gangs.size[gang], np.int64), 0
-        task = gangs.first_task[gang]
-        while task != NONE:
-            if has_to_move(processors, gangs, tasks, task, gang, rules.aging):
-                moving[count] = task
-                count += 1
-            task = tasks.sibling[task]
-        chosen = destinations(state, gang, count, rules.aging)
+        to = takers(state, idle, head, gangs[at.SERIAL, gang], rules.aging)
+        moving, count = np.empty(gangs[at.SIZE, gang], np.int64), 0
+        for task in range(len(moving)):
+            p = state.tasks[at.PLACE, gang, task]
+            moving[count] = task
+            count += not to[p]
+            to[p] = False
+        chosen = shortest_queues(state.processors[at.WAITS], to, counters[at.ROUND], count)
         on.dequeue_gang(state, gang)
         for step in range(count):
-            on.place_task(state, moving[step], chosen[step])
+            on.place_task(state, gang, moving[step], chosen[step])
         _go_round(state, chosen[-1])
         on.pass_heads(state, gang)
-        number[at.MIGRATED] += 1
-        number[at.MOVED_TASKS] += count
+        counters[at.MIGRATED] += 1
+        counters[at.MOVED_TASKS] += count
         if rules.local_overhead_us > 0:
             on.reserve(state, gang)
             on.pause(state, gang, now + rules.local_overhead_us)
@@ -233,16 +325,74 @@ def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
             on.run_gang(state, gang, now)
 
 
+@inner()
+def _gang_to_migrate(state: State, rules: GangRules, idle: Bools, head: Ints) -> int:
+    """The gang that local migration starts next; NONE.
+
+    Among the gangs with a task at the head of the queue of an idle processor (step 2), with
+    `whole_queues` anywhere in it, and no more tasks than there are idle processors (3), the one
+    with fewest tasks to move (4), then the first in the policy's order.
+    """
+    gangs, aging = state.gangs, rules.aging
+    n_idle, best, fewest = np.count_nonzero(idle), NONE, 0
+    for place in range(state.counters[at.N_QUEUED]):
+        gang = state.lists[at.QUEUE, place]
+        size, serial = gangs[at.SIZE, gang], gangs[at.SERIAL, gang]
+        if size > n_idle:
+            continue
+        moving, is_considered = 0, False
+        for task in range(size):
+            p = state.tasks[at.PLACE, gang, task]
+            moving += not takes(gangs, idle, head, p, serial, aging)
+            is_considered |= idle[p] and (rules.whole_queues or head[p] == gang)
+        if not is_considered or (best != NONE and moving >= fewest):
+            continue
+        count = p = 0
+        while count < size and p < len(idle):
+            count += takes(gangs, idle, head, p, serial, aging)
+            p += 1
+        if count == size:
+            best, fewest = gang, moving
+    return best
+
+
+@inlined
+def takes(gangs: Ints, idle: Bools, head: Ints, p: int, serial: int, aging: int) -> bool:
+    """Whether a processor is idle and takes a task of a migrating gang.
+
+    It does not if the gang would pass an earlier one that was passed `aging` times.
+    """
+    other = head[p]
+    is_open = other == NONE or gangs[at.SERIAL, other] >= serial
+    return bool(idle[p] and (is_open or gangs[at.OVERTAKEN, other] < aging))
+
+
+@inner()
+def takers(state: State, idle: Bools, head: Ints, serial: int, aging: int) -> Bools:
+    """Which processors take a task, see `takes`. Shape (processors,)."""
+    to = np.empty(len(idle), np.bool_)
+    for p in range(len(to)):
+        to[p] = takes(state.gangs, idle, head, p, serial, aging)
+    return to
+
+
+@inner()
+def idle_processors(state: State) -> Bools:
+    """Shape (processors,)."""
+    idle = np.empty(state.processors.shape[1], np.bool_)
+    for p in range(len(idle)):
+        idle[p] = on.is_idle(state, p)
+    return idle
+
+
 def arrive(state: State, gang: int, now: Time) -> None:
     """A gang arrives; the next plan, which is due now, assigns it to queues. Not compiled: passing
     a `State` would take longer."""
-    number = state.number
-    state.gangs.state[gang] = at.ARRIVED
-    state.lists.arrivals[number[at.N_ARRIVALS]] = gang
-    number[at.N_ARRIVALS] += 1
-    number[at.WAITING] += state.gangs.size[gang]
-    number[at.DUE_US] = min(number[at.DUE_US], now)
-    on.count_waiting(state, gang, 1)
+    counters = state.counters
+    state.gangs[at.STATE, gang] = at.ARRIVED
+    state.lists[at.ARRIVALS, counters[at.N_ARRIVALS]] = gang
+    counters[at.N_ARRIVALS] += 1
+    counters[at.DUE_US] = min(counters[at.DUE_US], now)
 
 
 # Outages
@@ -251,46 +401,44 @@ def arrive(state: State, gang: int, now: Time) -> None:
 @kernel(allocates=False)
 def change_machine(state: State, first: int, after: int, down: bool, now: Time) -> None:
     """Processors from `first` to before `after` go down, or come up; tasks end before that."""
-    processors, gang_of = state.processors, state.tasks.gang
+    processors = state.processors
     on.end_tasks(state, now)
     for p in range(first, after):
-        processors.down[p] = down
-        if not down:
-            on.make_idle(state, p)
-        elif processors.idle[p]:
-            on.take_idle(state, p)
+        processors[at.DOWN, p] = down
     for p in range(first, after if down else first):
         # A priority job may run on what is reserved for a gang.
-        if processors.reserved_for[p] != NONE:
-            _displace(state, processors.reserved_for[p], now)
-        if processors.task[p] != NONE:
-            _displace(state, gang_of[processors.task[p]], now)
-        while processors.head[p] != NONE:
-            _displace(state, gang_of[processors.head[p]], now)
+        for row in (at.HELD_FOR, at.GANG):
+            if processors[row, p] != NONE:
+                _displace(state, processors[row, p], now)
+    for place in range(state.counters[at.N_QUEUED] - 1 if down else -1, -1, -1):
+        gang = state.lists[at.QUEUE, place]
+        for task in range(state.gangs[at.SIZE, gang]):
+            if first <= state.tasks[at.PLACE, gang, task] < after:
+                _displace(state, gang, now)
+                break
 
 
 @inner(allocates=False)
 def _displace(state: State, gang: int, now: Time) -> None:
     """Take a gang off all of its processors; it is an arrival again. A reservation is deleted."""
-    gangs, lists, number = state.gangs, state.lists, state.number
-    if gangs.state[gang] == at.RUNNING:
+    gangs, counters = state.gangs, state.counters
+    if gangs[at.STATE, gang] == at.RUNNING:
         on.interrupt(state, gang, now)
-    if gangs.state[gang] == at.RESERVED:
+    if gangs[at.STATE, gang] == at.RESERVED:
         on.release(state, gang)
+        gangs[at.SIZE, gang] = 0
         return
     _undo(state, gang)
-    if gangs.state[gang] == at.QUEUED:
+    if gangs[at.STATE, gang] == at.QUEUED:
         on.dequeue_gang(state, gang)
-        on.free_tasks(state, gang)
     else:
-        on.remove(lists.paused, number[at.N_PAUSED], gang)
-        number[at.N_PAUSED] -= 1
+        on.remove(state.lists[at.PAUSES], counters[at.N_PAUSED], gang)
+        counters[at.N_PAUSED] -= 1
         on.release(state, gang)
-    number[at.WAITING] += gangs.size[gang] - gangs.unfinished[gang]
-    gangs.unfinished[gang] = gangs.size[gang]
-    gangs.state[gang] = at.ARRIVED
-    on.insert(lists.arrivals, number[at.N_ARRIVALS], gang, gangs.serial)
-    number[at.N_ARRIVALS] += 1
+    gangs[at.UNFINISHED, gang] = gangs[at.SIZE, gang]
+    gangs[at.STATE, gang] = at.ARRIVED
+    on.insert(state.lists[at.ARRIVALS], counters[at.N_ARRIVALS], gang, gangs[at.SERIAL])
+    counters[at.N_ARRIVALS] += 1
 
 
 @inner(allocates=False)
@@ -303,13 +451,13 @@ def _undo(state: State, gang: int) -> None:
         return
     on.count_watts(state, gang)
     lost = done
-    if gangs.checkpointable[gang]:
-        gangs.work[gang] = min(gangs.work[gang], left)
+    if gangs[at.CHECKPOINTABLE, gang]:
+        state.numbers[at.WORK, gang] = min(state.numbers[at.WORK, gang], left)
         lost = on.held_us(state, gang) - left_us
     else:
-        gangs.restarts[gang] += 1
-    gangs.held_us[gang] += done // gangs.size[gang]
-    gangs.lost_us[gang] += lost // gangs.size[gang]
+        gangs[at.RESTARTS, gang] += 1
+    gangs[at.HELD, gang] += done // gangs[at.SIZE, gang]
+    gangs[at.LOST, gang] += lost // gangs[at.SIZE, gang]
 
 
 @inner(allocates=False)
@@ -319,34 +467,62 @@ def _left(state: State, gang: int) -> tuple[Time, float]:
 
     Processors that are held together have equal times left; the slowest one has the least work.
     """
-    gangs, tasks = state.gangs, state.tasks
     total, most, slowest = 0, 0.0, np.inf
-    task = gangs.first_task[gang]
-    while task != NONE:
-        remaining_us, mips = tasks.remaining_us[task], state.processors.mips[tasks.processor[task]]
-        total += remaining_us
-        most = max(most, remaining_us * mips)
+    for task in range(state.gangs[at.SIZE, gang]):
+        left_us = state.tasks[at.LEFT, gang, task]
+        mips = state.speeds[at.MIPS, state.tasks[at.PLACE, gang, task]]
+        total += left_us
+        most = max(most, left_us * mips)
         slowest = min(slowest, mips)
-        task = tasks.sibling[task]
-    if state.number[at.HOLDS]:
+    if state.counters[at.HOLDS]:
         longest = on.longest_left_us(state, gang)
-        return longest * gangs.size[gang], longest * slowest
+        return longest * state.gangs[at.SIZE, gang], longest * slowest
     return total, most
 
 
 # External migration (GM V-A): a gang leaves the cluster, or comes to processors reserved for it.
 
 
+@inner()
+def choose_to_send(state: State, rules: GangRules) -> None:
+    """Set TO_SEND to the gang that external migration tries to send next; NONE.
+
+    Among the gangs at the head of a queue, of at most `largest` tasks, the one with fewest tasks,
+    since all of them move (GM V-A, step 4), then the first in the policy's order. The paper
+    considers only the queues of idle processors (step 2), as `idle_queues_only` does; otherwise a
+    cluster that is all busy may send gangs to one that has idle processors, which is what external
+    migration is for.
+    """
+    gangs, best = state.gangs, NONE
+    if rules.largest > 0:
+        head = on.heads(state)
+        for p in range(len(head)):
+            gang = head[p]
+            if gang == NONE or (rules.idle_queues_only and not on.is_idle(state, p)):
+                continue
+            size = gangs[at.SIZE, gang]
+            if size > rules.largest or gang == best:
+                continue
+            fewer = best == NONE or size < gangs[at.SIZE, best]
+            earlier = best != NONE and gangs[at.RANK, gang] < gangs[at.RANK, best]
+            if fewer or (size == gangs[at.SIZE, best] and earlier):
+                best = gang
+    state.counters[at.TO_SEND] = best
+
+
 @kernel()
 def reserve(state: State, rules: GangRules, slot: int, size: int) -> bool:
-    """Reserve `size` idle processors in an empty slot; nothing if there are fewer."""
-    chosen = destinations(state, NONE, size, rules.aging)
+    """Reserve `size` idle processors in an empty slot; nothing if there are fewer.
+
+    The gang that may come counts as later than all.
+    """
+    to = takers(state, idle_processors(state), on.heads(state), NEVER, rules.aging)
+    chosen = shortest_queues(state.processors[at.WAITS], to, state.counters[at.ROUND], size)
     if len(chosen) < size:
         return False
-    state.gangs.state[slot] = at.RESERVED
-    state.gangs.size[slot] = size
-    for p in chosen:
-        on.new_task(state, slot, p)
+    state.gangs[at.STATE, slot], state.gangs[at.SIZE, slot] = at.RESERVED, size
+    for task in range(size):
+        on.place_task(state, slot, task, chosen[task])
     on.pass_heads(state, slot)
     on.reserve(state, slot)
     _go_round(state, chosen[-1])
@@ -354,37 +530,29 @@ def reserve(state: State, rules: GangRules, slot: int, size: int) -> bool:
     return True
 
 
-@kernel(allocates=False)
+@kernel()
 def cancel(state: State, rules: GangRules, slot: int, now: Time) -> None:
     """Free the processors of a reservation."""
     on.release(state, slot)
-    state.gangs.state[slot] = at.FREE
-    state.number[at.DUE_US] = min(state.number[at.DUE_US], now)
+    state.gangs[at.STATE, slot] = at.FREE
+    state.counters[at.DUE_US] = min(state.counters[at.DUE_US], now)
     choose_to_send(state, rules)
 
 
 @kernel(allocates=False)
 def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None:
-    """The gang of a reservation is here, its columns are set; its tasks are ready at `ready_us`."""
-    gangs, tasks = state.gangs, state.tasks
-    task = gangs.first_task[slot]
-    while task != NONE:
-        on.place_task(state, task, tasks.processor[task])
-        task = tasks.sibling[task]
+    """The gang of a reservation is here, its rows are set; its tasks are ready at `ready_us`."""
+    for task in range(state.gangs[at.SIZE, slot]):
+        on.place_task(state, slot, task, state.tasks[at.PLACE, slot, task])
     on.pause(state, slot, ready_us)
-    state.number[at.WAITING] += gangs.size[slot]
-    on.count_waiting(state, slot, 1)
     on.note(state, now)
 
 
-@kernel(allocates=False)
+@kernel()
 def withdraw(state: State, rules: GangRules, slot: int, now: Time) -> None:
     """A queued gang leaves."""
     on.dequeue_gang(state, slot)
-    on.free_tasks(state, slot)
-    state.gangs.state[slot] = at.FREE
-    state.number[at.WAITING] -= state.gangs.size[slot]
-    state.number[at.DUE_US] = min(state.number[at.DUE_US], now)
-    on.count_waiting(state, slot, -1)
+    state.gangs[at.STATE, slot] = at.FREE
+    state.counters[at.DUE_US] = min(state.counters[at.DUE_US], now)
     on.note(state, now)
     choose_to_send(state, rules)

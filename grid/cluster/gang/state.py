@@ -1,18 +1,16 @@
-"""The state of a gang cluster: columns of processors, gangs and tasks.
+"""The state of a gang cluster: tables of processors, gangs and tasks.
 
-Tuples of arrays, so that compiled functions take them as they are. A *gang* is a parallel job. A
-priority job (`f` in GM) is a gang of one task and has a slot here too.
+A *gang* is a parallel job. A priority job (`f` in GM) is a gang of one task and has a slot here
+too. Rows and positions are constants of this module: a gang's size is `state.gangs[SIZE, slot]`.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import dtypes
+from grid.model.arrays import Floats, Ints
 from grid.model.time import NEVER
 
 NONE = -1
@@ -21,198 +19,117 @@ FREE, ARRIVED, QUEUED, PAUSED, RUNNING, RESERVED, ENDED = range(7)
 """States of a gang slot. FREE: it has no gang. ARRIVED: the gang is in no queue yet, or not again
 since an outage. QUEUED: each task waits in the queue of its own processor. PAUSED: the gang
 migrates or was interrupted, and its processors are reserved for it. RESERVED: no gang yet, but
-processors reserved for one that another cluster may send.
+processors reserved for one that another cluster may send; none if an outage has ended that.
 """
 
+(
+    STATE, SERIAL, RANK, SIZE, PRIORITY, CHECKPOINTABLE, UNFINISHED, READY, BLOCKED, OVERTAKEN, END,
+    START, INTERRUPTIONS, RESTARTS, HELD, LOST,
+) = range(16)  # fmt: skip
+"""Rows of `State.gangs`, by slot; a slot is used again after its gang has ended.
 
-class Processors(NamedTuple):
-    """The processors of one cluster, every column of shape (processors,)."""
+SERIAL: its order of arrival; RANK: its place in the policy's order, lower is earlier, and no two
+are equal. UNFINISHED: tasks that have not ended. READY: when its last migration ends or ended.
+BLOCKED: on how many of the processors reserved for it a priority job runs. OVERTAKEN: how many
+migrating gangs have passed it at the head of a queue. INTERRUPTIONS are by priority jobs and by
+outages. HELD: the mean time for which its tasks ran up to its last outage, of an ended gang in all;
+LOST: the part of it whose work was lost in outages.
+"""
 
-    mips: Floats
-    watts_busy: Floats
-    watts_idle: Floats
-    down: Bools
-    idle: Bools
-    """It is up, runs nothing and is reserved for no gang."""
-    task: Ints
-    """The task that runs there; NONE."""
-    since_us: Ints
-    """When that task started."""
-    busy_us: Ints
-    """For how long earlier tasks ran there."""
-    end_us: Ints
-    """When the running task ends; NEVER."""
-    reserved_for: Ints
-    """The gang, even while a priority job runs there; NONE."""
-    waiting: Ints
-    """Tasks that wait for it: those in its queue, and that of the gang it is reserved for."""
-    head: Ints
-    """The first task of its queue; NONE."""
-    tail: Ints
+WORK, POWER, WATTS_BUSY, WATTS_IDLE = range(4)
+"""Rows of `State.numbers`, by slot. WORK: what is left of each task since the gang last began or
+was restored, in microseconds x MIPS. POWER: factor of the watts that a busy processor draws. The
+watts of its tasks' processors are summed over HELD, in watt-microseconds."""
 
+CARRIED = {
+    "start_us": START, "interruptions": INTERRUPTIONS, "restarts": RESTARTS, "held_us": HELD,
+    "lost_us": LOST,
+}  # fmt: skip
+CARRIED_NUMBERS = {"watts_busy": WATTS_BUSY, "watts_idle": WATTS_IDLE}
+"""Rows that go with a gang to another cluster, by the names of `GangProgress`."""
 
-class Gangs(NamedTuple):
-    """The gangs of one cluster by slot. A slot is used again after its gang has ended."""
+PLACE, LEFT = range(2)
+"""Rows of `State.tasks`, by slot and number of the task: its processor, and its run time left
+there; 0 after its end."""
 
-    state: Ints
-    priority: Bools
-    power: Floats
-    """Factor of the watts that a busy processor draws."""
-    checkpointable: Bools
-    serial: Ints
-    """Its order of arrival."""
-    rank: Ints
-    """Its position in the policy's order: lower is earlier, and no two are equal."""
-    size: Ints
-    first_task: Ints
-    unfinished: Ints
-    """How many of its tasks have not ended."""
-    work: Floats
-    """Work left of each task since the gang last began or was restored, in microseconds x MIPS."""
-    start_us: Ints
-    end_us: Ints
-    held_us: Ints
-    """The mean time for which its tasks ran up to its last outage; of an ended gang, in all."""
-    watts_busy: Floats
-    watts_idle: Floats
-    """Watts of its tasks' processors summed over the same time, in watt-microseconds."""
-    lost_us: Ints
-    """The part of `held_us` whose work was lost in outages."""
-    restarts: Ints
-    ready_us: Ints
-    """When its last migration ends or ended."""
-    blocked: Ints
-    """On how many of the processors reserved for it a priority job runs."""
-    overtaken: Ints
-    """How many migrating gangs have passed it at the head of a queue."""
-    interruptions: Ints
-    """By priority jobs and by outages."""
-    seen: Ints
-    """The last search that visited it."""
+DOWN, GANG, TASK, SINCE, BUSY_TIME, ENDS, HELD_FOR, WAITS, CHOSEN = range(9)
+"""Rows of `State.processors`. GANG (NONE: none) and TASK run there since SINCE until ENDS, NEVER
+without one; BUSY_TIME is that of earlier tasks. HELD_FOR: the gang for which it is reserved, even
+while a priority job runs there. WAITS counts the tasks in its queue, and the one of the gang that
+it is reserved for. CHOSEN has the processors that a placement plugin has chosen."""
 
+MIPS, BUSY_WATTS, IDLE_WATTS = range(3)
+"""Rows of `State.speeds`, by processor."""
 
-class Tasks(NamedTuple):
-    """The tasks of all gangs that have processors."""
-
-    gang: Ints
-    processor: Ints
-    sibling: Ints
-    """The next task of the same gang; NONE."""
-    remaining_us: Ints
-    """Run time left on its processor; 0 after its end."""
-    ahead: Ints
-    """The task before it in the queue of its processor; NONE."""
-    behind: Ints
-
-
-class Lists(NamedTuple):
-    """Lists of gangs and processors; `State.number` has the used length of most of them."""
-
-    free_tasks: Ints
-    queued: Ints
-    """QUEUED gangs in the policy's order."""
-    paused: Ints
-    ended: Ints
-    """Gangs that ended since Python last took them."""
-    arrivals: Ints
-    """ARRIVED gangs and waiting priority jobs, in order of arrival."""
-    chosen: Ints
-    """The processors that a placement plugin has chosen. Shape (processors,)."""
-    of_size: Ints
-    """By size: how many gangs are here and do not run. Shape (processors + 1,)."""
-    history: Ints
-    """Rows of (time, BUSY, SMALLEST), one for each change of these or the watts."""
-    watts: Floats
-    """Watts drawn above those of idle processors, by row of `history`."""
-
+QUEUE, PAUSES, ENDINGS, ARRIVALS = range(4)
+"""Rows of `State.lists`, of gangs: QUEUED ones in the policy's order, PAUSED ones, those that ended
+since Python last took them, ARRIVED ones and waiting priority jobs in order of arrival."""
 
 (
-    IDLE, BUSY, WAITING, SMALLEST, FREE_TASKS, N_QUEUED, N_PAUSED, N_ENDED, N_ARRIVALS, NOTED,
-    ROUND, SEARCH, DUE_US, CHANGED, NOW, ASKED, TO_SEND, SECOND, STARTED_IN_SECOND,
-    LIMITED, MIGRATED, MOVED_TASKS, INTERRUPTIONS, HOLDS, DRAWS, NUMBERS,
-) = range(26)  # fmt: skip
-"""Positions in `State.number`. IDLE and BUSY count processors, WAITING tasks that have no processor
-to run on. SMALLEST is the size of the smallest gang that does not run; above the number of
-processors: none waits. Lengths follow, NOTED that of the history. ROUND is the processor at
-which the next search begins, SEARCH the number of the last search, DUE_US when a plan is due at
-the latest. CHANGED: a processor became idle or a gang was queued since the last plan.
-ASKED is the gang of the instant NOW that waits for a plugin's choice, TO_SEND the gang that
-external migration takes next; NONE. SECOND is the second in which STARTED_IN_SECOND priority
-jobs started; LIMITED: others wait for the next. MIGRATED to INTERRUPTIONS are totals. HOLDS:
-gangs hold all processors until their last task ends. DRAWS: the watts of processors are known.
+    N_QUEUED, N_PAUSED, N_ENDED, N_ARRIVALS, NOTED, BUSY, WAITING, SMALLEST, ROUND, DUE_US, NOW,
+    ASKED, TO_SEND, SECOND, STARTED_IN_SECOND, LIMITED, MIGRATED, MOVED_TASKS, STOPS, HOLDS, DRAWS,
+    COUNTERS,
+) = range(22)  # fmt: skip
+"""Positions in `State.counters`: lengths first, NOTED that of the history. BUSY counts processors,
+WAITING tasks of gangs that do not run, SMALLEST is the size of the smallest such gang, above the
+number of processors if none waits. ROUND is the processor at which the next search begins, DUE_US
+when a plan is due at the latest. ASKED is the gang of the instant NOW that waits for a plugin's
+choice, TO_SEND the gang that external migration takes next; NONE. SECOND is the second in which
+STARTED_IN_SECOND priority jobs started; LIMITED: others wait for the next. MIGRATED, MOVED_TASKS
+and STOPS (of gangs by priority jobs) are totals. HOLDS: gangs hold all processors until their last
+task ends. DRAWS: the watts of processors are known.
 """
 
 
 class State(NamedTuple):
     """All that the compiled functions work on."""
 
-    processors: Processors
-    gangs: Gangs
-    tasks: Tasks
-    lists: Lists
-    number: Ints
+    gangs: Ints
+    numbers: Floats
+    tasks: Ints
+    """Shape (2, slots, size of the largest gang so far)."""
+    processors: Ints
+    speeds: Floats
+    lists: Ints
+    history: Ints
+    """Rows of (time, BUSY, SMALLEST), one for each change of these or the watts."""
+    watts: Floats
+    """Watts drawn above those of idle processors, by row of `history`."""
+    counters: Ints
 
 
-_FIRST_SLOTS = 64
-_HISTORY_ROWS = 1024
-_BY_SLOT = ("queued", "paused", "ended", "arrivals")
+_FIRST_SLOTS, _HISTORY_ROWS = 64, 1024
 
 
-def new_state(mips: Floats, watts_busy: Floats, watts_idle: Floats) -> State:
-    """An empty cluster at time 0, with a processor for each of `mips`."""
-    count = len(mips)
-    columns: dict[str, Any] = {
-        name: np.zeros(count, dtype) for name, dtype in dtypes(Processors).items()
-    }
-    columns |= {"mips": mips, "watts_busy": watts_busy, "watts_idle": watts_idle}
-    processors = Processors(**columns)
-    processors.idle[:] = True
-    processors.end_us[:] = NEVER
-    for column in (processors.task, processors.reserved_for, processors.head, processors.tail):
-        column[:] = NONE
-    nothing = np.empty(0, np.int64)
-    lists = Lists(
-        free_tasks=nothing,
-        **dict.fromkeys(_BY_SLOT, nothing),
-        chosen=np.empty(count, np.int64),
-        of_size=np.zeros(count + 1, np.int64),
+def new_state(speeds: Floats, holds: bool) -> State:
+    """An empty cluster at time 0; `speeds` are the rows of that table."""
+    count = speeds.shape[1]
+    state = State(
+        gangs=np.zeros((LOST + 1, _FIRST_SLOTS), np.int64),
+        numbers=np.zeros((WATTS_IDLE + 1, _FIRST_SLOTS), np.float64),
+        tasks=np.zeros((2, _FIRST_SLOTS, 1), np.int64),
+        processors=np.zeros((CHOSEN + 1, count), np.int64),
+        speeds=speeds,
+        lists=np.zeros((ARRIVALS + 1, _FIRST_SLOTS), np.int64),
         history=np.empty((_HISTORY_ROWS, 3), np.int64),
         watts=np.zeros(_HISTORY_ROWS),
+        counters=np.zeros(COUNTERS, np.int64),
     )
-    number = np.zeros(NUMBERS, np.int64)
-    number[IDLE] = count
-    number[SMALLEST] = count + 1
-    number[DUE_US] = NEVER
-    number[[ASKED, TO_SEND, SECOND]] = NONE
-    number[DRAWS] = watts_busy.any() or watts_idle.any()
-    gangs: dict[str, Any] = {name: np.empty(0, dtype) for name, dtype in dtypes(Gangs).items()}
-    tasks = Tasks(*(nothing for _ in Tasks._fields))
-    return with_more_slots(State(processors, Gangs(**gangs), tasks, lists, number))
+    state.processors[[GANG, HELD_FOR]], state.processors[ENDS] = NONE, NEVER
+    counters = state.counters
+    counters[SMALLEST], counters[DUE_US], counters[HOLDS] = count + 1, NEVER, holds
+    counters[[ASKED, TO_SEND, SECOND]] = NONE
+    counters[DRAWS] = speeds[[BUSY_WATTS, IDLE_WATTS]].any()
+    return state
 
 
-def with_more_slots(state: State) -> State:
-    """The same with at least twice as many slots for gangs."""
-    old = len(state.gangs.state)
-    more = max(old, _FIRST_SLOTS)
-    gangs = Gangs(*(_longer(column, more) for column in state.gangs))
-    gangs.first_task[old:] = NONE
-    lists = {name: _longer(getattr(state.lists, name), more) for name in _BY_SLOT}
-    return state._replace(gangs=gangs, lists=state.lists._replace(**lists))
-
-
-def with_room_for(state: State, tasks: int) -> State:
-    """The same with room for that many tasks in all."""
-    old = len(state.tasks.gang)
-    if old >= tasks:
-        return state
-    free = int(state.number[FREE_TASKS])
-    more = max(old, tasks - old, _FIRST_SLOTS)
-    free_tasks = _longer(state.lists.free_tasks, more)
-    free_tasks[free : free + more] = np.arange(old + more - 1, old - 1, -1)
-    state.number[FREE_TASKS] += more
-    columns = Tasks(*(_longer(column, more) for column in state.tasks))
-    return state._replace(tasks=columns, lists=state.lists._replace(free_tasks=free_tasks))
-
-
-def _longer(column: npt.NDArray[Any], more: int) -> npt.NDArray[Any]:
-    return np.concatenate([column, np.zeros(more, column.dtype)])
+def with_room(state: State, slots: int, width: int) -> State:
+    """The same with at least that many slots, for gangs of `width` tasks."""
+    before, largest = state.tasks.shape[1:]
+    more, wider = (2 * before if slots > before else before) - before, max(width, largest)
+    grown = {
+        name: np.pad(getattr(state, name), ((0, 0), (0, more)))
+        for name in ("gangs", "numbers", "lists")
+    }
+    tasks = np.pad(state.tasks, ((0, 0), (0, more), (0, wider - largest)))
+    return state._replace(**grown, tasks=tasks)

@@ -2,9 +2,8 @@
 
 Compiled functions that keep these invariants:
 - A processor runs at most one task. It is idle if it is up, runs nothing and is not reserved.
-- `waiting` counts the tasks that wait for a processor: those in its queue, and the one of the gang
-  that it is reserved for.
-- A queue is in the policy's order, and so is the list of queued gangs.
+- The list of queued gangs is in the policy's order, and so is the queue of each processor: the
+  tasks of queued gangs that it has.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 from grid.cluster.gang import state as at
 from grid.cluster.gang.state import NONE, State
 from grid.model.arrays import Ints
-from grid.model.compiled import inner
+from grid.model.compiled import inlined, inner
 from grid.model.time import NEVER, Time
 
 
@@ -38,115 +37,68 @@ def remove(gangs: Ints, count: int, gang: int) -> None:
         gangs[after - 1] = gangs[after]
 
 
-@inner(allocates=False)
-def make_idle(state: State, p: int) -> None:
-    state.processors.idle[p] = True
-    state.number[at.IDLE] += 1
-    state.number[at.CHANGED] = 1
-
-
-@inner(allocates=False)
-def take_idle(state: State, p: int) -> None:
-    state.processors.idle[p] = False
-    state.number[at.IDLE] -= 1
-
-
-@inner(allocates=False)
-def count_waiting(state: State, gang: int, change: int) -> None:
-    """A gang begins to wait (`change` 1), or no longer waits (-1)."""
-    of_size, number = state.lists.of_size, state.number
-    size = state.gangs.size[gang]
-    of_size[size] += change
-    if change > 0:
-        number[at.SMALLEST] = min(number[at.SMALLEST], size)
-        return
-    while number[at.SMALLEST] < len(of_size) and of_size[number[at.SMALLEST]] == 0:
-        number[at.SMALLEST] += 1
+@inlined
+def is_idle(state: State, p: int) -> bool:
+    processors = state.processors
+    is_free = processors[at.GANG, p] == NONE and processors[at.HELD_FOR, p] == NONE
+    return bool(is_free and not processors[at.DOWN, p])
 
 
 # Tasks
 
 
 @inner(allocates=False)
-def new_task(state: State, gang: int, p: int) -> int:
-    """A task of `gang` for processor `p`, in front of its siblings."""
-    gangs, tasks, number = state.gangs, state.tasks, state.number
-    number[at.FREE_TASKS] -= 1
-    task: int = state.lists.free_tasks[number[at.FREE_TASKS]]
-    tasks.gang[task] = gang
-    tasks.sibling[task] = gangs.first_task[gang]
-    gangs.first_task[gang] = task
-    place_task(state, task, p)
-    return task
-
-
-@inner(allocates=False)
-def place_task(state: State, task: int, p: int) -> None:
+def place_task(state: State, gang: int, task: int, p: int) -> None:
     """Assign a task that has not started to processor `p`."""
-    state.tasks.processor[task] = p
-    state.tasks.remaining_us[task] = duration_us(state, state.tasks.gang[task], p)
-
-
-@inner(allocates=False)
-def free_tasks(state: State, gang: int) -> None:
-    gangs, tasks, number = state.gangs, state.tasks, state.number
-    task = gangs.first_task[gang]
-    while task != NONE:
-        state.lists.free_tasks[number[at.FREE_TASKS]] = task
-        number[at.FREE_TASKS] += 1
-        task = tasks.sibling[task]
-    gangs.first_task[gang] = NONE
+    state.tasks[at.PLACE, gang, task] = p
+    state.tasks[at.LEFT, gang, task] = duration_us(state, gang, p)
 
 
 @inner(allocates=False)
 def duration_us(state: State, gang: int, p: int) -> Time:
     """The run time of a task of `gang` on processor `p`, by its clock rate (GM Eq. 1)."""
-    run_us = state.gangs.work[gang] / state.processors.mips[p]
+    run_us = state.numbers[at.WORK, gang] / state.speeds[at.MIPS, p]
     return max(1, int(np.rint(run_us)))
 
 
 @inner(allocates=False)
 def held_us(state: State, gang: int) -> Time:
     """For how long a gang holds its processors without interruption, summed over them."""
-    gangs, tasks = state.gangs, state.tasks
     total = longest = 0
-    task = gangs.first_task[gang]
-    while task != NONE:
-        duration = duration_us(state, gang, tasks.processor[task])
+    for task in range(state.gangs[at.SIZE, gang]):
+        duration = duration_us(state, gang, state.tasks[at.PLACE, gang, task])
         total += duration
         longest = max(longest, duration)
-        task = tasks.sibling[task]
-    return longest * gangs.size[gang] if state.number[at.HOLDS] else total
+    return longest * state.gangs[at.SIZE, gang] if state.counters[at.HOLDS] else total
 
 
 @inner(allocates=False)
 def longest_left_us(state: State, gang: int) -> Time:
     """The run time that its slowest task has left."""
-    tasks = state.tasks
     longest = 0
-    task = state.gangs.first_task[gang]
-    while task != NONE:
-        longest = max(longest, tasks.remaining_us[task])
-        task = tasks.sibling[task]
+    for task in range(state.gangs[at.SIZE, gang]):
+        longest = max(longest, state.tasks[at.LEFT, gang, task])
     return longest
 
 
 @inner(allocates=False)
 def count_watts(state: State, gang: int) -> None:
     """Add what the processors of a gang that is paused or has ended have drawn for it."""
-    gangs, tasks, processors = state.gangs, state.tasks, state.processors
-    holds = state.number[at.HOLDS]
-    ran_us = 0
+    tasks, numbers, speeds, size = (
+        state.tasks,
+        state.numbers,
+        state.speeds,
+        state.gangs[at.SIZE, gang],
+    )
+    holds, ran_us = state.counters[at.HOLDS], 0
     if holds:
-        ran_us = held_us(state, gang) // gangs.size[gang] - longest_left_us(state, gang)
-    task = gangs.first_task[gang]
-    while task != NONE:
-        p = tasks.processor[task]
+        ran_us = held_us(state, gang) // size - longest_left_us(state, gang)
+    for task in range(size):
+        p = tasks[at.PLACE, gang, task]
         if not holds:
-            ran_us = duration_us(state, gang, p) - tasks.remaining_us[task]
-        gangs.watts_busy[gang] += ran_us * processors.watts_busy[p]
-        gangs.watts_idle[gang] += ran_us * processors.watts_idle[p]
-        task = tasks.sibling[task]
+            ran_us = duration_us(state, gang, p) - tasks[at.LEFT, gang, task]
+        numbers[at.WATTS_BUSY, gang] += ran_us * speeds[at.BUSY_WATTS, p]
+        numbers[at.WATTS_IDLE, gang] += ran_us * speeds[at.IDLE_WATTS, p]
 
 
 # Queues
@@ -155,74 +107,44 @@ def count_watts(state: State, gang: int) -> None:
 @inner(allocates=False)
 def queue_gang(state: State, gang: int, chosen: Ints) -> None:
     """Put a task of the gang into the queue of each of the first `size` chosen processors."""
-    gangs, number = state.gangs, state.number
-    for step in range(gangs.size[gang]):
-        _enqueue(state, new_task(state, gang, chosen[step]))
-    gangs.state[gang] = at.QUEUED
-    insert(state.lists.queued, number[at.N_QUEUED], gang, gangs.rank)
-    number[at.N_QUEUED] += 1
-    number[at.CHANGED] = 1
-
-
-@inner(allocates=False)
-def _enqueue(state: State, task: int) -> None:
-    """Put a task into the queue of its processor, in the policy's order."""
-    processors, gangs, tasks = state.processors, state.gangs, state.tasks
-    p = tasks.processor[task]
-    rank = gangs.rank[tasks.gang[task]]
-    ahead = processors.tail[p]
-    while ahead != NONE and gangs.rank[tasks.gang[ahead]] > rank:
-        ahead = tasks.ahead[ahead]
-    behind = processors.head[p] if ahead == NONE else tasks.behind[ahead]
-    tasks.ahead[task], tasks.behind[task] = ahead, behind
-    _link(state, p, ahead, behind, task, task)
-    processors.waiting[p] += 1
-
-
-@inner(allocates=False)
-def _link(state: State, p: int, ahead: int, behind: int, first: int, last: int) -> None:
-    """In the queue of processor `p`, `first` follows `ahead`, and `last` precedes `behind`."""
-    processors, tasks = state.processors, state.tasks
-    if ahead == NONE:
-        processors.head[p] = first
-    else:
-        tasks.behind[ahead] = first
-    if behind == NONE:
-        processors.tail[p] = last
-    else:
-        tasks.ahead[behind] = last
+    gangs, counters = state.gangs, state.counters
+    for task in range(gangs[at.SIZE, gang]):
+        place_task(state, gang, task, chosen[task])
+        state.processors[at.WAITS, chosen[task]] += 1
+    gangs[at.STATE, gang] = at.QUEUED
+    insert(state.lists[at.QUEUE], counters[at.N_QUEUED], gang, gangs[at.RANK])
+    counters[at.N_QUEUED] += 1
 
 
 @inner(allocates=False)
 def dequeue_gang(state: State, gang: int) -> None:
     """Take a queued gang out of all queues; its tasks keep their processors."""
-    processors, tasks = state.processors, state.tasks
-    remove(state.lists.queued, state.number[at.N_QUEUED], gang)
-    state.number[at.N_QUEUED] -= 1
-    task = state.gangs.first_task[gang]
-    while task != NONE:
-        p = tasks.processor[task]
-        ahead, behind = tasks.ahead[task], tasks.behind[task]
-        _link(state, p, ahead, behind, behind, ahead)
-        processors.waiting[p] -= 1
-        task = tasks.sibling[task]
+    remove(state.lists[at.QUEUE], state.counters[at.N_QUEUED], gang)
+    state.counters[at.N_QUEUED] -= 1
+    for task in range(state.gangs[at.SIZE, gang]):
+        state.processors[at.WAITS, state.tasks[at.PLACE, gang, task]] -= 1
 
 
-@inner(allocates=False)
+@inner()
+def heads(state: State) -> Ints:
+    """The gang at the head of each processor's queue, NONE for none. Shape (processors,)."""
+    head = np.full(state.processors.shape[1], NONE)
+    for place in range(state.counters[at.N_QUEUED] - 1, -1, -1):
+        gang = state.lists[at.QUEUE, place]
+        for task in range(state.gangs[at.SIZE, gang]):
+            head[state.tasks[at.PLACE, gang, task]] = gang
+    return head
+
+
+@inner()
 def pass_heads(state: State, gang: int) -> None:
     """Count that a migrating gang passes the heads of the queues of its processors."""
-    gangs, tasks, number = state.gangs, state.tasks, state.number
-    number[at.SEARCH] += 1
-    task = gangs.first_task[gang]
-    while task != NONE:
-        head = state.processors.head[tasks.processor[task]]
-        task = tasks.sibling[task]
-        if head == NONE:
-            continue
-        passed = tasks.gang[head]
-        if gangs.seen[passed] != number[at.SEARCH]:
-            gangs.seen[passed] = number[at.SEARCH]
-            gangs.overtaken[passed] += 1
+    head, passed = heads(state), np.zeros(state.gangs.shape[1], np.bool_)
+    for task in range(state.gangs[at.SIZE, gang]):
+        other = head[state.tasks[at.PLACE, gang, task]]
+        if other != NONE and not passed[other]:
+            passed[other] = True
+            state.gangs[at.OVERTAKEN, other] += 1
 
 
 # Runs
@@ -230,104 +152,66 @@ def pass_heads(state: State, gang: int) -> None:
 
 @inner(allocates=False)
 def reserve(state: State, gang: int) -> None:
-    """Reserve the processors of a gang's tasks, which are idle, for it."""
-    processors, tasks = state.processors, state.tasks
-    task = state.gangs.first_task[gang]
-    while task != NONE:
-        p = tasks.processor[task]
-        take_idle(state, p)
-        processors.reserved_for[p] = gang
-        processors.waiting[p] += 1
-        task = tasks.sibling[task]
+    """Reserve the processors of a gang's tasks that have not ended for it."""
+    for task in range(state.gangs[at.SIZE, gang]):
+        if state.tasks[at.LEFT, gang, task] > 0:
+            p = state.tasks[at.PLACE, gang, task]
+            state.processors[at.HELD_FOR, p] = gang
+            state.processors[at.WAITS, p] += 1
 
 
 @inner(allocates=False)
 def release(state: State, gang: int) -> None:
-    """Free the processors that are reserved for a gang; its tasks are removed."""
-    processors, tasks = state.processors, state.tasks
-    task = state.gangs.first_task[gang]
-    while task != NONE:
-        if tasks.remaining_us[task] > 0:
-            p = tasks.processor[task]
-            processors.reserved_for[p] = NONE
-            processors.waiting[p] -= 1
-            if processors.task[p] == NONE and not processors.down[p]:
-                make_idle(state, p)
-        task = tasks.sibling[task]
-    free_tasks(state, gang)
+    """Free the processors that are reserved for a gang."""
+    for task in range(state.gangs[at.SIZE, gang]):
+        if state.tasks[at.LEFT, gang, task] > 0:
+            p = state.tasks[at.PLACE, gang, task]
+            state.processors[at.HELD_FOR, p] = NONE
+            state.processors[at.WAITS, p] -= 1
     # Priority jobs may still run on these processors; they block no gang.
-    state.gangs.blocked[gang] = 0
+    state.gangs[at.BLOCKED, gang] = 0
 
 
 @inner(allocates=False)
 def pause(state: State, gang: int, ready_us: Time) -> None:
     """A gang with reserved processors continues at `ready_us`, unless it is blocked."""
-    state.gangs.state[gang] = at.PAUSED
-    state.gangs.ready_us[gang] = ready_us
-    state.lists.paused[state.number[at.N_PAUSED]] = gang
-    state.number[at.N_PAUSED] += 1
-
-
-@inner(allocates=False)
-def run_task(state: State, task: int, now: Time) -> None:
-    """Run a task on its processor, which runs nothing and is not idle."""
-    processors, tasks = state.processors, state.tasks
-    p = tasks.processor[task]
-    processors.task[p] = task
-    processors.since_us[p] = now
-    processors.end_us[p] = now + tasks.remaining_us[task]
-    state.number[at.BUSY] += 1
-
-
-@inner(allocates=False)
-def begin(state: State, gang: int, now: Time) -> None:
-    """A gang that waited runs from now on."""
-    gangs = state.gangs
-    if gangs.start_us[gang] == NEVER:
-        gangs.start_us[gang] = now
-    gangs.state[gang] = at.RUNNING
-    state.number[at.WAITING] -= gangs.unfinished[gang]
-    count_waiting(state, gang, -1)
+    state.gangs[at.STATE, gang], state.gangs[at.READY, gang] = at.PAUSED, ready_us
+    state.lists[at.PAUSES, state.counters[at.N_PAUSED]] = gang
+    state.counters[at.N_PAUSED] += 1
 
 
 @inner(allocates=False)
 def run_gang(state: State, gang: int, now: Time) -> None:
-    """Run all unfinished tasks of a gang, on processors that are idle or reserved for it."""
-    processors, tasks = state.processors, state.tasks
-    paused = state.gangs.state[gang] == at.PAUSED
+    """Run all unfinished tasks of a gang, on processors that run nothing, from now on."""
+    gangs, tasks, processors = state.gangs, state.tasks, state.processors
+    if gangs[at.STATE, gang] == at.PAUSED:
+        release(state, gang)
     # Processors that are held together are held for the run time of the slowest task.
-    longest = longest_left_us(state, gang) if state.number[at.HOLDS] else 0
-    task = state.gangs.first_task[gang]
-    while task != NONE:
-        tasks.remaining_us[task] = longest if longest > 0 else tasks.remaining_us[task]
-        if tasks.remaining_us[task] > 0:
-            p = tasks.processor[task]
-            if paused:
-                processors.reserved_for[p] = NONE
-                processors.waiting[p] -= 1
-            else:
-                take_idle(state, p)
-            run_task(state, task, now)
-        task = tasks.sibling[task]
-    begin(state, gang, now)
+    longest = longest_left_us(state, gang) if state.counters[at.HOLDS] else 0
+    for task in range(gangs[at.SIZE, gang]):
+        if longest > 0:
+            tasks[at.LEFT, gang, task] = longest
+        if tasks[at.LEFT, gang, task] > 0:
+            p = tasks[at.PLACE, gang, task]
+            processors[at.GANG, p], processors[at.TASK, p] = gang, task
+            processors[at.SINCE, p] = now
+            processors[at.ENDS, p] = now + tasks[at.LEFT, gang, task]
+            state.counters[at.BUSY] += 1
+    if gangs[at.START, gang] == NEVER:
+        gangs[at.START, gang] = now
+    gangs[at.STATE, gang] = at.RUNNING
 
 
 @inner(allocates=False)
 def interrupt(state: State, gang: int, now: Time) -> None:
     """Stop all running tasks of a gang; their processors are reserved for it."""
-    processors, gangs, tasks = state.processors, state.gangs, state.tasks
-    task = gangs.first_task[gang]
-    while task != NONE:
-        if tasks.remaining_us[task] > 0:
-            p = tasks.processor[task]
-            tasks.remaining_us[task] = processors.end_us[p] - now
+    for task in range(state.gangs[at.SIZE, gang]):
+        if state.tasks[at.LEFT, gang, task] > 0:
+            p = state.tasks[at.PLACE, gang, task]
+            state.tasks[at.LEFT, gang, task] = state.processors[at.ENDS, p] - now
             stop_task(state, p, now)
-            processors.reserved_for[p] = gang
-            processors.waiting[p] += 1
-        task = tasks.sibling[task]
-    gangs.interruptions[gang] += 1
-    state.number[at.WAITING] += gangs.unfinished[gang]
-    count_waiting(state, gang, 1)
+    reserve(state, gang)
+    state.gangs[at.INTERRUPTIONS, gang] += 1
     pause(state, gang, now)
 
 
@@ -335,45 +219,38 @@ def interrupt(state: State, gang: int, now: Time) -> None:
 def stop_task(state: State, p: int, now: Time) -> None:
     """Processor `p` no longer runs its task."""
     processors = state.processors
-    processors.busy_us[p] += now - processors.since_us[p]
-    processors.task[p] = NONE
-    processors.end_us[p] = NEVER
-    state.number[at.BUSY] -= 1
+    processors[at.BUSY_TIME, p] += now - processors[at.SINCE, p]
+    processors[at.GANG, p], processors[at.ENDS, p] = NONE, NEVER
+    state.counters[at.BUSY] -= 1
 
 
 @inner(allocates=False)
 def end_tasks(state: State, now: Time) -> None:
     """End the tasks whose time has come."""
-    end_us = state.processors.end_us
-    for p in range(len(end_us)):
-        if end_us[p] <= now:
+    ends = state.processors[at.ENDS]
+    for p in range(len(ends)):
+        if ends[p] <= now:
             _end_task(state, p, now)
 
 
 @inner(allocates=False)
 def _end_task(state: State, p: int, now: Time) -> None:
     """End the task on processor `p`, and its gang if it was the last one."""
-    processors, gangs, tasks, number = state.processors, state.gangs, state.tasks, state.number
-    task = processors.task[p]
-    gang = tasks.gang[task]
+    processors, gangs, counters = state.processors, state.gangs, state.counters
+    gang, other = processors[at.GANG, p], processors[at.HELD_FOR, p]
     stop_task(state, p, now)
-    if processors.reserved_for[p] == NONE:
-        make_idle(state, p)
-    else:
-        other = processors.reserved_for[p]
-        gangs.blocked[other] -= 1
+    if other != NONE:
+        gangs[at.BLOCKED, other] -= 1
         # An outage ends tasks before the other events of their instant, which must not be past.
-        gangs.ready_us[other] = max(gangs.ready_us[other], now)
-    tasks.remaining_us[task] = 0
-    gangs.unfinished[gang] -= 1
-    if gangs.unfinished[gang] == 0:
+        gangs[at.READY, other] = max(gangs[at.READY, other], now)
+    state.tasks[at.LEFT, gang, processors[at.TASK, p]] = 0
+    gangs[at.UNFINISHED, gang] -= 1
+    if gangs[at.UNFINISHED, gang] == 0:
         count_watts(state, gang)
-        gangs.held_us[gang] += held_us(state, gang) // gangs.size[gang]
-        free_tasks(state, gang)
-        gangs.state[gang] = at.ENDED
-        gangs.end_us[gang] = now
-        state.lists.ended[number[at.N_ENDED]] = gang
-        number[at.N_ENDED] += 1
+        gangs[at.HELD, gang] += held_us(state, gang) // gangs[at.SIZE, gang]
+        gangs[at.STATE, gang], gangs[at.END, gang] = at.ENDED, now
+        state.lists[at.ENDINGS, counters[at.N_ENDED]] = gang
+        counters[at.N_ENDED] += 1
 
 
 # History
@@ -382,31 +259,45 @@ def _end_task(state: State, p: int, now: Time) -> None:
 @inner(allocates=False)
 def note(state: State, now: Time) -> None:
     """Append to the history what changes from now on."""
-    history, watts, number = state.lists.history, state.lists.watts, state.number
-    rows = number[at.NOTED]
+    history, watts, counters = state.history, state.watts, state.counters
+    _count_waiting(state)
+    rows = counters[at.NOTED]
     if rows and history[rows - 1, 0] == now:
         rows -= 1
-    last = rows - 1
-    extra = _extra_watts(state) if number[at.DRAWS] else 0.0
-    same = rows and history[last, 1] == number[at.BUSY] and history[last, 2] == number[at.SMALLEST]
-    if same and watts[last] == extra:
-        number[at.NOTED] = rows
-        return
-    history[rows, 0] = now
-    history[rows, 1] = number[at.BUSY]
-    history[rows, 2] = number[at.SMALLEST]
-    watts[rows] = extra
-    number[at.NOTED] = rows + 1
+    busy, smallest = counters[at.BUSY], counters[at.SMALLEST]
+    extra = _extra_watts(state) if counters[at.DRAWS] else 0.0
+    same = rows and history[rows - 1, 1] == busy and history[rows - 1, 2] == smallest
+    if not (same and watts[rows - 1] == extra):
+        history[rows, 0], history[rows, 1], history[rows, 2] = now, busy, smallest
+        watts[rows] = extra
+        rows += 1
+    counters[at.NOTED] = rows
+
+
+@inner(allocates=False)
+def _count_waiting(state: State) -> None:
+    """Count the tasks of gangs that do not run, and find the smallest such gang."""
+    gangs, counters = state.gangs, state.counters
+    tasks, smallest = 0, state.processors.shape[1] + 1
+    for kind, length in (
+        (at.QUEUE, at.N_QUEUED),
+        (at.PAUSES, at.N_PAUSED),
+        (at.ARRIVALS, at.N_ARRIVALS),
+    ):
+        for place in range(counters[length]):
+            gang = state.lists[kind, place]
+            tasks += gangs[at.UNFINISHED, gang]
+            smallest = min(smallest, gangs[at.SIZE, gang])
+    counters[at.WAITING], counters[at.SMALLEST] = tasks, smallest
 
 
 @inner(allocates=False)
 def _extra_watts(state: State) -> float:
     """Watts that busy processors draw above idle ones."""
-    processors, gangs, tasks = state.processors, state.gangs, state.tasks
     watts = 0.0
-    for p in range(len(processors.task)):
-        task = processors.task[p]
-        if task != NONE:
-            busy = processors.watts_busy[p] * gangs.power[tasks.gang[task]]
-            watts += busy - processors.watts_idle[p]
+    for p in range(state.processors.shape[1]):
+        gang = state.processors[at.GANG, p]
+        if gang != NONE:
+            busy = state.speeds[at.BUSY_WATTS, p] * state.numbers[at.POWER, gang]
+            watts += busy - state.speeds[at.IDLE_WATTS, p]
     return watts

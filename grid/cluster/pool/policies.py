@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from grid.cluster import store as at
-from grid.cluster.runs import RUNNING, WAITING, keep_waiting, rise
+from grid.cluster.runs import RUNNING, WAITING, close_gaps, keep_waiting, rise
 from grid.cluster.store import Store
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inlined, inner
@@ -99,14 +99,7 @@ def plan_edf(now: int, waiting: int, store: Store) -> None:
             start(now, slot, store)
             started = True
     if started:
-        _close_gaps(store)
-
-
-@inlined
-def _close_gaps(store: Store) -> None:
-    counters = store.counters
-    first, last = counters[at.FIRST], counters[at.LAST]
-    counters[at.LAST] = keep_waiting(store.lists[at.QUEUE], first, last, store.whole[at.STATE])
+        close_gaps(store)
 
 
 # EASY
@@ -125,7 +118,7 @@ def plan_easy(now: int, waiting: int, store: Store) -> None:
     if counters[at.FREE_CPUS] > 0 and counters[at.LAST] - counters[at.FIRST] > waiting:
         first, last = counters[at.FIRST] + waiting, counters[at.LAST]
         if _backfill(now, store.lists[at.QUEUE], first, last, store):
-            _close_gaps(store)
+            close_gaps(store)
 
 
 @inner(allocates=False)
@@ -142,7 +135,7 @@ def plan_easy_sjbf(now: int, waiting: int, store: Store) -> None:
             store.lists[at.SHORTEST], 0, listed, store.whole[at.STATE]
         )
     if passed:
-        _close_gaps(store)
+        close_gaps(store)
 
 
 @inlined
@@ -255,7 +248,7 @@ def plan_flexible(now: int, waiting: int, store: Store) -> None:
     if waits and counters[at.FREE_CPUS] > 0:
         counters[at.SHADOW] = -1
         if _backfill(now, store.lists[at.QUEUE], counters[at.FIRST] + 1, counters[at.LAST], store):
-            _close_gaps(store)
+            close_gaps(store)
     if keeps:
         counters[at.KEPT_JOB] = store.lists[at.QUEUE, counters[at.FIRST]] if waits else -1
 

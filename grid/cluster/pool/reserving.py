@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from grid.cluster import store as at
 from grid.cluster.pool.policies import start, start_in_turn
-from grid.cluster.runs import keep_waiting
+from grid.cluster.runs import close_gaps
 from grid.cluster.store import Store
 from grid.model.compiled import inlined, inner
 from grid.model.time import NEVER
-from grid.policies.profile import change_steps, earliest_steps, shift, step_at, step_from
+from grid.policies.profile import change_steps, earliest_steps, shift, step_from
 
 
 @inner(allocates=False)
@@ -54,8 +54,7 @@ def plan_reserving(now: int, waiting: int, store: Store) -> None:
             start(now, slot, store)
             started = True
     if started:
-        first, last = counters[at.FIRST], counters[at.LAST]
-        counters[at.LAST] = keep_waiting(store.lists[at.QUEUE], first, last, store.whole[at.STATE])
+        close_gaps(store)
     none_waits = counters[at.FIRST] == counters[at.LAST]
     counters[at.IN_TURN] = none_waits and counters[at.NEXT_SERIAL] >= counters[at.IN_TURN_AFTER]
 
@@ -87,7 +86,7 @@ def _reserve_running(now: int, store: Store) -> None:
             store.whole[at.START, slot] + store.whole[at.LEFT_ESTIMATE, slot],
             store.whole[at.PROCESSORS, slot],
         )
-        last = step_at(time, stop, end - 1)
+        last = step_from(time, 0, stop, end - 1)
         _, stop = change_steps(time, level, 0, stop, 0, last, now, end, -needed, False)
     counters[at.FIRST_STEP], counters[at.LAST_STEP] = 0, stop
 

@@ -30,7 +30,7 @@ class Cs2:
         self, heuristics: Heuristics, *, classes: bool, period_us: Time | None, matching: str
     ) -> None:
         self._heuristics = heuristics
-        self._match = _match_classes if classes else _match_priorities
+        self._classes = classes
         self._period_us = period_us
         self._matching = matching
         self._builder = MatrixBuilder()
@@ -43,40 +43,28 @@ class Cs2:
         plan = Plan(made=False)
         if period is None or now % period == 0:
             matrix = self._builder.matrix(view, self._heuristics)
-            plan = plan_of(matrix, self._match(matrix, self._matching))
+            plan = plan_of(matrix, _match(matrix, self._matching, self._classes))
         if period is not None:
             plan.wake_us = now - now % period + period
         return plan
 
 
-def _match_priorities(matrix: JobMachineMatrix, method: str) -> Ints:
+def _match(matrix: JobMachineMatrix, method: str, classes: bool) -> Ints:
     from grid.policies.convergent import matching
 
+    # The matching uses up the capacities.
+    limits = matrix.processors, matrix.licenses, matrix.capacity.copy(), matrix.copies.copy()
+    priority: matching.Priorities = matrix.priority
+    nothing = -np.inf
+    if classes:
+        priority, nothing = matching.classify(priority), matching.NO_CLASS
     if method == "selection":
-        found: Ints = matching.match_greedily(matrix.priority, -np.inf, *_limits(matrix))
-    elif method == "quicksort":
-        found = matching.match_in_order(matching.quicksort(matrix.priority), *_limits(matrix))
+        found: Ints = matching.match_greedily(priority, nothing, *limits)
+    elif method == "quicksort" and not classes:
+        found = matching.match_in_order(matching.quicksort(priority), *limits)
     else:
-        pairs = matrix.priority.ravel()
-        order = np.argsort(-pairs, kind="stable")[: np.count_nonzero(pairs > -np.inf)]
-        found = matching.match_in_order(order, *_limits(matrix))
+        found = matching.match_in_order(matching.in_order(priority, nothing), *limits)
     return found
-
-
-def _match_classes(matrix: JobMachineMatrix, method: str) -> Ints:
-    from grid.policies.convergent import matching
-
-    classes = matching.classify(matrix.priority)
-    if method == "selection":
-        found: Ints = matching.match_greedily(classes, matching.NO_CLASS, *_limits(matrix))
-    else:
-        found = matching.match_in_order(matching.by_class(classes), *_limits(matrix))
-    return found
-
-
-def _limits(matrix: JobMachineMatrix) -> tuple[Ints, Ints, Ints, Ints]:
-    """Requests and capacities; the matching uses up the latter."""
-    return matrix.processors, matrix.licenses, matrix.capacity.copy(), matrix.copies.copy()
 
 
 class Cs2Settings(PluginModel):

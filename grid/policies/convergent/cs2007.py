@@ -86,8 +86,8 @@ class Cs2007:
         """C07 5: the machine of each of the jobs `rows`, which run on the machines `before`."""
         from grid.policies.convergent import matching
 
-        limits = matrix.processors, matrix.capacity
-        priority = matching.part_of(matrix.priority, rows, machines, *limits)
+        able = matrix.capacity[machines] >= matrix.processors[rows, None]
+        priority = np.where(able, matrix.priority[np.ix_(rows, machines)], -np.inf)
         if self.matching == "imfs":
             column = np.full(len(matrix.capacity) + 1, -1)
             column[machines] = np.arange(len(machines))

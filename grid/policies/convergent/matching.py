@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
+from grid.policies.fitting import most_of
 
 Priorities = npt.NDArray[Any]
 """Shape (jobs, machines)."""
@@ -47,7 +48,7 @@ def match_greedily(
     jobs = len(priority)
     held = np.zeros(len(capacity), np.int64)
     available = _available(copies)
-    widest, fewest_asked = _most(capacity), min(processors) if jobs > 0 else 0
+    widest, fewest_asked = most_of(capacity), min(processors) if jobs > 0 else 0
     fitting = np.empty(len(capacity), priority.dtype)
     best, key = np.empty(jobs, np.int64), np.empty(jobs, priority.dtype)
     machine_of = np.full(jobs, -1)
@@ -68,7 +69,7 @@ def match_greedily(
             is_widest = capacity[m] == widest
             capacity[m] -= processors[job]
             if is_widest:
-                widest = _most(capacity)
+                widest = most_of(capacity)
             _take_copies(licenses[job] & ~held[m], copies)
             available = _available(copies)
             held[m] |= licenses[job]
@@ -140,13 +141,13 @@ def classify(priority: Floats) -> npt.NDArray[np.int16]:
     return classes
 
 
-def by_class(classes: npt.NDArray[np.int16]) -> Ints:
-    """Pairs by falling class, then in the order of the matrix; those without a class left out.
+def in_order(priority: Priorities, nothing: float) -> Ints:
+    """Possible pairs by falling priority or class, then in the order of the matrix.
 
-    The paper's counting sort: NumPy sorts 16-bit integers by radix.
+    For classes, which NumPy sorts by radix, this is the paper's counting sort.
     """
-    order: Ints = np.argsort(-classes.ravel(), kind="stable")
-    return order[: np.count_nonzero(classes != NO_CLASS)]
+    order: Ints = np.argsort(-priority.ravel(), kind="stable")
+    return order[: np.count_nonzero(priority > nothing)]
 
 
 @kernel()
@@ -173,14 +174,6 @@ def _available(copies: Ints) -> int:
 def _take_copies(licenses: int, copies: Ints) -> None:
     for license_ in range(len(copies)):
         copies[license_] -= licenses >> license_ & 1
-
-
-@inner()
-def _most(capacity: Ints) -> int:
-    most = 0
-    for cpus in capacity:
-        most = max(most, cpus)
-    return most
 
 
 @inner()
@@ -257,30 +250,15 @@ def flow_search(priority: Floats) -> Ints:
     """
     from scipy.optimize import linear_sum_assignment
 
-    machine_of = np.full(len(priority), -1)
-    jobs, machines = linear_sum_assignment(_costs(priority))
+    machine_of, able = np.full(len(priority), -1), priority > -np.inf
+    if not able.any():
+        return machine_of
+    lowest, highest = priority[able].min(), priority[able].max()
+    pair = (highest - lowest) * min(priority.shape) + 1.0
+    jobs, machines = linear_sum_assignment(np.where(able, -(priority - lowest + pair), 0.0))
     real = priority[jobs, machines] > -np.inf
     machine_of[jobs[real]] = machines[real]
     return machine_of
-
-
-@kernel()
-def _costs(priority: Floats) -> Floats:
-    """The negative value of each pair for `flow_search`; 0 where a job cannot run."""
-    jobs, machines = priority.shape
-    lowest, highest = np.inf, -np.inf
-    for job in range(jobs):
-        for m in range(machines):
-            value = priority[job, m]
-            lowest = min(lowest, value if value > -np.inf else np.inf)
-            highest = max(highest, value)
-    pair = (highest - lowest) * min(jobs, machines) + 1.0
-    costs = np.zeros((jobs, machines))
-    for job in range(jobs):
-        for m in range(machines):
-            if priority[job, m] > -np.inf:
-                costs[job, m] = -(priority[job, m] - lowest + pair)
-    return costs
 
 
 def path_flow_search(priority: Floats) -> Ints:
@@ -393,17 +371,3 @@ def _shift(end: int, parent: Ints, machine_of: Ints, job_on: Ints) -> None:
         before = machine_of[job]
         machine_of[job], job_on[m] = m, job
         m = before
-
-
-@kernel()
-def part_of(
-    priority: Floats, rows: Ints, machines: Ints, processors: Ints, capacity: Ints
-) -> Floats:
-    """The priorities of these rows on these machines, -inf if the CPUs are too few now."""
-    part = np.empty((len(rows), len(machines)))
-    for i in range(len(rows)):
-        row = rows[i]
-        for j in range(len(machines)):
-            m = machines[j]
-            part[i, j] = priority[row, m] if capacity[m] >= processors[row] else -np.inf
-    return part

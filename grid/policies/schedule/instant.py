@@ -8,26 +8,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from grid.model.arrays import Ints
+from grid.model.arrays import Bools, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, PackedView
 from grid.policies.fitting import unpacked
 from grid.policies.interface import Jobs
+from grid.policies.schedule import timetable as at
 from grid.policies.schedule.search import improve, place
 from grid.policies.schedule.timetable import (
-    JOBS,
     UNPLANNED,
     Schedule,
-    Storage,
-    expect_end,
     first_not_due,
+    insert,
     length_us,
     lengths_us,
     move_up,
-    put,
     retime,
-    schedule_of,
     start,
     take_out,
 )
@@ -35,17 +32,19 @@ from grid.policies.schedule.timetable import (
 
 @kernel()
 def plan_instant(
-    storage: Storage, packed: PackedView, tabu_list: Ints | None, iterations: int, moves: bool
+    schedule: Schedule, packed: PackedView, tabu_list: Ints | None, iterations: int, moves: bool
 ) -> tuple[Ints, Ints]:
     """Repair, place, search, start; for `moves` see `repair`. The schedule has room for all jobs.
 
     Without a tabu list there is no search, and it is not compiled. Returns what to start, rows of
     (slot, machine), and the slots of jobs to reject, which no machine could ever run.
     """
-    schedule, view = schedule_of(storage), unpacked(packed)
-    repair(schedule, view, moves)
+    view = unpacked(packed)
+    early = repair(schedule, view, moves)
     rejected = place_waiting(schedule, view)
-    fill(schedule, view, moves)
+    for machine in range(len(early)):
+        if early[machine] and moves and schedule.machines[at.UP, machine]:
+            fill(schedule, view, machine)
     if tabu_list is not None:
         improve(schedule, view, tabu_list, iterations)
     return due(schedule, view), rejected
@@ -60,7 +59,7 @@ def place_waiting(schedule: Schedule, view: CompiledView) -> Ints:
     """
     rejected, count = np.empty(len(view.queue), np.int64), 0
     for slot in view.queue:
-        if schedule.machine_of[slot] != UNPLANNED or place(schedule, view, slot):
+        if schedule.slots[at.MACHINE_OF, slot] != UNPLANNED or place(schedule, view, slot):
             continue
         if not lengths_us(slot, view.jobs, view.machines).any():
             rejected[count] = slot
@@ -76,12 +75,12 @@ def due(schedule: Schedule, view: CompiledView) -> Ints:
     tried again at the next instant, for a copy can only become free when a job ends.
     """
     now, jobs, copies = view.now, view.jobs, view.license_copies_free.copy()
-    started = np.empty((schedule.totals[JOBS], 2), np.int64)
-    number = 0
-    for machine in range(len(schedule.cpus)):
-        position = schedule.running[machine]
-        while position < schedule.planned[machine] and schedule.start_us[machine, position] <= now:
-            slot = schedule.slot[machine, position]
+    started, number = np.empty((len(view.queue), 2), np.int64), 0
+    for machine in range(len(view.free)):
+        slots, start_us = schedule.jobs[at.SLOT, machine], schedule.jobs[at.START, machine]
+        position = schedule.machines[at.RUNNING, machine]
+        while position < schedule.machines[at.PLANNED, machine] and start_us[position] <= now:
+            slot = slots[position]
             if _licensed(schedule, jobs, slot, machine, copies):
                 started[number, 0], started[number, 1] = slot, machine
                 number += 1
@@ -96,8 +95,8 @@ def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: I
     lacking = jobs.licenses[slot]
     if lacking == 0:
         return True
-    for position in range(schedule.running[machine]):
-        lacking &= ~jobs.licenses[schedule.slot[machine, position]]
+    for position in range(schedule.machines[at.RUNNING, machine]):
+        lacking &= ~jobs.licenses[schedule.jobs[at.SLOT, machine, position]]
     for license in range(len(copies)):
         if lacking >> license & 1 and copies[license] == 0:
             return False
@@ -110,7 +109,7 @@ def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: I
 
 
 @inner()
-def repair(schedule: Schedule, view: CompiledView, moves: bool) -> None:
+def repair(schedule: Schedule, view: CompiledView, moves: bool) -> Bools:
     """Bring the schedule to `now`; jobs that it removes are to be placed again.
 
     - A job ends early: those behind it on its machine move up; see `fill`.
@@ -118,89 +117,82 @@ def repair(schedule: Schedule, view: CompiledView, moves: bool) -> None:
       machine, the waiting jobs there are removed.
     - A machine is down: all its jobs are removed. So is one that was stopped.
     - A job was due and could not start: its machine is timed again.
+
+    Returns on which machines a job has ended early.
     """
-    now, free, expected_end_us = view.now, view.free, view.jobs.expected_end_us
+    now, expected_end_us = view.now, view.jobs.expected_end_us
+    early = np.zeros(len(view.free), np.bool_)
     for slot in view.ended:
-        machine = schedule.machine_of[slot]
-        schedule.tabu[slot] = 0
+        machine = schedule.slots[at.MACHINE_OF, slot]
+        schedule.slots[at.BARRED, slot] = 0
         if machine != UNPLANNED and take_out(schedule, slot, now) > now:
-            schedule.early[machine] = True
-    replaces = moves and len(schedule.cpus) > 1
-    for machine in range(len(schedule.cpus)):
-        for position in range(schedule.running[machine] - 1, -1, -1):
-            slot = schedule.slot[machine, position]
-            if expected_end_us[slot] == NEVER:
-                take_out(schedule, slot, now)
-        running, planned = schedule.running[machine], schedule.planned[machine]
+            early[machine] = True
+    replaces = moves and len(view.free) > 1
+    for machine in range(len(view.free)):
+        slots, end_us = schedule.jobs[at.SLOT, machine], schedule.jobs[at.END, machine]
+        free, longer = schedule.machines[at.CPUS, machine], False
+        for position in range(schedule.machines[at.RUNNING, machine] - 1, -1, -1):
+            end = expected_end_us[slots[position]]
+            if end == NEVER:
+                take_out(schedule, slots[position], now)
+                continue
+            longer |= end != end_us[position]
+            end_us[position] = end
+            free -= schedule.jobs[at.PROCESSORS, machine, position]
         # A machine that is down has no free CPUs, even if its jobs hold fewer.
-        up = free[machine] == schedule.cpus[machine] - schedule.held[machine]
-        schedule.up[machine] = up
-        longer = _expect_ends(schedule, machine, expected_end_us)
-        if longer or (running < planned and schedule.start_us[machine, running] < now):
-            retime(schedule, machine, running, now)
+        up = view.free[machine] == free
+        schedule.machines[at.UP, machine] = up
+        running, planned = (
+            schedule.machines[at.RUNNING, machine],
+            schedule.machines[at.PLANNED, machine],
+        )
+        if longer or (running < planned and schedule.jobs[at.START, machine, running] < now):
+            retime(schedule, machine, now)
         if (longer and replaces) or not up:
             kept = running if up else 0
             for position in range(planned - 1, kept - 1, -1):
-                take_out(schedule, schedule.slot[machine, position], now)
+                take_out(schedule, slots[position], now)
+    return early
 
 
 @inner()
-def _expect_ends(schedule: Schedule, machine: int, expected_end_us: Ints) -> bool:
-    """Whether a running job is now expected to end at another time, which is noted."""
-    longer = False
-    for position in range(schedule.running[machine]):
-        end = expected_end_us[schedule.slot[machine, position]]
-        if end != schedule.end_us[machine, position]:
-            expect_end(schedule, machine, position, end)
-            longer = True
-    return longer
-
-
-@inner()
-def fill(schedule: Schedule, view: CompiledView, moves: bool) -> None:
-    """Give CPUs that are idle sooner than planned to waiting jobs, if jobs may move.
+def fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
+    """Give CPUs of a machine that are idle sooner than planned to waiting jobs.
 
     One after the other, by earliest deadline, then planned start: a job of the same machine or
     another that can start there at once, delays no job, and ends earlier than where it is. Such a
     move has no weight below zero.
     """
-    for machine in range(len(schedule.cpus)):
-        if schedule.early[machine]:
-            schedule.early[machine] = False
-            if moves and schedule.up[machine]:
-                _fill(schedule, view, machine)
-
-
-@inner()
-def _fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
-    jobs, now = view.jobs, view.now
+    now = view.now
     while True:
-        other, position = _who_can_start(schedule, view, machine)
+        other, position = _next_to_start(schedule, view, machine)
         if other == UNPLANNED:
             return
-        if other == machine:
-            move_up(schedule, machine, position, now)
-            continue
-        slot = schedule.slot[other, position]
-        length = length_us(slot, machine, jobs, view.machines)
-        take_out(schedule, slot, now)
         behind_due = first_not_due(schedule, machine, now)
-        put(schedule, jobs, slot, machine, behind_due, now, now + length)
-        retime(schedule, machine, behind_due, now)
+        if other == machine:
+            move_up(schedule, machine, position, behind_due)
+            retime(schedule, machine, now)
+            continue
+        slot = schedule.jobs[at.SLOT, other, position]
+        length = length_us(slot, machine, view.jobs, view.machines)
+        take_out(schedule, slot, now)
+        insert(schedule, view.jobs, slot, machine, behind_due, length, now)
 
 
 @inner()
-def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tuple[int, int]:
+def _next_to_start(schedule: Schedule, view: CompiledView, machine: int) -> tuple[int, int]:
     """Machine and position of the waiting job that is to start on `machine` next."""
-    edge_us, edge_free = schedule.edge_us[machine], schedule.edge_free[machine]
-    edges, idle = schedule.edges[machine], schedule.edge_free[machine, 0]
-    now = view.now
+    now, idle = view.now, schedule.edges[at.FREE, machine, 0]
     best, best_position, best_deadline, best_start = UNPLANNED, 0, NEVER, NEVER
-    for other in range(len(schedule.cpus)):
-        slots, processors = schedule.slot[other], schedule.processors[other]
-        start_us, end_us = schedule.start_us[other], schedule.end_us[other]
-        deadline_us = schedule.deadline_us[other]
-        for position in range(schedule.running[other], schedule.planned[other]):
+    for other in range(len(view.free)):
+        slots, processors = schedule.jobs[at.SLOT, other], schedule.jobs[at.PROCESSORS, other]
+        start_us, end_us = schedule.jobs[at.START, other], schedule.jobs[at.END, other]
+        deadline_us = schedule.jobs[at.DEADLINE, other]
+        running, planned = (
+            schedule.machines[at.RUNNING, other],
+            schedule.machines[at.PLANNED, other],
+        )
+        for position in range(running, planned):
             slot, start, deadline = slots[position], start_us[position], deadline_us[position]
             if processors[position] > idle or start <= now:
                 continue
@@ -211,17 +203,17 @@ def _who_can_start(schedule: Schedule, view: CompiledView, machine: int) -> tupl
                 continue
             # From its present start on, a job of this machine has its CPUs already.
             until = min(now + length, start) if other == machine else now + length
-            if _idle_until(edge_us, edge_free, edges, processors[position], until):
+            if _idle_until(schedule, machine, processors[position], until):
                 best, best_position, best_deadline, best_start = other, position, deadline, start
     return best, best_position
 
 
 @inner()
-def _idle_until(edge_us: Ints, edge_free: Ints, edges: int, processors: int, until: int) -> bool:
-    """Whether `processors` CPUs are idle from the first edge to `until`."""
-    for edge in range(edges):
-        if edge_us[edge] >= until:
+def _idle_until(schedule: Schedule, machine: int, processors: int, until: int) -> bool:
+    """Whether `processors` CPUs of the machine are idle from the first edge to `until`."""
+    for edge in range(schedule.machines[at.EDGES, machine]):
+        if schedule.edges[at.TIME, machine, edge] >= until:
             return True
-        if edge_free[edge] < processors:
+        if schedule.edges[at.FREE, machine, edge] < processors:
             return False
     return True

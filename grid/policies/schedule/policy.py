@@ -8,21 +8,13 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
+import numpy as np
 from pydantic import Field
 
 from grid.model.time import Time
 from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan
-from grid.policies.schedule.timetable import (
-    ORIGIN_US,
-    WIDE_GAPS,
-    Schedule,
-    Storage,
-    empty_storage,
-    empty_tabu_list,
-    schedule_of,
-    with_room,
-)
+from grid.policies.schedule.timetable import Schedule, empty_schedule, with_room
 
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 Repair = Annotated[
@@ -53,8 +45,8 @@ class ScheduleBased:
     """
 
     ignores = ("memory",)
-    iterations: int
-    _storage: Storage
+    schedule: Schedule
+    """Of the cluster that the policy serves, from the first plan on."""
 
     def __init__(
         self,
@@ -66,27 +58,18 @@ class ScheduleBased:
         self.iterations = iterations
         self._wide_gaps = wide_gaps
         self._moves = moves
-        self._tabu_list = empty_tabu_list(tabu_list) if iterations else None
-        self._begun = False
-
-    @property
-    def schedule(self) -> Schedule:
-        """Of the cluster that the policy serves; there is none before the first plan."""
-        return schedule_of(self._storage)
+        self._tabu_list = np.array([0, tabu_list]) if iterations else None
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         from grid.policies.schedule.instant import plan_instant
 
-        if not self._begun:
-            self._storage = empty_storage(view.machines)
-            self._storage.totals[ORIGIN_US] = now
-            self._storage.totals[WIDE_GAPS] = self._wide_gaps
-            self._begun = True
+        if not hasattr(self, "schedule"):
+            self.schedule = empty_schedule(view.machines, now, self._wide_gaps)
         slots, jobs = len(view.jobs.serial), len(view.queue) + len(view.running)
-        self._storage = with_room(self._storage, slots, jobs)
+        self.schedule = with_room(self.schedule, slots, jobs)
         searched = self.iterations * len(view.arrived)
         started, rejected = plan_instant(
-            self._storage, packed_view(view), self._tabu_list, searched, self._moves
+            self.schedule, packed_view(view), self._tabu_list, searched, self._moves
         )
         start = [(slot, machine) for slot, machine in started.tolist()]
         return Plan(start=start, reject=rejected.tolist())

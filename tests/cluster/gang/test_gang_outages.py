@@ -11,21 +11,23 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from grid.cluster import ClusterState, make_cluster
+from grid.cluster import ClusterState
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ld
 from grid.kernel.faults import Outage, disjoint
 from grid.model.job import Job
 from grid.model.messages import NEVER_RAN, GangProgress
-from grid.model.platform import Cluster, Machine, MachineOutage
+from grid.model.platform import MachineOutage
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.gang_policy import GangPolicy
 from grid.results.series import loss_of_capacity, lost_processors
 from tests.cluster.gang.slow_gangs import SlowGangs
 from tests.cluster.gang.test_gangs import (
     CLOCKS,
     afcfs,
+    cluster_of,
+    fates_s,
     gang,
+    play,
     random_choice,
     random_jobs,
     random_policy,
@@ -34,50 +36,6 @@ from tests.cluster.gang.test_gangs import (
 from tests.examples import examples
 
 S = SECOND_US
-Fate = tuple[int, int, int, int, int, int]
-"""(start, end, preemptions, restarts, lost, held)."""
-
-
-def cluster_of(
-    machines: list[tuple[int, float]],
-    policy: GangPolicy,
-    outages: list[MachineOutage],
-    choice: ProcessorChoice = ld,
-) -> ClusterState:
-    """Machines of so many processors and MIPS each."""
-    made = tuple(Machine(f"m{n}", cpus, mips) for n, (cpus, mips) in enumerate(machines))
-    return make_cluster(Cluster("c", made), policy, None, outages, choice=choice)
-
-
-def play(
-    cluster: ClusterState, jobs: list[Job], journal: int = 0
-) -> tuple[dict[int, Fate], ClusterState]:
-    """How jobs ended, and the cluster then. Everything is looked at, at every instant.
-
-    At the instant of number `journal` the cluster is written as text, and goes on as it is read.
-    """
-    left = sorted(jobs, key=lambda job: job.submit_us)
-    fates: dict[int, Fate] = {}
-    while (now := min(cluster.next_instant(), left[0].submit_us if left else NEVER)) < NEVER:
-        journal -= 1
-        if journal == 0:
-            cluster = pickle.loads(pickle.dumps(cluster))
-        while left and left[0].submit_us == now:
-            cluster.submit(left.pop(0), -1, now)
-        cluster.advance(now + 1)
-        assert list(cluster.broken_limits()) == []
-        for key, (_, _, start, end, *how, _, _) in cluster.take_ended():
-            assert key[1] not in fates, "a job ends twice"
-            fates[key[1]] = (start, end, *how)
-    return fates, cluster
-
-
-def fates_s(cluster: ClusterState, jobs: list[Job]) -> dict[int, tuple[float, ...]]:
-    """Start and end in seconds, preemptions and restarts, lost and held time in seconds."""
-    return {
-        number: (start / S, end / S, stops, restarts, lost / S, held / S)
-        for number, (start, end, stops, restarts, lost, held) in play(cluster, jobs)[0].items()
-    }
 
 
 def own_choice(tasks: int, queues: ProcessorQueues, start: int) -> list[int]:
@@ -88,7 +46,7 @@ def own_choice(tasks: int, queues: ProcessorQueues, start: int) -> list[int]:
 def singles(count: int, *outages: tuple[int, float, float], **rules: object) -> ClusterState:
     """One processor a machine, `outages` as (machine, from, until) in seconds."""
     down = [MachineOutage(m, round(start * S), round(end * S)) for m, start, end in outages]
-    return cluster_of([(1, 1000.0)] * count, afcfs(rules), down)
+    return cluster_of([1000.0] * count, afcfs(rules), outages=down)
 
 
 def test_a_running_gang_restarts_on_processors_that_are_up() -> None:
@@ -127,7 +85,7 @@ def test_the_tasks_of_a_checkpointed_gang_go_on_from_where_the_slowest_was() -> 
         checkpointable=True,
     )
     down = [MachineOutage(1, 4 * S, 50 * S)]
-    cluster = cluster_of([(1, 2000.0), (1, 1000.0), (1, 500.0)], afcfs({}), down)
+    cluster = cluster_of([2000.0, 1000.0, 500.0], afcfs({}), outages=down)
     # 6 s are left: 3 s on the first machine and 12 s on the third. 4 s of the first's 8 are lost,
     # in 2 s, and so 1 s a task; held are (4 + 4) / 2 and (3 + 12) / 2 s.
     assert fates_s(cluster, [job]) == {0: (0, 16, 1, 0, 1, 11.5)}
@@ -183,7 +141,7 @@ def test_an_outage_does_not_bring_a_gang_that_is_under_way_earlier(choice: Proce
     others are idle."""
     down = [MachineOutage(0, 11 * S, 99 * S), MachineOutage(1, 11 * S + 1, 99 * S)]
     rules = {"migration": "full", "external_migration_s": 2}
-    cluster = cluster_of([(1, 1000.0)] * 4, afcfs(rules), down, choice)
+    cluster = cluster_of([1000.0] * 4, afcfs(rules), choice, down)
     cluster.advance(10 * S)
     reservation = cluster.reserve(2)
     assert reservation is not None
@@ -269,7 +227,8 @@ def compare(seed: int) -> None:
         times = [sorted(chance.sample(range(last + 2), 2)) for _ in range(failures)]
         for one in disjoint([Outage(*pair) for pair in times]):
             outages.append(MachineOutage(machine, one.start_us, one.end_us))
-    cluster = cluster_of([(len(of), of[0]) for of in machines], policy, outages, choice)
+    mips, cpus = [of[0] for of in machines], [len(of) for of in machines]
+    cluster = cluster_of(mips, policy, choice, outages, cpus)
     fates, cluster = play(cluster, jobs, chance.randint(0, 30))
     slow = SlowGangs(machines, policy, choice, outages)
     slow.play(sorted(jobs, key=lambda job: job.submit_us))

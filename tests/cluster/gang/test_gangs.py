@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from grid.cluster import ClusterState, make_cluster
 from grid.cluster.gang.processor_choices import ProcessorChoice, ald, ld
-from grid.cluster.gang.state import RESERVED
+from grid.cluster.gang.state import RESERVED, STATE
 from grid.model.job import Job, JobState
-from grid.model.platform import Cluster, Machine
+from grid.model.platform import Cluster, Machine, MachineOutage
 from grid.model.plugins.calls import WithSettings
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import (
@@ -34,8 +35,8 @@ def lgfs(settings: Mapping[str, Any]) -> GangPolicy:
     return LargestGangFirstServed(**settings)
 
 
-Fate = tuple[int, int, int, int]
-"""(start, end, interruptions, mean time that its tasks ran)."""
+Fate = tuple[int, int, int, int, int, int]
+"""(start, end, preemptions, restarts, lost, held)."""
 
 
 def gang(number: int, processors: int, run_s: float, submit_s: float = 0.0) -> Job:
@@ -51,28 +52,41 @@ def gang(number: int, processors: int, run_s: float, submit_s: float = 0.0) -> J
     )
 
 
-def cluster_of(mips: list[float], policy: GangPolicy, choice: ProcessorChoice = ld) -> ClusterState:
-    machines = tuple(Machine(f"m{p}", 1, speed) for p, speed in enumerate(mips))
-    return make_cluster(Cluster("c", machines), policy, choice=choice)
+def cluster_of(
+    mips: list[float],
+    policy: GangPolicy,
+    choice: ProcessorChoice = ld,
+    outages: Sequence[MachineOutage] = (),
+    cpus: Sequence[int] = (),
+) -> ClusterState:
+    """Machines of one processor each, or of so many `cpus`."""
+    sizes = cpus or [1] * len(mips)
+    machines = tuple(Machine(f"m{n}", *of) for n, of in enumerate(zip(sizes, mips, strict=True)))
+    return make_cluster(Cluster("c", machines), policy, None, outages, choice=choice)
 
 
-def play(cluster: ClusterState, jobs: list[Job]) -> dict[int, Fate]:
-    """Submit jobs at their times, and look at everything at every instant. How they ended."""
+def play(
+    cluster: ClusterState, jobs: list[Job], journal: int = 0
+) -> tuple[dict[int, Fate], ClusterState]:
+    """How jobs ended, and the cluster then. Everything is looked at, at every instant.
+
+    At the instant of number `journal` the cluster is written as text, and goes on as it is read.
+    """
     left = sorted(jobs, key=lambda job: job.submit_us)
     fates: dict[int, Fate] = {}
-    while True:
-        now = min(cluster.next_instant(), left[0].submit_us if left else NEVER)
-        if now == NEVER:
-            break
+    while (now := min(cluster.next_instant(), left[0].submit_us if left else NEVER)) < NEVER:
+        journal -= 1
+        if journal == 0:
+            cluster = pickle.loads(pickle.dumps(cluster))
         while left and left[0].submit_us == now:
             cluster.submit(left.pop(0), -1, now)
         cluster.advance(now + 1)
         assert list(cluster.broken_limits()) == []
-        for key, one in cluster.take_ended():
-            assert one.state == JobState.COMPLETED
+        for key, (_, state, start, end, *how, _, _) in cluster.take_ended():
+            assert state == JobState.COMPLETED
             assert key[1] not in fates, "a job ends twice"
-            fates[key[1]] = (one.start_us, one.end_us, one.preemptions, one.held_us)
-    return fates
+            fates[key[1]] = (start, end, *how)
+    return fates, cluster
 
 
 ASKED_ALD = WithSettings(ald, {})
@@ -81,7 +95,7 @@ ASKED_ALD = WithSettings(ald, {})
 
 def reservations(cluster: Any) -> int:
     """How many gangs of other clusters have processors reserved."""
-    return int((cluster.state.gangs.state == RESERVED).sum())
+    return int((cluster.state.gangs[STATE] == RESERVED).sum())
 
 
 def random_choice(chance: random.Random) -> ProcessorChoice:
@@ -125,10 +139,17 @@ def random_jobs(chance: random.Random, processors: int) -> list[Job]:
     return jobs
 
 
-def fates_s(cluster: ClusterState, jobs: list[Job]) -> dict[int, tuple[float, float, int]]:
+def fates_s(cluster: ClusterState, jobs: list[Job]) -> dict[int, tuple[float, ...]]:
+    """Start and end in seconds, preemptions and restarts, lost and held time in seconds."""
+    return {
+        number: (start / SECOND_US, end / SECOND_US, *counts, lost / SECOND_US, held / SECOND_US)
+        for number, (start, end, *counts, lost, held) in play(cluster, jobs)[0].items()
+    }
+
+
+def times_s(cluster: ClusterState, jobs: list[Job]) -> dict[int, tuple[float, ...]]:
     """Start and end in seconds, and interruptions."""
-    fates = play(cluster, jobs).items()
-    return {number: (one[0] / SECOND_US, one[1] / SECOND_US, one[2]) for number, one in fates}
+    return {number: fate[:3] for number, fate in fates_s(cluster, jobs).items()}
 
 
 def same(count: int, policy: GangPolicy) -> ClusterState:
@@ -138,7 +159,7 @@ def same(count: int, policy: GangPolicy) -> ClusterState:
 def test_tasks_start_together_and_end_by_the_clock_of_their_processors() -> None:
     """Eq. 1: 6 s at 2000 MHz take 8 s at 1500 and 4 s at 3000."""
     cluster = cluster_of([1000.0, 750.0, 1500.0], afcfs({}))
-    assert play(cluster, [gang(0, 3, 6.0)]) == {0: (0, 8_000_000, 0, 6_000_000)}
+    assert play(cluster, [gang(0, 3, 6.0)])[0] == {0: (0, 8_000_000, 0, 0, 0, 6_000_000)}
     levels = cluster.take_history()
     busy = zip(levels.time_us.tolist(), levels.busy.tolist(), strict=True)
     assert list(busy) == [(0, 3), (4_000_000, 2), (6_000_000, 1), (8_000_000, 0)]
@@ -146,13 +167,13 @@ def test_tasks_start_together_and_end_by_the_clock_of_their_processors() -> None
 
 def test_small_gangs_pass_a_large_one_that_is_blocked() -> None:
     jobs = [gang(0, 2, 10.0), gang(1, 4, 5.0, 1.0), gang(2, 2, 3.0, 2.0)]
-    assert fates_s(same(4, afcfs({})), jobs) == {0: (0, 10, 0), 1: (10, 15, 0), 2: (2, 5, 0)}
+    assert times_s(same(4, afcfs({})), jobs) == {0: (0, 10, 0), 1: (10, 15, 0), 2: (2, 5, 0)}
 
 
 @pytest.mark.parametrize(("policy", "starts"), [(afcfs, {1: 10, 2: 15}), (lgfs, {1: 15, 2: 10})])
 def test_the_largest_gang_goes_first_under_lgfs(policy: Any, starts: dict[int, float]) -> None:
     jobs = [gang(0, 2, 10.0), gang(1, 1, 5.0, 1.0), gang(2, 2, 5.0, 2.0)]
-    fates = fates_s(same(2, policy({"priority_jobs": False})), jobs)
+    fates = times_s(same(2, policy({"priority_jobs": False})), jobs)
     assert {number: fates[number][0] for number in (1, 2)} == starts
 
 
@@ -161,7 +182,7 @@ def test_ald_counts_the_running_task(choice: ProcessorChoice, start: float) -> N
     """Eq. 3: after the second job both queues are empty, and the first job still runs."""
     jobs = [gang(0, 1, 10.0), gang(1, 1, 1.0, 1.0), gang(2, 1, 1.0, 3.0)]
     cluster = cluster_of([1000.0] * 2, afcfs({"priority_jobs": False}), choice)
-    assert fates_s(cluster, jobs)[2][0] == start
+    assert times_s(cluster, jobs)[2][0] == start
 
 
 def test_the_load_of_a_cluster_is_what_its_processors_have_to_do() -> None:
@@ -180,8 +201,8 @@ def test_the_load_of_a_cluster_is_what_its_processors_have_to_do() -> None:
 
 def test_a_priority_job_stops_a_gang_with_all_its_tasks_where_nothing_idles() -> None:
     jobs = [gang(0, 2, 10.0), gang(1, 1, 3.0, 4.0)]
-    assert fates_s(same(2, afcfs({})), jobs) == {0: (0, 13, 1), 1: (4, 7, 0)}
-    assert fates_s(same(3, afcfs({})), jobs) == {0: (0, 10, 0), 1: (4, 7, 0)}
+    assert times_s(same(2, afcfs({})), jobs) == {0: (0, 13, 1), 1: (4, 7, 0)}
+    assert times_s(same(3, afcfs({})), jobs) == {0: (0, 10, 0), 1: (4, 7, 0)}
 
 
 @pytest.mark.parametrize(
@@ -199,19 +220,19 @@ def test_section_3_an_interrupted_gang_goes_on_or_begins_again(
     """
     jobs = [gang(0, 3, 10.0), gang(1, 2, 4.0, 1.0), gang(2, 1, 2.0, 3.0)]
     cluster = same(3, afcfs({"interrupted": interrupted}))
-    assert fates_s(cluster, jobs) == {0: first, 1: second, 2: (3, 5, 0)}
+    assert times_s(cluster, jobs) == {0: first, 1: second, 2: (3, 5, 0)}
     assert cluster.figures()["interruptions"] == 1
 
 
 def test_priority_jobs_never_interrupt_each_other() -> None:
     """The second takes the processor that the stopped gang keeps, the third waits for the first."""
     jobs = [gang(0, 2, 10.0), gang(1, 1, 3.0, 4.0), gang(2, 1, 3.0, 5.0), gang(3, 1, 3.0, 5.5)]
-    fates = fates_s(same(2, afcfs({})), jobs)
+    fates = times_s(same(2, afcfs({})), jobs)
     assert fates == {0: (0, 16, 1), 1: (4, 7, 0), 2: (5, 8, 0), 3: (7, 10, 0)}
 
 
 def test_64_priority_jobs_start_in_a_time_unit_at_most() -> None:
-    fates = fates_s(same(200, afcfs({})), [gang(number, 1, 5.0, 0.25) for number in range(130)])
+    fates = times_s(same(200, afcfs({})), [gang(number, 1, 5.0, 0.25) for number in range(130)])
     starts = [fates[number][0] for number in range(130)]
     assert starts == [0.25] * 64 + [1.0] * 64 + [2.0] * 2
 
@@ -227,22 +248,22 @@ def test_a_gang_frees_each_processor_or_holds_all_until_its_last_task_ends(
     """Two tasks on processors of 500 and 1000 MIPS end after 10 s and 5 s; another comes at 6."""
     policy = afcfs({"release": release, "priority_jobs": False})
     cluster = cluster_of([500.0, 1000.0], policy, ald)
-    fates = play(cluster, [gang(0, 2, 5.0), gang(1, 1, 1.0, 6.0)])
+    fates, _ = play(cluster, [gang(0, 2, 5.0), gang(1, 1, 1.0, 6.0)])
     assert fates[0][:2] == (0, 10 * SECOND_US)
     # The mean time that the gang held its processors.
-    assert fates[0][3] == held * SECOND_US
+    assert fates[0][5] == held * SECOND_US
     assert fates[1][0] == start * SECOND_US
 
 
 def test_a_gang_migrates_to_idle_processors_which_are_kept_while_it_moves() -> None:
     rules = {"migration": "local", "local_migration_s": 1, "priority_jobs": False}
     cluster = same(3, afcfs(rules))
-    assert fates_s(cluster, MIGRATES)[2] == (4, 8, 0)
+    assert times_s(cluster, MIGRATES)[2] == (4, 8, 0)
     assert cluster.figures()["migrations_local"] == cluster.figures()["tasks_migrated_local"] == 1
-    assert fates_s(same(3, afcfs({**rules, "migration": "none"})), MIGRATES)[2] == (10, 14, 0)
+    assert times_s(same(3, afcfs({**rules, "migration": "none"})), MIGRATES)[2] == (10, 14, 0)
     # A gang that comes meanwhile must not take what is kept.
     late = gang(3, 2, 1.0, 3.5)
-    assert fates_s(same(3, afcfs(rules)), [*MIGRATES, late])[2] == (4, 8, 0)
+    assert times_s(same(3, afcfs(rules)), [*MIGRATES, late])[2] == (4, 8, 0)
 
 
 @pytest.mark.parametrize(("aging", "start"), [(64, 3.5), (0, 20)])
@@ -250,7 +271,7 @@ def test_aging_ends_the_passing(aging: int, start: float) -> None:
     """A gang of three waits for all processors; one of two could migrate past it."""
     jobs = [gang(0, 1, 10.0), gang(1, 3, 10.0, 1.0), gang(2, 1, 0.5, 1.5), gang(3, 2, 2.0, 2.5)]
     rules = {"migration": "local", "migrates": "queued", "aging": aging, "priority_jobs": False}
-    assert fates_s(same(3, afcfs(rules)), jobs)[3][0] == start
+    assert times_s(same(3, afcfs(rules)), jobs)[3][0] == start
 
 
 def test_fed_jobs_are_played_like_submitted_ones() -> None:
@@ -262,9 +283,9 @@ def test_fed_jobs_are_played_like_submitted_ones() -> None:
         cluster.submit_rows(table(jobs))
         cluster.advance(NEVER)
         rows, ended = cluster.take_ended_rows()
-        columns = (rows, ended.start_us, ended.end_us, ended.preemptions, ended.held_us)
+        columns = (rows, *ended[2:8])
         fed = {row: tuple(fate) for row, *fate in zip(*(c.tolist() for c in columns), strict=True)}
-        assert fed == play(cluster_of(mips, policy), jobs)
+        assert fed == play(cluster_of(mips, policy), jobs)[0]
 
 
 def test_a_gang_over_its_estimate_is_killed_where_the_cluster_does_so() -> None:

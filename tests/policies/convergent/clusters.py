@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 
+from grid.cluster import make_cluster
 from grid.model.job import dtypes
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, VirtualOrganization
-from grid.model.time import NEVER, SECOND_US
-from grid.policies.interface import ClusterView, JobColumns, MachineColumns
+from grid.model.time import NEVER, SECOND_US, Time
+from grid.policies.interface import ClusterView, JobColumns, MachineColumns, Plan, Policy
+from grid.policies.registry import make_policy
 from grid.workload.convergent import (
     ConvergentJobs,
     ConvergentMachines,
@@ -101,70 +105,37 @@ def view_of(
     )
 
 
-def random_view(
-    seed: int,
-    *,
-    jobs: int = 30,
-    machines: int = 8,
-    licenses: int = 5,
-    copies: tuple[int, int] = (0, 7),
-    one_a_machine: bool = False,
-) -> ClusterView:
-    """A state that a farm may be in: running, preempted and new jobs, late and early ones."""
+class Recorder:
+    """A policy that keeps a copy of each view in which there are jobs."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.views: list[ClusterView] = []
+
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        if len(view.queue) + len(view.running):
+            copied = deepcopy(view)
+            names = (one.name for one in fields(JobColumns) if one.name != "tables")
+            copied.jobs = JobColumns(**{name: getattr(copied.jobs, name) for name in names})
+            self.views.append(copied)
+        return self.policy.plan(view, now)
+
+
+def random_view(seed: int, *, one_a_machine: bool = False) -> ClusterView:
+    """A view of a random cluster in a run: running, preempted and new jobs, late and early ones.
+
+    Estimates are wrong, and one of the jobs is bound to a machine if it waits.
+    """
     rng = np.random.default_rng(seed)
-    now_s = 5000
-    mips = rng.integers(200, 601, machines).astype(float).tolist()
-    cpus = rng.integers(1, 9, machines).tolist()
-    usable = (rng.random((machines, licenses)) < 0.9) @ (1 << np.arange(licenses))
-    left = rng.integers(*copies, licenses, endpoint=True).tolist()
-    total = tuple(left)
-    free = list(cpus)
-    held = [0] * machines
-    made = []
-    for _ in range(jobs):
-        estimate_s = float(rng.uniform(500, 3000))
-        submit_s = float(rng.uniform(0, now_s))
-        due_s = submit_s + estimate_s * (1 + rng.uniform(25, 150) / 100)
-        wanted = int((rng.random(licenses) < 0.2) @ (1 << np.arange(licenses)))
-        job = waiting(
-            submit_us=round(submit_s * S),
-            processors=int(rng.integers(1, 9)),
-            estimate_us=round(estimate_s * S),
-            reference_mips=float(rng.integers(200, 601)),
-            deadline_us=NEVER if rng.random() < 0.3 else round(due_s * S),
-            licenses=wanted,
-            user=int(rng.integers(0, 100)),
-            input_mb=float(rng.uniform(100, 800)),
-            checkpointable=bool(rng.random() < 0.3),
-            bound_machine=int(rng.integers(machines)) if rng.random() < 0.05 else -1,
-        )
-        made.append(job)
-        m = int(rng.integers(machines))
-        kind = rng.random()
-        if kind < 0.5:
-            continue
-        done = float(rng.random()) * estimate_s
-        ratio = job["reference_mips"] / mips[m]
-        if kind < 0.7:
-            job.update(machine=m, done_us=round(done * S), start_us=round(submit_s * S))
-            continue
-        new = [n for n in range(licenses) if wanted >> n & 1 and not held[m] >> n & 1]
-        fits = free[m] >= job["processors"] and wanted & ~int(usable[m]) == 0
-        fits &= job["bound_machine"] in (-1, m) and all(left[n] for n in new)
-        if not fits or (one_a_machine and free[m] < cpus[m]):
-            continue
-        free[m] -= job["processors"]
-        held[m] |= wanted
-        for n in new:
-            left[n] -= 1
-        start_s = float(rng.uniform(submit_s, now_s))
-        end_s = max(now_s + 1e-3, start_s + (estimate_s - done) * ratio)
-        job.update(running(m, start_s, end_s, **_without_times(job)), done_us=round(done * S))
-    return view_of(now_s, made, mips, cpus=cpus, usable=usable.tolist(), copies=total)
-
-
-def _without_times(job: dict[str, Any]) -> dict[str, Any]:
-    return {k: v for k, v in job.items() if k not in ("machine", "start_us", "expected_end_us")}
+    platform, jobs = random_cluster(seed)
+    run_us = np.rint(jobs.estimate_us * rng.uniform(0.3, 1.7, len(jobs))).astype(np.int64)
+    recorder = Recorder(make_policy("cs_i_p" if one_a_machine else "cs2", {}))
+    cluster = make_cluster(replace(platform, overrun="extend"), recorder)
+    cluster.submit_rows(replace(jobs, run_us=run_us))
+    cluster.advance(NEVER)
+    view = recorder.views[rng.integers(len(recorder.views))]
+    view.jobs.bound_machine[view.queue[:1]] = rng.integers(len(view.free))
+    return view
 
 
 def random_cluster(seed: int) -> tuple[Cluster, JobTable]:

@@ -10,8 +10,8 @@ import pytest
 from grid.policies.convergent.matching import (
     CLASSES,
     NO_CLASS,
-    by_class,
     classify,
+    in_order,
     match_greedily,
     match_in_order,
 )
@@ -55,29 +55,21 @@ def plain_sort(priority: Any, processors: Any, licenses: Any, capacity: Any, cop
 
 
 @pytest.mark.parametrize("levels", [3, 1000])
-def test_greedy_matching_is_that_of_a_plain_sort(levels: int) -> None:
-    for seed in range(60):
+@pytest.mark.parametrize("classes", [False, True])
+def test_greedy_matching_is_that_of_a_plain_sort(levels: int, classes: bool) -> None:
+    """Of priorities, and of classes, which the paper sorts by counting."""
+    for seed in range(40):
         priority, processors, licenses, capacity, copies = instance(seed, levels)
-        expected = plain_sort(priority, processors, licenses, capacity, copies)
-        order = np.argsort(-priority.ravel(), kind="stable")
-        order = order[: np.count_nonzero(priority > -np.inf)]
+        nothing: float = -np.inf
+        plain = priority
+        if classes:
+            priority, nothing = classify(priority), NO_CLASS
+            plain = np.where(priority == NO_CLASS, -np.inf, priority.astype(float))
+        expected = plain_sort(plain, processors, licenses, capacity, copies)
         limits = (processors, licenses)
-        chosen = match_greedily(priority, -np.inf, *limits, capacity.copy(), copies.copy())
+        chosen = match_greedily(priority, nothing, *limits, capacity.copy(), copies.copy())
         assert chosen.tolist() == expected
-        sorted_first = match_in_order(order, *limits, capacity.copy(), copies.copy())
-        assert sorted_first.tolist() == expected
-
-
-def test_classes_are_matched_as_a_counting_sort_would() -> None:
-    for seed in range(60):
-        priority, processors, licenses, capacity, copies = instance(seed, 1000)
-        classes = classify(priority)
-        as_priorities = np.where(classes == NO_CLASS, -np.inf, classes.astype(float))
-        expected = plain_sort(as_priorities, processors, licenses, capacity, copies)
-        limits = (processors, licenses)
-        chosen = match_greedily(classes, NO_CLASS, *limits, capacity.copy(), copies.copy())
-        assert chosen.tolist() == expected
-        order = by_class(classes)
+        order = in_order(priority, nothing)
         sorted_first = match_in_order(order, *limits, capacity.copy(), copies.copy())
         assert sorted_first.tolist() == expected
 

@@ -16,7 +16,7 @@ import pytest
 
 from grid.model.job import JobState
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster, PreemptionOverheads
+from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan, Policy
 from grid.policies.registry import make_policy
@@ -116,34 +116,6 @@ def test_limits_jobs_and_work(name: str) -> None:
             else:
                 assert held - lost == round(asked / mips[-1])
                 assert int(ended.restarts[index]) == moves
-
-
-@pytest.mark.parametrize("name", ["cs2", "cs2_cs_td", "cs_i_p", "cs_ni_p"])
-def test_work_where_preemption_costs_time(name: str) -> None:
-    """Work done = work asked for + work lost + what suspending, resuming and moving cost."""
-    costs = PreemptionOverheads(suspend_s=3.000001, resume_s=7.000003, move_s=20.000007)
-    for seed in range(RUNS):
-        platform, jobs = random_cluster(seed)
-        jobs.checkpointable[:] = False
-        watched, (rows, ended) = played(name, replace(platform, preemption=costs), jobs)
-        for index, row in enumerate(rows.tolist()):
-            runs, held = watched.runs[row], int(ended.held_us[index])
-            assert held == sum(length for _, length in runs)
-            asked_us = round(
-                float(jobs.run_us[row] * jobs.reference_mips[row])
-                / platform.machines[runs[-1][0]].mips
-            )
-            # Of each run but the first what it began with is lost, and the rest of it, with all
-            # runs before, if the next one is on another machine.
-            lost = kept = 0
-            before = runs[0][0]
-            for number, (machine, length) in enumerate(runs):
-                again = costs.resume_us if machine == before else costs.move_us
-                cost = min(length, costs.suspend_us + again) if number else 0
-                if machine != before:
-                    lost, kept = lost + kept, 0
-                lost, kept, before = lost + cost, kept + length - cost, machine
-            assert (kept, int(ended.lost_us[index])) == (asked_us, lost)
 
 
 @pytest.mark.parametrize("name", ["cs_i_np", "cs_ni_np"])

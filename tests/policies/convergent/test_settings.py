@@ -42,19 +42,6 @@ def test_wrong_settings(name: str, settings: dict[str, object], message: str) ->
         make_policy(name, settings)
 
 
-def starts(name: str, settings: dict[str, object]) -> list[tuple[int, int]]:
-    """Who gets the only machine: an old long job or a new short one."""
-    jobs = [waiting(submit_us=0), waiting(submit_us=999_000_000, estimate_us=1_000_000)]
-    view = view_of(1000, jobs, [100.0], cpus=[1])
-    return make_policy(name, settings).plan(view, view.now).start
-
-
-@pytest.mark.parametrize("name", ["cs2", "cs2_cs", "cs_i_p", "cs_ni_np"])
-def test_weights_change_plans(name: str) -> None:
-    assert starts(name, {"weights": {"anti_aging": 100, "wait": 0}}) == [(0, 0)]
-    assert starts(name, {"weights": {"anti_aging": 0, "wait": 100}}) == [(1, 0)]
-
-
 @pytest.mark.parametrize("name", CS2)
 def test_time_driven_variants_wake_at_every_period(name: str) -> None:
     view = view_of(12, [waiting()], [100.0])

@@ -8,15 +8,35 @@ from grid.model.time import NEVER
 from grid.policies.columns import CompiledView
 from grid.policies.interface import Jobs, MachineColumns, Machines
 from grid.policies.schedule.timetable import (
+    END,
+    PLANNED,
+    SLOT,
+    START,
     Schedule,
-    empty_storage,
-    schedule_of,
+    empty_schedule,
     with_room,
 )
-from tests.policies.compiled_parts import lengths_us, place, put, retime, start
+from tests.policies.compiled_parts import insert, lengths_us, place, start
 
 Drawn = dict[str, tuple[int, int, int]]
 """(machine, start, end) of each job by name."""
+
+
+def planned(schedule: Schedule, machine: int) -> list[tuple[int, int, int]]:
+    """(slot, start, end) of all jobs of a machine, in order."""
+    count = schedule.machines[PLANNED, machine]
+    rows = schedule.jobs[[SLOT, START, END], machine, :count]
+    return list(zip(*rows.tolist(), strict=True))
+
+
+def drawn(schedule: Schedule, names: list[str]) -> Drawn:
+    """The schedule of jobs whose slots number `names`."""
+    machines = range(schedule.machines.shape[1])
+    return {
+        names[slot]: (machine, start, end)
+        for machine in machines
+        for slot, start, end in planned(schedule, machine)
+    }
 
 
 class HandMade:
@@ -27,7 +47,7 @@ class HandMade:
         nothing, order = np.zeros(len(machines), np.int64), np.argsort(-mips, kind="stable")
         no_limit = np.full(len(machines), np.inf)
         columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, order, no_limit)
-        self.schedule: Schedule = schedule_of(with_room(empty_storage(columns), 50, 50))
+        self.schedule: Schedule = with_room(empty_schedule(columns, 0, False), 50, 50)
         ints = {name: np.zeros(50, np.int64) for name in Jobs._fields}
         self.jobs = Jobs(**ints)._replace(
             reference_mips=np.zeros(50), checkpointable=np.zeros(50, np.bool_)
@@ -61,9 +81,8 @@ class HandMade:
         """The next job of the machine's schedule at time 0, running if it can."""
         slot = self.job(name, processors, estimate, deadline)
         length = lengths_us(slot, self.jobs, self.machines)[machine]
-        position = int(self.schedule.planned[machine])
-        put(self.schedule, self.jobs, slot, machine, position, 0, length)
-        retime(self.schedule, machine, position, 0)
+        position = int(self.schedule.machines[PLANNED, machine])
+        insert(self.schedule, self.jobs, slot, machine, position, length, 0)
         if self.drawn()[name][1] == 0:
             start(self.schedule, machine, position)
 
@@ -71,13 +90,4 @@ class HandMade:
         assert place(self.schedule, self.view(now), self.job(name, processors, estimate, deadline))
 
     def drawn(self) -> Drawn:
-        schedule = self.schedule
-        return {
-            self.names[schedule.slot[m, p]]: (
-                m,
-                int(schedule.start_us[m, p]),
-                int(schedule.end_us[m, p]),
-            )
-            for m in range(len(schedule.cpus))
-            for p in range(schedule.planned[m])
-        }
+        return drawn(self.schedule, self.names)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from grid.model.arrays import Ints
 from grid.model.time import NEVER
-from grid.policies.schedule.timetable import empty_tabu_list
+from grid.policies.schedule.search import is_barred
+from grid.policies.schedule.timetable import BARRED, UP
 from tests.policies.compiled_parts import figures, improve, place, weight
 from tests.policies.schedule.hand_made import HandMade
 
@@ -93,7 +95,7 @@ def test_equation_1() -> None:
 def test_a_job_that_no_machine_can_run_is_not_placed() -> None:
     made = two_gaps()
     assert not place(made.schedule, made.view(3), made.job("wide", 3, 1, NEVER))
-    made.schedule.up[1] = False
+    made.schedule.machines[UP, 1] = 0
     made.placed(3, "new", 1, 6, deadline=10)
     assert made.drawn()["new"] == (0, 3, 15)
 
@@ -115,14 +117,18 @@ def late_job(deadline: int, deadline_of_b: int = 20) -> HandMade:
     return made
 
 
-def barred(made: HandMade) -> list[str]:
-    return [made.names[slot] for slot in np.flatnonzero(made.schedule.tabu)]
+def tabu_list(limit: int) -> Ints:
+    return np.array([0, limit])
+
+
+def barred(made: HandMade, tabu: Ints) -> list[str]:
+    return [name for slot, name in enumerate(made.names) if is_barred(made.schedule, tabu, slot)]
 
 
 def test_section_3_3_the_last_job_of_the_machine_with_most_late_jobs_moves_into_a_gap() -> None:
     made = late_job(deadline=12)
     assert figures(made.schedule, 0) == (30, 4)
-    assert improve(made.schedule, made.view(0), empty_tabu_list(10), 1) == 1
+    assert improve(made.schedule, made.view(0), tabu_list(10), 1) == 1
     assert made.drawn() == late_job(12).drawn() | {"x": (1, 0, 5)}
     assert figures(made.schedule, 0) == (30, 5)
 
@@ -130,21 +136,21 @@ def test_section_3_3_the_last_job_of_the_machine_with_most_late_jobs_moves_into_
 def test_section_3_3_a_move_of_weight_zero_is_not_accepted() -> None:
     made = late_job(deadline=4)
     # It would end at 5, late there as well. Then x is in the list, and nobody else is late.
-    assert improve(made.schedule, made.view(0), empty_tabu_list(10), 50) == 1
+    assert improve(made.schedule, made.view(0), tabu_list(10), 50) == 1
     assert made.drawn() == late_job(4).drawn()
 
 
 def test_section_3_3_the_search_ends_when_no_late_job_is_outside_the_list() -> None:
     made = late_job(deadline=30)
-    assert improve(made.schedule, made.view(0), empty_tabu_list(10), 50) == 0
+    assert improve(made.schedule, made.view(0), tabu_list(10), 50) == 0
 
 
 def test_section_3_3_that_those_behind_it_move_up_can_be_worth_a_move() -> None:
     made = late_job(deadline=15, deadline_of_b=NEVER)
-    made.schedule.tabu[made.names.index("x")] = 1
+    made.schedule.slots[BARRED, made.names.index("x")] = 1
     made.planned(1, "y", 1, 1, deadline=1)
     # x is barred, so b is the last job of m0. It is in time anywhere, and without it x is.
-    improve(made.schedule, made.view(0), empty_tabu_list(10), 2)
+    improve(made.schedule, made.view(0), tabu_list(10), 2)
     assert made.drawn()["b"] == (1, 0, 10)
     assert made.drawn()["x"] == (0, 10, 15)
 
@@ -152,16 +158,17 @@ def test_section_3_3_that_those_behind_it_move_up_can_be_worth_a_move() -> None:
 def test_section_3_3_the_oldest_leaves_a_list_that_is_full() -> None:
     made = late_job(deadline=4, deadline_of_b=5)
     # x is barred, then b in its stead, then x again, until the limit of iterations.
-    assert improve(made.schedule, made.view(0), empty_tabu_list(1), 7) == 7
-    assert barred(made) == ["x"]
+    tabu = tabu_list(1)
+    assert improve(made.schedule, made.view(0), tabu, 7) == 7
+    assert barred(made, tabu) == ["x"]
     assert made.drawn() == late_job(4, 5).drawn()
 
 
 def test_section_3_3_then_the_machine_with_the_second_most_late_jobs() -> None:
     made = late_job(deadline=4, deadline_of_b=5)
     made.planned(1, "y", 1, 1, deadline=29)
-    tabu = empty_tabu_list(10)
+    tabu = tabu_list(10)
     assert improve(made.schedule, made.view(0), tabu, 2) == 2
-    assert barred(made) == ["b", "x"]
+    assert barred(made, tabu) == ["b", "x"]
     assert improve(made.schedule, made.view(0), tabu, 1) == 1
-    assert barred(made) == ["b", "x", "y"]
+    assert barred(made, tabu) == ["b", "x", "y"]

@@ -1,4 +1,4 @@
-"""The schedule-based policies where scenarios put them: on the paper's grid, and under VOs."""
+"""The schedule-based policies under VOs."""
 
 from __future__ import annotations
 
@@ -11,37 +11,11 @@ from grid.model.job import JobState
 from grid.runtime.run import Run, execute
 
 SCENARIOS = Path(__file__).parents[3] / "scenarios"
-POLICIES = ("fcfs", "easy", "flexible", "eg_edf", "tabu")
 
 
 def run(name: str, *overrides: str) -> Run:
     file = SCENARIOS / name
     return execute(load_scenario(file, overrides), str(file), in_process=True)
-
-
-def small_study(policy: str, *overrides: str) -> Run:
-    """A tenth of the paper's study, as contended as it is at 2 s between jobs."""
-    smaller = ("machines=15", "jobs=300", "interarrival=20")
-    return run("eg-edf-tabu.yaml", f"policy={policy}", *smaller, *overrides)
-
-
-@pytest.mark.parametrize("policy", POLICIES)
-def test_section_4_every_job_of_the_study_completes_under_each_of_the_five(policy: str) -> None:
-    finished = small_study(policy)
-    assert finished.metrics["grid"]["jobs_completed"] == 300
-
-
-@pytest.mark.parametrize("policy", ["eg_edf", "tabu"])
-@pytest.mark.parametrize("repair", ["moves", "times"])
-def test_section_5_every_job_completes_when_estimates_are_wrong(policy: str, repair: str) -> None:
-    finished = small_study(
-        policy,
-        "estimate_least=0.5",
-        "estimate_most=1.5",
-        "overrun=extend",
-        f"vos.0.clusters.0.policy.settings.repair={repair}",
-    )
-    assert finished.metrics["grid"]["jobs_completed"] == 300
 
 
 @pytest.mark.parametrize("policy", ["eg_edf", "tabu"])

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.schedule.policy import ScheduleBased
-from grid.policies.schedule.timetable import JOBS, LATE, MAKESPAN_US, ORIGIN_US, Schedule
+from grid.policies.schedule.search import figures
+from grid.policies.schedule.timetable import Schedule
 from tests.examples import examples
+from tests.policies.schedule.hand_made import planned
 from tests.policies.schedule.histories import History, crowds, failures, histories, play
 from tests.policies.schedule.plain_schedule import PlainPolicy
 
@@ -32,13 +34,6 @@ class Both:
         return plan
 
 
-def planned(schedule: Schedule, machine: int) -> list[tuple[int, int, int]]:
-    """(slot, start, end) of all jobs of a machine, in order."""
-    count = schedule.planned[machine]
-    columns = (schedule.slot, schedule.start_us, schedule.end_us)
-    return list(zip(*(column[machine, :count].tolist() for column in columns), strict=True))
-
-
 HISTORIES = st.one_of(histories(), crowds())
 HISTORIES |= failures(HISTORIES)
 SEARCH = st.sampled_from([{}, {"iterations": 2, "tabu_list": 3}, {"iterations": 5}])
@@ -51,60 +46,6 @@ def test_the_compiled_policy_plans_what_the_plain_one_plans(
     history: History, search: dict[str, int], moves: bool, wide: bool, overrun: str
 ) -> None:
     play(history, Both(**search, moves=moves, wide_gaps=wide), overrun)
-
-
-class Checked:
-    """The policy, with everything that it keeps incrementally computed anew at every instant."""
-
-    def __init__(self, policy: ScheduleBased) -> None:
-        self.policy = policy
-
-    def plan(self, view: ClusterView, now: int) -> Plan:
-        plan = self.policy.plan(view, now)
-        check(self.policy.schedule, view, now)
-        return plan
-
-
-def check(schedule: Schedule, view: ClusterView, now: int) -> None:
-    """Nobody is over its CPUs, everybody is planned once, and all figures are right."""
-    slots, late, makespan = [], 0, 0
-    for machine, cpus in enumerate(view.machines.cpus.tolist()):
-        entries = planned(schedule, machine)
-        running = int(schedule.running[machine])
-        slots += [slot for slot, _, _ in entries]
-        starts = [start for _, start, _ in entries]
-        assert starts == sorted(starts)
-        assert all(start <= now for start in starts[:running])
-        assert all(start > now for start in starts[running:])
-        instants = sorted({now, *starts[running:], *(end for _, _, end in entries)})
-        for time in instants:
-            used = sum(int(view.jobs.processors[s]) for s, b, e in entries if b <= time < e)
-            assert used <= cpus
-            assert idle(schedule, machine, time) == cpus - used
-        lates = [end > view.jobs.deadline_us[slot] for slot, _, end in entries]
-        assert schedule.late[machine] == sum(lates[running:])
-        assert schedule.completion_us[machine] == max((e for _, _, e in entries), default=0)
-        late += sum(lates)
-        makespan = max(makespan, int(schedule.completion_us[machine]))
-    assert len(slots) == len(set(slots)) == schedule.totals[JOBS]
-    assert schedule.totals[LATE] == late
-    assert schedule.totals[MAKESPAN_US] == makespan
-    assert all(schedule.machine_of[slot] >= 0 for slot in slots)
-
-
-def idle(schedule: Schedule, machine: int, time: int) -> int:
-    """CPUs idle at that time by the machine's profile."""
-    edges = int(schedule.edges[machine])
-    at = [e for e in range(edges) if schedule.edge_us[machine, e] <= time]
-    return int(schedule.edge_free[machine, at[-1]] if at else schedule.cpus[machine])
-
-
-@settings(max_examples=examples(90), deadline=None)
-@given(HISTORIES, SEARCH, st.booleans(), OVERRUN)
-def test_every_total_equals_the_recomputed_one(
-    history: History, search: dict[str, int], moves: bool, overrun: str
-) -> None:
-    play(history, Checked(ScheduleBased(**search, moves=moves)), overrun)
 
 
 @settings(max_examples=20, deadline=None)
@@ -132,8 +73,7 @@ class Compared:
 
 def objective(schedule: Schedule, now: int) -> tuple[float, int]:
     """What a move of positive weight raises: jobs in time per makespan; then a short makespan."""
-    makespan = max(int(schedule.totals[MAKESPAN_US]), now) - int(schedule.totals[ORIGIN_US])
-    in_time = int(schedule.totals[JOBS] - schedule.totals[LATE])
+    makespan, in_time = figures(schedule, now)
     return in_time / max(makespan, 1), -makespan
 
 
