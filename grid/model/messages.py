@@ -490,7 +490,7 @@ class GangProgress(NamedTuple):
     """The progress of a gang in the clusters where it ran before.
 
     It was first started at `start_us` (NEVER: not yet), and `done` of its work is kept, in
-    microseconds on a CPU of one MIPS. The others are as in `grid.cluster.gang.state.Gangs`.
+    microseconds on a CPU of one MIPS. The others are as in `grid.cluster.gang.state`.
     """
 
     start_us: Time = NEVER

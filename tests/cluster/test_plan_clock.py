@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from grid.cluster import make_cluster
 from grid.cluster.engine import PlanClock
 from grid.model.platform import Cluster, Machine
@@ -26,25 +28,29 @@ class Slow:
         return Plan()
 
 
-def test_plans_are_counted_by_the_power_of_two_above_the_queue() -> None:
-    policy = Slow()
+class Rare(Slow):
+    """One that plans at every tenth instant."""
+
+    def plan(self, view: Any, now: int) -> Plan:
+        super().plan(view, now)
+        return Plan(made=now % 10 == 0)
+
+
+@pytest.mark.parametrize(
+    ("policy", "queues", "times"),
+    [
+        (Slow(), (1, 2, 3, 3, 4), [(2, 1, 1.0, 1.0), (4, 3, 8.0, 3.0), (8, 1, 4.0, 4.0)]),
+        (Rare(), (1, 1, 1), [(0, 2, 2.0, 1.0), (2, 1, 1.0, 1.0)]),
+    ],
+)
+def test_plans_are_counted_by_the_power_of_two_above_the_queue(
+    policy: Slow, queues: tuple[int, ...], times: list[tuple[float, ...]]
+) -> None:
+    """Events at which a policy makes no plan are timed apart."""
     clock = PlanClock(lambda: policy.now_s)
-    for waiting in (1, 2, 3, 3, 4):
-        clock.plan(policy, SimpleNamespace(queue=[0] * waiting), 0)  # type: ignore[arg-type]
-    assert clock.times() == [(2, 1, 1.0, 1.0), (4, 3, 8.0, 3.0), (8, 1, 4.0, 4.0)]
-
-
-def test_events_at_which_a_policy_makes_no_plan_are_timed_apart() -> None:
-    class Rare(Slow):
-        def plan(self, view: Any, now: int) -> Plan:
-            super().plan(view, now)
-            return Plan(made=now % 10 == 0)
-
-    policy = Rare()
-    clock = PlanClock(lambda: policy.now_s)
-    for now in (0, 1, 2, 10):
-        clock.plan(policy, SimpleNamespace(queue=[0]), now)  # type: ignore[arg-type]
-    assert clock.times() == [(0, 2, 2.0, 1.0), (2, 2, 2.0, 1.0)]
+    for now, waiting in enumerate(queues):
+        clock.plan(policy, SimpleNamespace(queue=[0] * waiting), now)  # type: ignore[arg-type]
+    assert clock.times() == times
 
 
 def test_plans_in_compiled_code_are_said_to_be_untimed() -> None:

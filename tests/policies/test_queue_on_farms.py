@@ -167,20 +167,6 @@ def test_a_kept_reservation_is_not_lost_to_an_urgent_job() -> None:
         assert [start // s for _, _, start, _ in played] == starts
 
 
-@pytest.mark.parametrize("priority", ("cs2007", "cs2"))
-@given(farm=farms(), jobs=job_lists())
-@settings(max_examples=10, deadline=None)
-def test_any_priority_runs_all_jobs(priority: str, farm: Cluster, jobs: list[Job]) -> None:
-    for reservation in ("remade", "kept"):
-        policy = make_policy("flexible", {"priority": priority, "reservation": reservation})
-        played = play(general_cluster(farm, policy), jobs)
-        assert {state for _, state, _, _ in played} <= {
-            JobState.COMPLETED,
-            JobState.FAILED,
-            JobState.REJECTED,
-        }
-
-
 def test_preemptive_edf_by_hand() -> None:
     """C07, section 6: the new job with the earlier deadline runs first, the other goes on after.
 

@@ -71,16 +71,6 @@ def test_what_is_left_depends_on_the_machine(seed: int) -> None:
     assert matrix.capacity.tolist() == (view.free + held).tolist()
 
 
-@pytest.mark.parametrize("name", CS2_WEIGHTS)
-@settings(max_examples=examples(20))
-@given(seed=SEEDS)
-def test_every_cs2_heuristic_stays_within_its_weight(name: str, seed: int) -> None:
-    weights = dict.fromkeys(CS2_WEIGHTS, 0.0) | {name: 1.0}
-    matrix = matrix_of(random_view(seed), cs2_heuristics(weights, Plugins()))
-    added = matrix.priority[matrix.priority > -np.inf]
-    assert ((added >= 0) & (added <= 1 + 1e-12)).all()
-
-
 @pytest.mark.parametrize(("row", "of_row"), [("mean", np.mean), ("largest", np.max)])
 def test_priorities_for_other_policies_are_rows_of_the_matrix(
     row: str, of_row: Callable[[Matrix], float]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,17 +45,10 @@ def exceeds(matrix, weight):
 def hides(matrix, weight):
     matrix.priority[:] = -float("inf")
 """
-ENTRY_POINTS = """[grid.heuristics]
-narrow = heuristics_of_a_user:narrow
-nothing = heuristics_of_a_user:nothing
-another = heuristics_of_a_user:another
-smaller = heuristics_of_a_user:smaller
-writes = heuristics_of_a_user:writes
-turns = heuristics_of_a_user:turns
-exceeds = heuristics_of_a_user:exceeds
-hides = heuristics_of_a_user:hides
-missing = heuristics_of_a_user:missing
-"""
+NAMES = (*re.findall(r"def (\w+)", MODULE), "missing")
+ENTRY_POINTS = "\n".join(
+    ["[grid.heuristics]", *(f"{name} = heuristics_of_a_user:{name}" for name in NAMES)]
+)
 SCENARIO = """
 name: mine
 vos:

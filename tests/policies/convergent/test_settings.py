@@ -53,12 +53,6 @@ def test_time_driven_variants_wake_at_every_period(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*CS2, *CS2007])
-def test_nothing_to_plan(name: str) -> None:
-    view = view_of(10, [], [100.0, 50.0])
-    assert make_policy(name, {}).plan(view, view.now) == Plan()
-
-
-@pytest.mark.parametrize("name", [*CS2, *CS2007])
 def test_a_copy_of_a_policy_makes_the_same_plans(name: str) -> None:
     """States of clusters are copied and sent; what stands in buffers is not part of them."""
     policy = make_policy(name, {})
