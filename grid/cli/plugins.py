@@ -135,7 +135,7 @@ def batsim_server(
     The server stops after one simulation. A job gets the free resources with the lowest numbers.
     """
     with endings():
-        import yaml
+        import yaml  # type: ignore[import-untyped]
 
         from grid.integrations.batsim import Server, serve
         from grid.model.errors import input_error, need
