@@ -42,15 +42,15 @@ class OutageSection(Section):
 class CrashSection(OutageSection):
     """An entity loses its unsaved state and receives nothing until it restarts."""
 
-    entity: str = Field(description="Its name in the protocol, such as `north/scheduler`.")
+    entity: str
+    """Its name in the protocol, such as `north/scheduler`."""
 
 
 class RandomCrashesSection(Section):
     """Crashes of every entity at random times."""
 
-    every_s: PositiveSeconds = Field(
-        description="Mean time between two crashes of an entity (exponential)."
-    )
+    every_s: PositiveSeconds
+    """Mean time between two crashes of an entity (exponential)."""
     for_s: Duration
     every_us = Microseconds("every_s")
     for_us = Microseconds("for_s")
@@ -59,41 +59,35 @@ class RandomCrashesSection(Section):
 class VoOutageSection(OutageSection):
     """All entities of a VO are down; its clusters continue their jobs."""
 
-    vo: Name = Field(description="Name of the VO.")
+    vo: Name
+    """Name of the VO."""
 
 
 class MachineOutageSection(OutageSection):
     """A machine is down; its jobs wait and lose their work unless they are checkpointable."""
 
-    vo: Name = Field(description="Name of the VO that has the machine.")
-    cluster: Name = Field(default="cluster", description="Name of the cluster in that VO.")
-    machine: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = Field(
-        default=0, description="Number of the machine in the cluster, from 0."
-    )
+    vo: Name
+    """Name of the VO that has the machine."""
+    cluster: Name = "cluster"
+    """Name of the cluster in that VO."""
+    machine: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = 0
+    """Number of the machine in the cluster, from 0."""
 
 
 class RandomMachineOutagesSection(Section):
     """Failures and repairs of machines, independent for each machine."""
 
-    vo: Name | None = Field(
-        default=None, description="Name of the VO that has the machines. Default: all VOs."
-    )
-    cluster: Name | None = Field(
-        default=None, description="Name of the cluster. Default: all clusters of the VO."
-    )
-    up_s: PositiveSeconds = Field(
-        description="Mean time from the start of the run, or from a repair, to the next failure "
-        "(MTTF)."
-    )
-    down_s: PositiveSeconds = Field(
-        description="Mean time from a failure to its repair (MTTR), exponential."
-    )
-    shape: Annotated[float, Field(ge=0.1, le=10, strict=True)] = Field(
-        default=1.0,
-        description="Shape of the Weibull distribution of times up. 1 is exponential. Below "
-        "1, a machine that has just been repaired is more likely to fail than one that has been "
-        "up for long.",
-    )
+    vo: Name | None = None
+    """Name of the VO that has the machines. Default: all VOs."""
+    cluster: Name | None = None
+    """Name of the cluster. Default: all clusters of the VO."""
+    up_s: PositiveSeconds
+    """Mean time from the start of the run, or from a repair, to the next failure (MTTF)."""
+    down_s: PositiveSeconds
+    """Mean time from a failure to its repair (MTTR), exponential."""
+    shape: Annotated[float, Field(ge=0.1, le=10, strict=True)] = 1.0
+    """Shape of the Weibull distribution of times up. 1 is exponential. Below 1, a machine that has
+    just been repaired is more likely to fail than one that has been up for long."""
     up_us = Microseconds("up_s")
     down_us = Microseconds("down_s")
 
@@ -104,47 +98,36 @@ class RandomMachineOutagesSection(Section):
 class PartitionSection(OutageSection):
     """No message passes between the VOs of `one` and those of `other`."""
 
-    one: VoNames = Field(description="Names of the VOs on one side.")
-    other: VoNames = Field(description="Names of the VOs on the other side.")
+    one: VoNames
+    """Names of the VOs on one side."""
+    other: VoNames
+    """Names of the VOs on the other side."""
 
 
 class FaultsSection(Section):
     """Faults of messages, entities and machines, until all of them end."""
 
-    seed: Seed | None = Field(
-        default=None, description="Seed of the faults. Default: the scenario's."
-    )
-    heal_s: PositiveSeconds = Field(
-        description="The end of all faults: longer faults end then, and a fault that begins later "
-        "is an error."
-    )
-    between_vos: LinkFaults = Field(
-        default=LinkFaults(),
-        description="Faults of messages between entities of different VOs.",
-    )
-    within_vos: LinkFaults = Field(
-        default=LinkFaults(), description="Faults of messages between entities of one VO."
-    )
-    crashes: tuple[CrashSection, ...] = Field(
-        default=(), description="Entities that crash, and when."
-    )
-    random_crashes: RandomCrashesSection | None = Field(
-        default=None, description="Crashes of all entities at random times. Default: none."
-    )
-    vo_outages: tuple[VoOutageSection, ...] = Field(
-        default=(), description="VOs that are down, and when."
-    )
-    machine_outages: tuple[MachineOutageSection, ...] = Field(
-        default=(), description="Machines that are down, and when."
-    )
-    random_machine_outages: tuple[RandomMachineOutagesSection, ...] = Field(
-        default=(),
-        description="Machines that fail and are repaired at random times, the same under all other "
-        "settings of the scenario. A pool is one machine, and fails as a whole.",
-    )
-    partitions: tuple[PartitionSection, ...] = Field(
-        default=(), description="VOs that cannot reach each other, and when."
-    )
+    seed: Seed | None = None
+    """Seed of the faults. Default: the scenario's."""
+    heal_s: PositiveSeconds
+    """The end of all faults: longer faults end then, and a fault that begins later is an error."""
+    between_vos: LinkFaults = LinkFaults()
+    """Faults of messages between entities of different VOs."""
+    within_vos: LinkFaults = LinkFaults()
+    """Faults of messages between entities of one VO."""
+    crashes: tuple[CrashSection, ...] = ()
+    """Entities that crash, and when."""
+    random_crashes: RandomCrashesSection | None = None
+    """Crashes of all entities at random times. Default: none."""
+    vo_outages: tuple[VoOutageSection, ...] = ()
+    """VOs that are down, and when."""
+    machine_outages: tuple[MachineOutageSection, ...] = ()
+    """Machines that are down, and when."""
+    random_machine_outages: tuple[RandomMachineOutagesSection, ...] = ()
+    """Machines that fail and are repaired at random times, the same under all other settings of the
+    scenario. A pool is one machine, and fails as a whole."""
+    partitions: tuple[PartitionSection, ...] = ()
+    """VOs that cannot reach each other, and when."""
     heal_us = Microseconds("heal_s")
 
     @property

@@ -46,16 +46,13 @@ from grid.model.workload import WorkloadSection
 class VosFromTraceSection(Section):
     """A VO with one pool for each value of the workload's `route` field in its trace."""
 
-    total_cpus: Cpus = Field(
-        description="CPUs of all these VOs together. A VO has at least as many as its widest job; "
-        "the other VOs share the remaining CPUs."
-    )
-    sizing: Literal["equal", "work", "peak"] = Field(
-        default="equal",
-        description="How the CPUs are distributed: equally, in proportion to the sites' work (run "
-        "time times CPUs), or in proportion to the largest number of CPUs in use if no job waited. "
-        "Rounding is by largest remainder.",
-    )
+    total_cpus: Cpus
+    """CPUs of all these VOs together. A VO has at least as many as its widest job; the other VOs
+    share the remaining CPUs."""
+    sizing: Literal["equal", "work", "peak"] = "equal"
+    """How the CPUs are distributed: equally, in proportion to the sites' work (run time times
+    CPUs), or in proportion to the largest number of CPUs in use if no job waited. Rounding is by
+    largest remainder."""
     selection: VoSelection = PluginRef("partial")
     policy: LocalPolicy = PluginRef("fcfs")
     overrun: Overrun = "kill"
@@ -78,32 +75,27 @@ class VosFromTraceSection(Section):
 class LinkSection(Section):
     """The latency between two VOs, in both directions, if it is not the default."""
 
-    between: tuple[Name, Name] = Field(description="Names of the two VOs.")
-    latency_s: PositiveSeconds = Field(description="Latency of a message between them.")
+    between: tuple[Name, Name]
+    """Names of the two VOs."""
+    latency_s: PositiveSeconds
+    """Latency of a message between them."""
     latency_us = Microseconds("latency_s")
 
 
 class NetworkSection(Section):
     """Latencies and bandwidth."""
 
-    latency_s: PositiveSeconds = Field(
-        default=0.05, description="Latency of a message between entities of different VOs."
-    )
-    local_latency_s: PositiveSeconds = Field(
-        default=0.001, description="Latency of a message between entities of one VO."
-    )
-    bandwidth_mbps: Annotated[float, Field(ge=0.01, le=1e9, strict=True)] | None = Field(
-        default=None,
-        description="Megabits per second between VOs, for the input of a job. Default: no limit.",
-    )
-    links: tuple[LinkSection, ...] = Field(
-        default=(), description="Pairs of VOs with their own latency."
-    )
-    latency_matrix_s: dict[Name, dict[Name, PositiveSeconds]] = Field(
-        default={},
-        description="Latencies of many pairs, as `{a: {b: 0.02, c: 0.05}, b: {c: 0.03}}`: each "
-        "pair once, in either order.",
-    )
+    latency_s: PositiveSeconds = 0.05
+    """Latency of a message between entities of different VOs."""
+    local_latency_s: PositiveSeconds = 0.001
+    """Latency of a message between entities of one VO."""
+    bandwidth_mbps: Annotated[float, Field(ge=0.01, le=1e9, strict=True)] | None = None
+    """Megabits per second between VOs, for the input of a job. Default: no limit."""
+    links: tuple[LinkSection, ...] = ()
+    """Pairs of VOs with their own latency."""
+    latency_matrix_s: dict[Name, dict[Name, PositiveSeconds]] = Field(default={})
+    """Latencies of many pairs, as `{a: {b: 0.02, c: 0.05}, b: {c: 0.03}}`: each pair once, in
+    either order."""
     latency_us = Microseconds("latency_s")
     local_latency_us = Microseconds("local_latency_s")
 
@@ -124,15 +116,12 @@ class NetworkSection(Section):
 class SnapshotsSection(Section):
     """Triggers of snapshots (PU 3.2); without any, no snapshot is published."""
 
-    period_s: PositiveSeconds | None = Field(
-        default=None, description="At multiples of this, if anything has changed."
-    )
-    load_above: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = Field(
-        default=None, description="When the load, assigned CPUs over CPUs, rises above this."
-    )
-    jobs_above: Count | None = Field(
-        default=None, description="When more jobs than this were assigned since the last snapshot."
-    )
+    period_s: PositiveSeconds | None = None
+    """At multiples of this, if anything has changed."""
+    load_above: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = None
+    """When the load, assigned CPUs over CPUs, rises above this."""
+    jobs_above: Count | None = None
+    """When more jobs than this were assigned since the last snapshot."""
 
     @property
     def period_us(self) -> Time | None:
@@ -143,65 +132,43 @@ class SnapshotsSection(Section):
 class ProtocolSection(Section):
     """Information dissemination and forwarding of jobs (PU 3.2)."""
 
-    ttl: Annotated[int, Field(ge=0, le=1000, strict=True)] = Field(
-        default=3, description="How many times a job may be forwarded from VO to VO."
-    )
-    forwarding: Annotated[PluginRef, PluginOf("forwarding")] = Field(
-        default=PluginRef("queue"),
-        description="The forwarding policy: whether a job stays in its VO or is forwarded, mainly "
-        "if no eligible resource is free. `queue`: it queues at the best resource. `forward`: it "
-        "is forwarded to the best other VO until its TTL is spent. `reject`: it is rejected. For "
-        "others see `grid plugins forwarding`.",
-    )
-    avoid_loops: Annotated[bool, Field(strict=True)] = Field(
-        default=False,
-        description="A job is not forwarded again to a VO that it has left.",
-    )
-    when_refused: Literal["next", "origin", "reject"] = Field(
-        default="next",
-        description="What happens to a job that another VO does not admit. `next`: it returns to "
-        "its sender and tries another VO. `origin`: it returns to its own VO and runs or queues "
-        "there. `reject`: it is rejected.",
-    )
-    information: Annotated[PluginRef, PluginOf("information")] = Field(
-        default=PluginRef("all"),
-        description="The information overlay: which VOs receive which others' status, and how. "
-        "`all`: every VO publishes snapshots to all others. `none`: no VO publishes any. "
-        "For others see `grid plugins information`.",
-    )
-    discount: Annotated[PluginRef, PluginOf("discounts")] = Field(
-        default=PluginRef("no_correction"),
-        description="How stale status of other VOs is corrected. `no_correction`: not at all. "
-        "`drained`: minus the work that must have been completed since. `by_age`: the older, the "
-        "less it counts. `own_dispatches`: plus the jobs that the VO itself has sent since.",
-    )
-    snapshot_detail: Literal["full", "summary"] = Field(
-        default="full",
-        description="What a snapshot has: a row for each resource, or two rows for a VO.",
-    )
-    snapshots: SnapshotsSection = Field(
-        default=SnapshotsSection(period_s=60.0, load_above=0.9, jobs_above=10),
-        description="When a VO publishes a snapshot: by whichever of these triggers are given. "
-        "Default: all three, `{period_s: 60, load_above: 0.9, jobs_above: 10}`.",
-    )
-    lost_after_s: PositiveSeconds | None = Field(
-        default=None,
-        description="A VO is lost if it has not published a snapshot for this long: jobs do not go "
-        "there, and the origin of jobs that are there submits copies of them. It cancels the old "
-        "ones when the VO is back; the first to complete counts. Snapshots are then published in "
-        "every `snapshots.period_s`, also without changes. Default: no VO is ever lost.",
-    )
-    recall_after_s: PositiveSeconds | None = Field(
-        default=None,
-        description="A job that has been with other VOs for this long and has not started is "
-        "called back by its origin and goes elsewhere, while its TTL lasts. Default: never.",
-    )
-    stall_after_s: PositiveSeconds | None = Field(
-        default=None,
-        description="A run ends with an error if no job has changed state for this long, none runs "
-        "and none is to be submitted, while messages are sent. Default: 100 times all timings of "
-        "the protocol.",
-    )
+    ttl: Annotated[int, Field(ge=0, le=1000, strict=True)] = 3
+    """How many times a job may be forwarded from VO to VO."""
+    forwarding: Annotated[PluginRef, PluginOf("forwarding")] = PluginRef("queue")
+    """The forwarding policy: whether a job stays in its VO or is forwarded, mainly if no eligible
+    resource is free. `queue`: it queues at the best resource. `forward`: it is forwarded to the
+    best other VO until its TTL is spent. `reject`: it is rejected. For others see `grid plugins
+    forwarding`."""
+    avoid_loops: Annotated[bool, Field(strict=True)] = False
+    """A job is not forwarded again to a VO that it has left."""
+    when_refused: Literal["next", "origin", "reject"] = "next"
+    """What happens to a job that another VO does not admit. `next`: it returns to its sender and
+    tries another VO. `origin`: it returns to its own VO and runs or queues there. `reject`: it is
+    rejected."""
+    information: Annotated[PluginRef, PluginOf("information")] = PluginRef("all")
+    """The information overlay: which VOs receive which others' status, and how. `all`: every VO
+    publishes snapshots to all others. `none`: no VO publishes any. For others see `grid plugins
+    information`."""
+    discount: Annotated[PluginRef, PluginOf("discounts")] = PluginRef("no_correction")
+    """How stale status of other VOs is corrected. `no_correction`: not at all. `drained`: minus the
+    work that must have been completed since. `by_age`: the older, the less it counts.
+    `own_dispatches`: plus the jobs that the VO itself has sent since."""
+    snapshot_detail: Literal["full", "summary"] = "full"
+    """What a snapshot has: a row for each resource, or two rows for a VO."""
+    snapshots: SnapshotsSection = SnapshotsSection(period_s=60.0, load_above=0.9, jobs_above=10)
+    """When a VO publishes a snapshot: by whichever of these triggers are given. Default: all three,
+    `{period_s: 60, load_above: 0.9, jobs_above: 10}`."""
+    lost_after_s: PositiveSeconds | None = None
+    """A VO is lost if it has not published a snapshot for this long: jobs do not go there, and the
+    origin of jobs that are there submits copies of them. It cancels the old ones when the VO is
+    back; the first to complete counts. Snapshots are then published in every `snapshots.period_s`,
+    also without changes. Default: no VO is ever lost."""
+    recall_after_s: PositiveSeconds | None = None
+    """A job that has been with other VOs for this long and has not started is called back by its
+    origin and goes elsewhere, while its TTL lasts. Default: never."""
+    stall_after_s: PositiveSeconds | None = None
+    """A run ends with an error if no job has changed state for this long, none runs and none is to
+    be submitted, while messages are sent. Default: 100 times all timings of the protocol."""
 
     @property
     def recovers(self) -> bool:
@@ -215,27 +182,17 @@ Metrics = tuple[PluginRef, ...]
 class MetricsSection(Section):
     """Which jobs are measured, and metrics in addition to the built-in ones."""
 
-    submitted_from_s: Seconds = Field(
-        default=0.0,
-        description="Job metrics cover only jobs that were submitted at this virtual time or "
-        "later, so that the warm-up is left out. Metrics of machines and of decisions cover the "
-        "whole run.",
-    )
-    submitted_until_s: PositiveSeconds | None = Field(
-        default=None,
-        description="Job metrics cover only jobs that were submitted before this virtual time. "
-        "Default: no end.",
-    )
-    job: Annotated[Metrics, PluginOf("job_metrics")] = Field(
-        default=(), description="Metrics of jobs: each is a column of jobs.csv and jobs.parquet."
-    )
-    vo: Annotated[Metrics, PluginOf("vo_metrics")] = Field(
-        default=(),
-        description="Metrics of VOs: each is a value of metrics.json, of every VO and the grid.",
-    )
-    cluster: Annotated[Metrics, PluginOf("cluster_metrics")] = Field(
-        default=(), description="Metrics of clusters: each is a column of series.parquet."
-    )
+    submitted_from_s: Seconds = 0.0
+    """Job metrics cover only jobs that were submitted at this virtual time or later, so that the
+    warm-up is left out. Metrics of machines and of decisions cover the whole run."""
+    submitted_until_s: PositiveSeconds | None = None
+    """Job metrics cover only jobs that were submitted before this virtual time. Default: no end."""
+    job: Annotated[Metrics, PluginOf("job_metrics")] = ()
+    """Metrics of jobs: each is a column of jobs.csv and jobs.parquet."""
+    vo: Annotated[Metrics, PluginOf("vo_metrics")] = ()
+    """Metrics of VOs: each is a value of metrics.json, of every VO and the grid."""
+    cluster: Annotated[Metrics, PluginOf("cluster_metrics")] = ()
+    """Metrics of clusters: each is a column of series.parquet."""
 
     @model_validator(mode="after")
     def _until_after_from(self) -> MetricsSection:
@@ -253,42 +210,31 @@ class MetricsSection(Section):
 class GridSettings(Section):
     """What applies to a grid as a whole, next to its VOs and their jobs."""
 
-    name: Name = Field(
-        default="grid",
-        description="Name of the run and of its folder. Default in a file: the name of the file.",
-    )
-    seed: Seed = Field(
-        default=1, description="Seed of all random streams: the same seed gives the same run."
-    )
-    network: NetworkSection = Field(
-        default=NetworkSection(), description="Latencies and bandwidth."
-    )
-    protocol: ProtocolSection = Field(
-        default=ProtocolSection(), description="Information dissemination and forwarding of jobs."
-    )
-    faults: FaultsSection | None = Field(
-        default=None, description="Faults of messages, entities and machines. Default: none."
-    )
-    metrics: MetricsSection = Field(
-        default=MetricsSection(), description="Which jobs are measured, and additional metrics."
-    )
+    name: Name = "grid"
+    """Name of the run and of its folder. Default in a file: the name of the file."""
+    seed: Seed = 1
+    """Seed of all random streams: the same seed gives the same run."""
+    network: NetworkSection = NetworkSection()
+    """Latencies and bandwidth."""
+    protocol: ProtocolSection = ProtocolSection()
+    """Information dissemination and forwarding of jobs."""
+    faults: FaultsSection | None = None
+    """Faults of messages, entities and machines. Default: none."""
+    metrics: MetricsSection = MetricsSection()
+    """Which jobs are measured, and additional metrics."""
 
 
 class Scenario(GridSettings):
     """A whole scenario, with its parameters filled in."""
 
-    schema_version: Literal[1] = Field(
-        default=1, description="Version of these keys; a later version may rename some."
-    )
-    vos: Annotated[tuple[VirtualOrganization, ...], Field(min_length=1)] | None = Field(
-        default=None, description="The virtual organizations of the grid."
-    )
-    vos_from_trace: VosFromTraceSection | None = Field(
-        default=None, description="Instead of `vos`: a VO for each site of the workload's trace."
-    )
-    workload: WorkloadSection | None = Field(
-        default=None, description="Jobs of the whole grid, routed to VOs."
-    )
+    schema_version: Literal[1] = 1
+    """Version of these keys; a later version may rename some."""
+    vos: Annotated[tuple[VirtualOrganization, ...], Field(min_length=1)] | None = None
+    """The virtual organizations of the grid."""
+    vos_from_trace: VosFromTraceSection | None = None
+    """Instead of `vos`: a VO for each site of the workload's trace."""
+    workload: WorkloadSection | None = None
+    """Jobs of the whole grid, routed to VOs."""
     _plugins: Plugins = PrivateAttr(default_factory=Plugins)
     _lines: ScenarioLines = PrivateAttr(default_factory=ScenarioLines)
 

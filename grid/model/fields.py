@@ -110,11 +110,15 @@ class Section(BaseModel):
     """A mapping in a scenario. Unknown keys are errors."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, allow_inf_nan=False, ignored_types=(Microseconds,)
+        extra="forbid",
+        frozen=True,
+        allow_inf_nan=False,
+        ignored_types=(Microseconds,),
+        use_attribute_docstrings=True,
     )
 
 
-PLATFORM = ConfigDict(extra="forbid", allow_inf_nan=False)
+PLATFORM = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True)
 """The configuration of sections that are dataclasses, for positional arguments and `replace`."""
 
 
@@ -122,12 +126,10 @@ PLATFORM = ConfigDict(extra="forbid", allow_inf_nan=False)
 class PluginRef:
     """A plugin with its settings (see `grid plugins`); its name alone, if it has no settings."""
 
-    name: PluginName = Field(
-        description="Its name, or its location: `path/to/file.py:Name` or `module:Name`."
-    )
-    settings: dict[str, Any] = Field(
-        default_factory=dict, description="Its settings by name, as `grid plugins KIND NAME` shows."
-    )
+    name: PluginName
+    """Its name, or its location: `path/to/file.py:Name` or `module:Name`."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Its settings by name, as `grid plugins KIND NAME` shows."""
 
     @model_validator(mode="before")
     @classmethod
@@ -143,6 +145,9 @@ class PluginRef:
 def keys_of(section: Any) -> dict[str, FieldInfo]:
     """The keys of a section, or of its class, with their declarations."""
     fields: dict[str, FieldInfo] = section.__pydantic_fields__
+    for field in fields.values():
+        # A docstring has line ends.
+        field.description = " ".join((field.description or "").split()) or None
     return {key: field for key, field in fields.items() if not field.exclude}
 
 

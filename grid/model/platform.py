@@ -86,16 +86,15 @@ class SwitchOff:
     """Machines that are switched off when idle. All machines are on at first and after an
     outage."""
 
-    after_s: Seconds = Field(
-        description="A machine that has been idle for longer than this is switched off."
-    )
-    boot_s: Seconds = Field(
-        default=0.0,
-        description="Boot time: a job that is started on a machine which is off holds its CPUs for "
-        "this long before it begins.",
-    )
-    watts_off: Watts = Field(default=0.0, description="Power draw of each CPU while it is off.")
-    watts_boot: Watts = Field(default=0.0, description="Power draw of each CPU while it boots.")
+    after_s: Seconds
+    """A machine that has been idle for longer than this is switched off."""
+    boot_s: Seconds = 0.0
+    """Boot time: a job that is started on a machine which is off holds its CPUs for this long
+    before it begins."""
+    watts_off: Watts = 0.0
+    """Power draw of each CPU while it is off."""
+    watts_boot: Watts = 0.0
+    """Power draw of each CPU while it boots."""
     after_us = Microseconds("after_s")
     boot_us = Microseconds("boot_s")
 
@@ -110,31 +109,30 @@ MaySwitchOff = Annotated[
 class Machine:
     """A machine; in a scenario, `count` equal ones."""
 
-    name: Name | None = Field(default=None, description="Its name. Default: m0, m1 and so on.")
-    cpus: Cpus = Field(default=1, description="CPUs of each machine.")
-    mips: Mips = Field(
-        default=REFERENCE_MIPS, description="Speed of each CPU, in million instructions per second."
-    )
-    operating_system: OperatingSystem = Field(
-        default="linux", description="For requirements of jobs."
-    )
-    architecture: Architecture = Field(default="x86_64", description="For requirements of jobs.")
-    ram_mb: Megabytes = Field(
-        default=0.0,
-        description="Memory, shared by jobs with `ram_mb`. 0: no limit for such jobs, and no "
-        "`ram` requirement is fulfilled.",
-    )
-    disk_mb: Megabytes = Field(default=0.0, description="Disk space, for requirements of jobs.")
-    cpu_type: str = Field(
-        default="", description="A free-form tag, which policies and heuristics may read."
-    )
-    licenses: tuple[Name, ...] = Field(
-        default=(), description="Names of the licenses that it supports."
-    )
+    name: Name | None = None
+    """Its name. Default: m0, m1 and so on."""
+    cpus: Cpus = 1
+    """CPUs of each machine."""
+    mips: Mips = REFERENCE_MIPS
+    """Speed of each CPU, in million instructions per second."""
+    operating_system: OperatingSystem = "linux"
+    """For requirements of jobs."""
+    architecture: Architecture = "x86_64"
+    """For requirements of jobs."""
+    ram_mb: Megabytes = 0.0
+    """Memory, shared by jobs with `ram_mb`. 0: no limit for such jobs, and no `ram` requirement is
+    fulfilled."""
+    disk_mb: Megabytes = 0.0
+    """Disk space, for requirements of jobs."""
+    cpu_type: str = ""
+    """A free-form tag, which policies and heuristics may read."""
+    licenses: tuple[Name, ...] = ()
+    """Names of the licenses that it supports."""
     watts_idle: IdleWatts = 0.0
     watts_busy: BusyWatts = 0.0
     switch_off: MaySwitchOff = None
-    count: Count = Field(default=1, description="Number of such machines.")
+    count: Count = 1
+    """Number of such machines."""
 
     @property
     def most_ram_mb(self) -> float:
@@ -152,11 +150,12 @@ class Machine:
 class MachineGenerator:
     """Machines drawn from the scenario's seed, or their own, by a generator."""
 
-    generator: Annotated[PluginName, PluginOf("machine_generators")] = Field(
-        description="Name of the machine generator."
-    )
-    count: Count = Field(description="Number of machines.")
-    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
+    generator: Annotated[PluginName, PluginOf("machine_generators")]
+    """Name of the machine generator."""
+    count: Count
+    """Number of machines."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the generator."""
     watts_idle: IdleWatts = 0.0
     watts_busy: BusyWatts = 0.0
     switch_off: MaySwitchOff = None
@@ -175,10 +174,10 @@ POOL_KEYS = ("mips", "watts_idle", "watts_busy", "switch_off")
 class License:
     """A license and the number of its copies."""
 
-    name: Name = Field(description="Name of the license.")
-    copies: Annotated[int, Field(ge=0, le=1_000_000, strict=True)] = Field(
-        description="How many machines may use it at once; jobs on one machine share a copy."
-    )
+    name: Name
+    """Name of the license."""
+    copies: Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
+    """How many machines may use it at once; jobs on one machine share a copy."""
 
 
 @dataclass(frozen=True, config=PLATFORM)
@@ -188,9 +187,12 @@ class PreemptionOverheads:
     All are paid when the job resumes, since its CPUs were released at once.
     """
 
-    suspend_s: Seconds = Field(default=0.0, description="To write its state; paid when it resumes.")
-    resume_s: Seconds = Field(default=0.0, description="To read its state on the same machine.")
-    move_s: Seconds = Field(default=0.0, description="To move its state to another machine.")
+    suspend_s: Seconds = 0.0
+    """To write its state; paid when it resumes."""
+    resume_s: Seconds = 0.0
+    """To read its state on the same machine."""
+    move_s: Seconds = 0.0
+    """To move its state to another machine."""
     suspend_us = Microseconds("suspend_s")
     resume_us = Microseconds("resume_s")
     move_us = Microseconds("move_s")
@@ -200,18 +202,13 @@ class PreemptionOverheads:
 class Slurm:
     """The Slurm of a real cluster."""
 
-    conf: Annotated[str, Field(pattern=r"^/[^\x00-\x1f]*$")] = Field(
-        description="Absolute path of its slurm.conf, which has `JobCompType=jobcomp/filetxt`."
-    )
-    partition: Name | None = Field(
-        default=None, description="The partition of all jobs. Default: that of Slurm."
-    )
-    command: str | None = Field(
-        default=None,
-        description="What jobs run: a shell command, with GRID_VO, GRID_JOB, GRID_CPUS and "
-        "GRID_RUN_S (run time in seconds of the real clock) in its environment. Default: `sleep` "
-        "for that time.",
-    )
+    conf: Annotated[str, Field(pattern=r"^/[^\x00-\x1f]*$")]
+    """Absolute path of its slurm.conf, which has `JobCompType=jobcomp/filetxt`."""
+    partition: Name | None = None
+    """The partition of all jobs. Default: that of Slurm."""
+    command: str | None = None
+    """What jobs run: a shell command, with GRID_VO, GRID_JOB, GRID_CPUS and GRID_RUN_S (run time in
+    seconds of the real clock) in its environment. Default: `sleep` for that time."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -240,52 +237,40 @@ class JobLimits(NamedTuple):
 class Cluster:
     """Machines, or one pool of CPUs, under a local policy."""
 
-    name: Name = Field(default="cluster", description="Its name within the VO.")
-    machines: Machines = Field(
-        default=(), description="A list of machines, or a generator of them."
-    )
+    name: Name = "cluster"
+    """Its name within the VO."""
+    machines: Machines = ()
+    """A list of machines, or a generator of them."""
     policy: LocalPolicy = PluginRef("fcfs")
-    cpus: Cpus | None = Field(
-        default=None, description="One pool of this number of `linux` CPUs, instead of `machines`."
-    )
-    mips: Mips = Field(
-        default=REFERENCE_MIPS,
-        description="Speed of each CPU of a pool, in million instructions per second.",
-    )
+    cpus: Cpus | None = None
+    """One pool of this number of `linux` CPUs, instead of `machines`."""
+    mips: Mips = REFERENCE_MIPS
+    """Speed of each CPU of a pool, in million instructions per second."""
     watts_idle: IdleWatts = 0.0
     watts_busy: BusyWatts = 0.0
     switch_off: MaySwitchOff = None
-    licenses: tuple[License, ...] = Field(
-        default=(), description="Licenses that float among the machines of the cluster."
-    )
-    resource: Literal["machine", "cluster"] | None = Field(
-        default=None,
-        description="`machine`: a job runs on the machine that the selection chose. `cluster`: the "
-        "local policy may choose any machine of the cluster. Default: machine, but cluster under a "
-        "gang policy.",
-    )
+    licenses: tuple[License, ...] = ()
+    """Licenses that float among the machines of the cluster."""
+    resource: Literal["machine", "cluster"] | None = None
+    """`machine`: a job runs on the machine that the selection chose. `cluster`: the local policy
+    may choose any machine of the cluster. Default: machine, but cluster under a gang policy."""
     overrun: Overrun = "kill"
     estimates: Estimates = "user"
     estimate_factor: EstimateFactor = 1.0
-    one_job_per_machine: Switch = Field(
-        default=False, description="A job holds its machine exclusively."
-    )
-    preemption: PreemptionOverheads = Field(
-        default=PreemptionOverheads(), description="Overheads of a preemption."
-    )
-    processor_choice: Annotated[PluginRef | None, PluginOf("processor_choices")] = Field(
-        default=None,
-        description="How the Local Dispatcher of a cluster of gangs chooses the processors whose "
-        "queues the tasks of a gang join. Default: ld.",
-    )
-    backend: Literal["simulated", "slurm"] = Field(
-        default="simulated",
-        description="`slurm`: a real cluster, in live runs only. Its Slurm decides when jobs start "
-        "and which fail, so that the local policy and the keys of estimates have no effect.",
-    )
-    slurm: Slurm | None = Field(default=None, description="The Slurm of `backend: slurm`.")
+    one_job_per_machine: Switch = False
+    """A job holds its machine exclusively."""
+    preemption: PreemptionOverheads = PreemptionOverheads()
+    """Overheads of a preemption."""
+    processor_choice: Annotated[PluginRef | None, PluginOf("processor_choices")] = None
+    """How the Local Dispatcher of a cluster of gangs chooses the processors whose queues the tasks
+    of a gang join. Default: ld."""
+    backend: Literal["simulated", "slurm"] = "simulated"
+    """`slurm`: a real cluster, in live runs only. Its Slurm decides when jobs start and which fail,
+    so that the local policy and the keys of estimates have no effect."""
+    slurm: Slurm | None = None
+    """The Slurm of `backend: slurm`."""
+    # Whether the policy is a third-party gang policy; not a key.
     gang_policy: bool = Field(default=False, init=False, exclude=True)
-    """Whether the policy is a third-party gang policy; not a key."""
 
     @model_validator(mode="after")
     def _one_kind_of_resource(self) -> Cluster:
@@ -400,39 +385,28 @@ def _after_joining(leaves_s: float | None, info: ValidationInfo) -> float | None
 class VirtualOrganization:
     """A virtual organization, or `count` equal ones (name1, name2, ...)."""
 
-    name: Name = Field(description="Its name, which begins the names of its entities.")
-    clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)] = Field(
-        description="The VO's clusters."
-    )
-    count: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = Field(
-        default=None,
-        description="Number of identical VOs: NAME1, NAME2 and so on. Default: one, NAME.",
-    )
+    name: Name
+    """Its name, which begins the names of its entities."""
+    clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]
+    """The VO's clusters."""
+    count: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
+    """Number of identical VOs: NAME1, NAME2 and so on. Default: one, NAME."""
     selection: VoSelection = PluginRef("partial")
-    cluster_choice: Annotated[PluginRef, PluginOf("cluster_choices")] = Field(
-        default=PluginRef("least_load"),
-        description="How the Grid Dispatcher chooses among the clusters of the VO for jobs that "
-        "are not bound to a machine (`resource: cluster`, gangs).",
-    )
-    forwarding: Annotated[PluginRef | None, PluginOf("forwarding")] = Field(
-        default=None,
-        description="The VO's own forwarding policy. Default: that of the protocol.",
-    )
+    cluster_choice: Annotated[PluginRef, PluginOf("cluster_choices")] = PluginRef("least_load")
+    """How the Grid Dispatcher chooses among the clusters of the VO for jobs that are not bound to a
+    machine (`resource: cluster`, gangs)."""
+    forwarding: Annotated[PluginRef | None, PluginOf("forwarding")] = None
+    """The VO's own forwarding policy. Default: that of the protocol."""
     admission: VoAdmission = PluginRef("all")
     priority: VoPriority = "none"
-    joins_s: Seconds = Field(
-        default=0.0,
-        description="When the VO joins the grid. Until then its users' jobs can use only its own "
-        "resources, and no other VO can use these.",
-    )
-    leaves_s: Annotated[PositiveSeconds | None, AfterValidator(_after_joining)] = Field(
-        default=None,
-        description="When the VO leaves the grid, after it has joined. Jobs that are assigned stay "
-        "there; those on their way to it are refused (`when_refused`). Default: never.",
-    )
-    workload: WorkloadSection | None = Field(
-        default=None, description="The jobs of the VO's users. Default: none of its own."
-    )
+    joins_s: Seconds = 0.0
+    """When the VO joins the grid. Until then its users' jobs can use only its own resources, and no
+    other VO can use these."""
+    leaves_s: Annotated[PositiveSeconds | None, AfterValidator(_after_joining)] = None
+    """When the VO leaves the grid, after it has joined. Jobs that are assigned stay there; those on
+    their way to it are refused (`when_refused`). Default: never."""
+    workload: WorkloadSection | None = None
+    """The jobs of the VO's users. Default: none of its own."""
     joins_us = Microseconds("joins_s")
     leaves_us = Microseconds("leaves_s")
 
@@ -491,10 +465,14 @@ FaultShare = Annotated[float, Field(ge=0, le=0.9, strict=True)]
 class LinkFaults:
     """Shares of messages that are lost, doubled or delayed."""
 
-    lost: FaultShare = Field(default=0.0, description="Share of messages that are lost.")
-    doubled: FaultShare = Field(default=0.0, description="Share of messages that arrive twice.")
-    delayed: FaultShare = Field(default=0.0, description="Share of messages that arrive later.")
-    delay_s: PositiveSeconds = Field(default=1.0, description="Maximum delay.")
+    lost: FaultShare = 0.0
+    """Share of messages that are lost."""
+    doubled: FaultShare = 0.0
+    """Share of messages that arrive twice."""
+    delayed: FaultShare = 0.0
+    """Share of messages that arrive later."""
+    delay_s: PositiveSeconds = 1.0
+    """Maximum delay."""
     delay_us = Microseconds("delay_s")
 
     @property

@@ -31,16 +31,13 @@ Utility = Annotated[float, Field(ge=0, le=1, strict=True)]
 class OptionSection(Section):
     """An acceptable value of a requirement and its utility."""
 
-    value: Annotated[float, Field(strict=True)] | OperatingSystem | Architecture = Field(
-        description="A name for `operating_system` and `architecture`; the largest number of "
-        "seconds for `execution_time`; the smallest number of MIPS for `speed`, CPUs for `cores`, "
-        "MB for `ram` and `disk`."
-    )
-    utility: Utility = Field(
-        default=1.0,
-        description="Utility of a resource that fulfils this option. A resource of total utility 0 "
-        "is not eligible.",
-    )
+    value: Annotated[float, Field(strict=True)] | OperatingSystem | Architecture
+    """A name for `operating_system` and `architecture`; the largest number of seconds for
+    `execution_time`; the smallest number of MIPS for `speed`, CPUs for `cores`, MB for `ram` and
+    `disk`."""
+    utility: Utility = 1.0
+    """Utility of a resource that fulfils this option. A resource of total utility 0 is not
+    eligible."""
 
 
 class RequirementSection(Section):
@@ -48,20 +45,16 @@ class RequirementSection(Section):
 
     kind: Literal[
         "operating_system", "architecture", "execution_time", "speed", "cores", "ram", "disk"
-    ] = Field(
-        description="The required property. `execution_time` is the user's estimate at the speed "
-        "of the resource, without waiting; `cores` are those that one job may hold."
-    )
-    options: Annotated[tuple[OptionSection, ...], Field(min_length=1)] = Field(
-        description="Acceptable values. The utility of the requirement is the highest one among "
-        "those that the resource fulfils."
-    )
-    weight: Utility = Field(
-        default=1.0,
-        description="Weight of this requirement. The utility of a resource is the sum of weight "
-        "times utility over the number of requirements, so it is below 1 if a weight is below 1. "
-        "No resource is eligible for a job whose only requirement has weight 0.",
-    )
+    ]
+    """The required property. `execution_time` is the user's estimate at the speed of the resource,
+    without waiting; `cores` are those that one job may hold."""
+    options: Annotated[tuple[OptionSection, ...], Field(min_length=1)]
+    """Acceptable values. The utility of the requirement is the highest one among those that the
+    resource fulfils."""
+    weight: Utility = 1.0
+    """Weight of this requirement. The utility of a resource is the sum of weight times utility over
+    the number of requirements, so it is below 1 if a weight is below 1. No resource is eligible for
+    a job whose only requirement has weight 0."""
 
     @property
     def requirement(self) -> Requirement:
@@ -96,77 +89,56 @@ def of_column(name: str, **changes: Any) -> Any:
 class JobSection(Section):
     """One job."""
 
-    number: Annotated[int, Field(ge=0, le=2**53, strict=True)] | None = Field(
-        default=None, description="Number of the job. Default: its position in the list, from 1."
-    )
+    number: Annotated[int, Field(ge=0, le=2**53, strict=True)] | None = None
+    """Number of the job. Default: its position in the list, from 1."""
     user: int = of_column("user", default=0)
-    submit_s: Seconds = Field(default=0.0, description="When the user submits it.")
-    cpus: Cpus = Field(default=1, description="CPUs that it holds from start to end.")
-    run_s: PositiveSeconds = Field(
-        description="Run time on a CPU of 1000 MIPS. On m MIPS it is 1000 / m of that."
-    )
-    estimate_s: PositiveSeconds | None = Field(
-        default=None,
-        description="The user's estimate on the same CPU. Default: the run time.",
-    )
-    predicted_s: PositiveSeconds | None = Field(
-        default=None,
-        description="The run time that its cluster plans with, in place of the estimate, which "
-        "remains the limit at which it is killed. Default: the estimate.",
-    )
-    cancel_after_s: PositiveSeconds | None = Field(
-        default=None,
-        description="Its user cancels it so long after the submission if it has not started by "
-        "then. It ends as `cancelled`. Default: never.",
-    )
-    deadline_s: PositiveSeconds | None = Field(
-        default=None,
-        description="Deadline, in seconds after the submission. Default: none.",
-    )
+    submit_s: Seconds = 0.0
+    """When the user submits it."""
+    cpus: Cpus = 1
+    """CPUs that it holds from start to end."""
+    run_s: PositiveSeconds
+    """Run time on a CPU of 1000 MIPS. On m MIPS it is 1000 / m of that."""
+    estimate_s: PositiveSeconds | None = None
+    """The user's estimate on the same CPU. Default: the run time."""
+    predicted_s: PositiveSeconds | None = None
+    """The run time that its cluster plans with, in place of the estimate, which remains the limit
+    at which it is killed. Default: the estimate."""
+    cancel_after_s: PositiveSeconds | None = None
+    """Its user cancels it so long after the submission if it has not started by then. It ends as
+    `cancelled`. Default: never."""
+    deadline_s: PositiveSeconds | None = None
+    """Deadline, in seconds after the submission. Default: none."""
     input_mb: float = of_column("input_mb", le=1e9)
     ram_mb: float = of_column("ram_mb", le=1e9)
     checkpointable: bool = of_column("checkpointable")
     power: float = of_column("power", le=1000)
-    requirements: tuple[RequirementSection, ...] = Field(
-        default=(), description="Requirements on the resource, which the selection evaluates."
-    )
+    requirements: tuple[RequirementSection, ...] = ()
+    """Requirements on the resource, which the selection evaluates."""
 
 
 class TraceFilterSection(Section):
     """Which jobs of a trace are selected: those that meet all conditions. Times are those of the
     trace; jobs keep them unless there is a `shift_s`."""
 
-    from_s: Seconds | None = Field(
-        default=None, description="Only jobs submitted at this time or later."
-    )
-    before_s: Seconds | None = Field(
-        default=None, description="Only jobs submitted before this time."
-    )
-    users: tuple[Whole, ...] | None = Field(
-        default=None,
-        description="Only jobs of users with these numbers; `without_users` excludes some.",
-    )
-    without_users: tuple[Whole, ...] = Field(
-        default=(),
-        description="No jobs of users with these numbers, such as users with bursts of jobs.",
-    )
-    min_cpus: Cpus | None = Field(
-        default=None, description="Only jobs with at least this number of CPUs."
-    )
-    max_cpus: Cpus | None = Field(
-        default=None, description="Only jobs with at most this number of CPUs."
-    )
-    statuses: tuple[Whole, ...] | None = Field(
-        default=None,
-        description="Only jobs with these statuses, as in the log: 0 failed, 1 completed, "
-        "5 cancelled, ... Default: any status, all jobs with a run time.",
-    )
+    from_s: Seconds | None = None
+    """Only jobs submitted at this time or later."""
+    before_s: Seconds | None = None
+    """Only jobs submitted before this time."""
+    users: tuple[Whole, ...] | None = None
+    """Only jobs of users with these numbers; `without_users` excludes some."""
+    without_users: tuple[Whole, ...] = ()
+    """No jobs of users with these numbers, such as users with bursts of jobs."""
+    min_cpus: Cpus | None = None
+    """Only jobs with at least this number of CPUs."""
+    max_cpus: Cpus | None = None
+    """Only jobs with at most this number of CPUs."""
+    statuses: tuple[Whole, ...] | None = None
+    """Only jobs with these statuses, as in the log: 0 failed, 1 completed, 5 cancelled, ...
+    Default: any status, all jobs with a run time."""
 
-    sites: tuple[Annotated[int, Field(ge=-1, strict=True)], ...] | None = Field(
-        default=None,
-        description="Only jobs with one of these values in the field that `route` names: with "
-        "`vos_from_trace`, the VOs with these numbers. -1: unknown.",
-    )
+    sites: tuple[Annotated[int, Field(ge=-1, strict=True)], ...] | None = None
+    """Only jobs with one of these values in the field that `route` names: with `vos_from_trace`,
+    the VOs with these numbers. -1: unknown."""
 
     @model_validator(mode="after")
     def _has_time(self) -> TraceFilterSection:
@@ -190,28 +162,22 @@ class DrawnRequirementSection(RequirementSection):
     """A requirement of a share of the jobs."""
 
     share: DrawnShare = 1.0
-    order: Literal["as_written", "drawn"] = Field(
-        default="as_written",
-        description="`drawn`: for each job the values are permuted at random over the options, so "
-        "users prefer different values; the order of utilities is unchanged.",
-    )
-    at_most: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = Field(
-        default=None,
-        description="Each job keeps its first options; their number is random, up to this.",
-    )
+    order: Literal["as_written", "drawn"] = "as_written"
+    """`drawn`: for each job the values are permuted at random over the options, so users prefer
+    different values; the order of utilities is unchanged."""
+    at_most: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = None
+    """Each job keeps its first options; their number is random, up to this."""
 
 
 class DrawnDeadlineSection(Section):
     """Deadlines: a multiple of the estimate after the submission."""
 
     share: DrawnShare = 1.0
-    least: Annotated[float, Field(gt=0, le=1e6, strict=True)] = Field(
-        description="Smallest multiple of the estimated run time. Estimates are those at 1,000 "
-        "MIPS: on slower machines deadlines are no later."
-    )
-    most: Annotated[float, Field(gt=0, le=1e6, strict=True)] = Field(
-        description="Largest multiple; uniform between the two."
-    )
+    least: Annotated[float, Field(gt=0, le=1e6, strict=True)]
+    """Smallest multiple of the estimated run time. Estimates are those at 1,000 MIPS: on slower
+    machines deadlines are no later."""
+    most: Annotated[float, Field(gt=0, le=1e6, strict=True)]
+    """Largest multiple; uniform between the two."""
 
     @model_validator(mode="after")
     def _in_order(self) -> DrawnDeadlineSection:
@@ -224,18 +190,20 @@ class DrawnInputSection(Section):
     """Input data, whose size is lognormal."""
 
     share: DrawnShare = 1.0
-    mean_mb: Annotated[float, Field(gt=0, le=1e9, strict=True)] = Field(description="Mean size.")
-    cv: Annotated[float, Field(ge=0, le=100, strict=True)] = Field(
-        default=1.0, description="Standard deviation over mean."
-    )
+    mean_mb: Annotated[float, Field(gt=0, le=1e9, strict=True)]
+    """Mean size."""
+    cv: Annotated[float, Field(ge=0, le=100, strict=True)] = 1.0
+    """Standard deviation over mean."""
 
 
 class DrawnCancellationSection(Section):
     """Cancellations of jobs that wait too long, so long after the submission."""
 
     share: DrawnShare = 1.0
-    least_s: PositiveSeconds = Field(description="Shortest time from submission to cancellation.")
-    most_s: PositiveSeconds = Field(description="Longest time; uniform between the two.")
+    least_s: PositiveSeconds
+    """Shortest time from submission to cancellation."""
+    most_s: PositiveSeconds
+    """Longest time; uniform between the two."""
 
     @model_validator(mode="after")
     def _in_order(self) -> DrawnCancellationSection:
@@ -252,108 +220,73 @@ class AttributesSection(Section):
     """
 
     seed: OwnSeed = None
-    requirements: tuple[DrawnRequirementSection, ...] = Field(
-        default=(),
-        description="Requirements with their utilities, which replace those of the jobs. Each is "
-        "drawn independently.",
-    )
-    deadline: DrawnDeadlineSection | None = Field(
-        default=None, description="Deadlines, which replace those of the jobs."
-    )
-    cancel_after: DrawnCancellationSection | None = Field(
-        default=None,
-        description="Cancellations of jobs that have not started, as `cancel_after_s`.",
-    )
-    input: DrawnInputSection | None = Field(
-        default=None, description="Input data that is transferred with jobs from VO to VO."
-    )
-    checkpointable: Share | None = Field(
-        default=None,
-        description="Share of the jobs that are checkpointable, drawn at random. Default: as "
-        "given by the jobs; jobs of a log are not checkpointable.",
-    )
+    requirements: tuple[DrawnRequirementSection, ...] = ()
+    """Requirements with their utilities, which replace those of the jobs. Each is drawn
+    independently."""
+    deadline: DrawnDeadlineSection | None = None
+    """Deadlines, which replace those of the jobs."""
+    cancel_after: DrawnCancellationSection | None = None
+    """Cancellations of jobs that have not started, as `cancel_after_s`."""
+    input: DrawnInputSection | None = None
+    """Input data that is transferred with jobs from VO to VO."""
+    checkpointable: Share | None = None
+    """Share of the jobs that are checkpointable, drawn at random. Default: as given by the jobs;
+    jobs of a log are not checkpointable."""
 
 
 class WorkloadSection(Section):
     """Where jobs come from: exactly one of a trace, a generator, a list of jobs."""
 
-    trace: str | None = Field(
-        default=None,
-        description="Path of a log, relative to the current folder or to the scenario's: "
-        ".gwf, .parquet (of `grid trace --to`), .json (Batsim's), any other name: SWF, or what "
-        "`sacct --parsable2` prints; plain or compressed (gzip, bzip2, xz, zstd, zip).",
-    )
-    route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = Field(
-        default=None,
-        description="The field of the trace by which jobs of the grid's workload are routed: its "
-        "values in ascending order, -1 (unknown) first, go to the VOs in turn. Required for a "
-        "trace of several VOs. For GWF only: `site`, where the job was submitted (OrigSiteID), and "
-        "`vo` (VOID).",
-    )
-    filter: TraceFilterSection | None = Field(
-        default=None, description="Which jobs of the trace are used. Default: all."
-    )
-    shift_s: Annotated[float, Field(ge=-1e11, le=1e11, strict=True)] | None = Field(
-        default=None,
-        description="Added to the submission time of selected jobs; may be negative: `-604800` "
-        "with the filter's `from_s: 604800` starts the second week at 0. Default: 0.",
-    )
-    interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = Field(
-        default=None,
-        description="Multiplies the times between submissions of the trace; values below 1 raise "
-        "the load. Default: 1.",
-    )
-    repeat: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
-        default=1,
-        description="Number of repetitions of the trace, one after the other. Each begins one mean "
-        "time between submissions after the last one and continues its numbers.",
-    )
-    cpus: Literal["requested", "allocated"] = Field(
-        default="requested",
-        description="The field of the trace with a job's CPUs; the other one if it is unknown. "
-        "`grid trace` reports how many jobs differ.",
-    )
-    memory: Literal["requested", "used"] | None = Field(
-        default=None,
-        description="The field of the trace that is read as `ram_mb`: kilobytes per processor, "
-        "times processors. Default: none, so jobs need no memory.",
-    )
-    cancelled: Literal["left_out", "wait"] = Field(
-        default="left_out",
-        description="Jobs of the trace that were cancelled while they waited: status 5, no run "
-        "time, a wait and a requested time. `wait`: they wait and are cancelled after the same "
-        "time; one that starts earlier runs for its requested time.",
-    )
-    prediction_field: Annotated[int, Field(ge=19, le=1000, strict=True)] | None = Field(
-        default=None,
-        description="Position of a field of an SWF log after its 18, with the run time in seconds "
-        "that clusters plan with; the requested time remains the limit. Default: none.",
-    )
-    cut_at_estimate: Switch = Field(
-        default=True,
-        description="A job that ran longer than its estimate in the trace runs for its estimate. "
-        "`false`: it runs as long as in the trace, and `overrun` of its cluster applies.",
-    )
-    waits_for_predecessors: Switch = Field(
-        default=False,
-        description="A job with a preceding job in the SWF log is submitted when that has ended, "
-        "in any VO, and the log's think time is over. Other jobs are submitted at the log's time.",
-    )
-    generator: Annotated[PluginName | None, PluginOf("job_generators")] = Field(
-        default=None, description="Name of the job generator."
-    )
-    settings: dict[str, Any] = Field(default_factory=dict, description="Settings of the generator.")
+    trace: str | None = None
+    """Path of a log, relative to the current folder or to the scenario's: .gwf, .parquet (of `grid
+    trace --to`), .json (Batsim's), any other name: SWF, or what `sacct --parsable2` prints; plain
+    or compressed (gzip, bzip2, xz, zstd, zip)."""
+    route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = None
+    """The field of the trace by which jobs of the grid's workload are routed: its values in
+    ascending order, -1 (unknown) first, go to the VOs in turn. Required for a trace of several VOs.
+    For GWF only: `site`, where the job was submitted (OrigSiteID), and `vo` (VOID)."""
+    filter: TraceFilterSection | None = None
+    """Which jobs of the trace are used. Default: all."""
+    shift_s: Annotated[float, Field(ge=-1e11, le=1e11, strict=True)] | None = None
+    """Added to the submission time of selected jobs; may be negative: `-604800` with the filter's
+    `from_s: 604800` starts the second week at 0. Default: 0."""
+    interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = None
+    """Multiplies the times between submissions of the trace; values below 1 raise the load.
+    Default: 1."""
+    repeat: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = 1
+    """Number of repetitions of the trace, one after the other. Each begins one mean time between
+    submissions after the last one and continues its numbers."""
+    cpus: Literal["requested", "allocated"] = "requested"
+    """The field of the trace with a job's CPUs; the other one if it is unknown. `grid trace`
+    reports how many jobs differ."""
+    memory: Literal["requested", "used"] | None = None
+    """The field of the trace that is read as `ram_mb`: kilobytes per processor, times processors.
+    Default: none, so jobs need no memory."""
+    cancelled: Literal["left_out", "wait"] = "left_out"
+    """Jobs of the trace that were cancelled while they waited: status 5, no run time, a wait and a
+    requested time. `wait`: they wait and are cancelled after the same time; one that starts earlier
+    runs for its requested time."""
+    prediction_field: Annotated[int, Field(ge=19, le=1000, strict=True)] | None = None
+    """Position of a field of an SWF log after its 18, with the run time in seconds that clusters
+    plan with; the requested time remains the limit. Default: none."""
+    cut_at_estimate: Switch = True
+    """A job that ran longer than its estimate in the trace runs for its estimate. `false`: it runs
+    as long as in the trace, and `overrun` of its cluster applies."""
+    waits_for_predecessors: Switch = False
+    """A job with a preceding job in the SWF log is submitted when that has ended, in any VO, and
+    the log's think time is over. Other jobs are submitted at the log's time."""
+    generator: Annotated[PluginName | None, PluginOf("job_generators")] = None
+    """Name of the job generator."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the generator."""
     seed: OwnSeed = None
-    jobs: tuple[JobSection, ...] | None = Field(default=None, description="A list of jobs.")
-    attributes: AttributesSection | None = Field(
-        default=None, description="Attributes added to jobs: requirements and others."
-    )
-    entry_point: Literal["scheduler", "cluster"] = Field(
-        default="scheduler",
-        description="Where jobs enter: at the VO's Local Scheduler, or directly at its only "
-        "cluster, without selection, forwarding, admission or messages: their settings are then "
-        "errors.",
-    )
+    jobs: tuple[JobSection, ...] | None = None
+    """A list of jobs."""
+    attributes: AttributesSection | None = None
+    """Attributes added to jobs: requirements and others."""
+    entry_point: Literal["scheduler", "cluster"] = "scheduler"
+    """Where jobs enter: at the VO's Local Scheduler, or directly at its only cluster, without
+    selection, forwarding, admission or messages: their settings are then errors."""
 
     @model_validator(mode="after")
     def _one_source(self) -> WorkloadSection:
