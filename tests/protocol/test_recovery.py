@@ -89,7 +89,7 @@ def test_the_first_completion_counts() -> None:
     ends, counts, results = ended(grid)
     assert ends[1] == pytest.approx(202, abs=1)
     assert results.placement.executed_vo[1] == 1
-    assert 140 < counts["duplicate_cpu_s"] < 160, "m2 is told to stop soon after 220 s"
+    assert 140 < counts["duplicate_cpu_s"] < 160, "the copy at m2 is cancelled soon after 220 s"
 
 
 def test_the_later_completion_is_duplicate_work() -> None:
