@@ -7,7 +7,7 @@ each message the policy makes one plan.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from grid.cluster.engine import Engine
@@ -42,12 +42,23 @@ class Server:
         if isinstance(policy, GangPolicy | Batsim):
             expected = "a policy that schedules the queue of one pool without preemption"
             raise input_error("policy", name, expected)
-        self._policy = _Watched(policy)
+        self._policy = policy
+        self.ignores = tuple(getattr(policy, "ignores", ()))
         self._name = name
-        self._cluster: _Cluster | None = None
+        self._engine: _ExternalEngine | None = None
         self._called_us: Time = NEVER
         self._now: Time = 0
         self.is_over = False
+        self._planned: tuple[ClusterView, Plan] | None = None
+        self._resources = self._free = 0
+        self._number = 0
+        self._arriving: list[str] = []
+        """Names of jobs that the policy has not seen."""
+        self._names: dict[int, str] = {}
+        """By slot, of the jobs that wait or run."""
+        self._slots: dict[str, int] = {}
+        self._held: dict[str, int] = {}
+        """The resources of running jobs, as bit masks."""
 
     def answer(self, message: Any) -> Message:
         """The decisions that answer a message."""
@@ -55,14 +66,15 @@ class Server:
         if now < self._now:
             raise ProtocolError(f"found now {message['now']}, expected {self._now / SECOND_US} on")
         self._now = now
-        received = [(event.get("type"), event.get("data") or {}) for event in events]
         answers: list[Message] = []
-        for kind, data in received:
-            self._receive(kind, data, now, answers)
-        if self._cluster is not None and not self.is_over:
-            answers += self._plan(
-                self._cluster, now, any(k == "REQUESTED_CALL" for k, _ in received)
-            )
+        for event in events:
+            self._receive(event.get("type"), event.get("data") or {}, now, answers)
+        if self._engine is not None and not self.is_over:
+            self._planned = None
+            called = any(event.get("type") == "REQUESTED_CALL" for event in events)
+            self._engine.simulate_at(now, called=called)
+            if self._planned is not None:
+                answers += self._decisions(*self._planned)
         now_s = now / SECOND_US
         return {"now": now_s, "events": [{"timestamp": now_s, **answer} for answer in answers]}
 
@@ -70,123 +82,42 @@ class Server:
         self, kind: Any, data: Mapping[str, Any], now: Time, answers: list[Message]
     ) -> None:
         if kind == "SIMULATION_BEGINS":
-            if self._cluster is not None:
-                raise ProtocolError(
-                    "found a second SIMULATION_BEGINS, expected a single simulation"
-                )
-            self._cluster = _Cluster(_integer(data, "nb_compute_resources"), self._policy)
+            self._begin(_integer(data, "nb_compute_resources"))
             return
-        cluster = self._cluster
-        if cluster is None:
+        if self._engine is None:
             raise ProtocolError(f"found {shorten(kind)}, expected SIMULATION_BEGINS first")
         match kind:
             case "SIMULATION_ENDS":
                 self.is_over = True
             case "JOB_SUBMITTED":
                 name = _text(data, "job_id")
-                if not cluster.submit(name, data.get("job"), now):
+                if not self._submit(self._engine, name, data.get("job"), now):
                     answers.append({"type": "REJECT_JOB", "data": {"job_id": name}})
             case "JOB_COMPLETED":
-                cluster.end(_text(data, "job_id"), now)
+                self._end(self._engine, _text(data, "job_id"), now)
             case "JOB_KILLED":
                 for name in data.get("job_progress") or {}:
-                    cluster.end(name, now)
+                    self._end(self._engine, name, now)
             case "REQUESTED_CALL" | "NOTIFY":
                 pass
             case _:
                 raise ProtocolError(f"found {shorten(kind)}, expected an event of protocol 4")
 
-    def _plan(self, cluster: _Cluster, now: Time, called: bool) -> list[Message]:
-        plan, view = cluster.plan(now, called)
-        if plan is None or view is None:
-            return []
-        if plan.preempt:
-            raise PluginFailed(
-                f"policy {self._name} preempts jobs, which the protocol does not support"
-            )
-        answers = [
-            {"type": "REJECT_JOB", "data": {"job_id": cluster.names[slot]}} for slot in plan.reject
-        ]
-        if plan.kill:
-            killed = [cluster.names[slot] for slot in plan.kill]
-            answers.append({"type": "KILL_JOB", "data": {"job_ids": killed}})
-            cluster.release(plan.kill)
-        for slot, _ in plan.start:
-            data = {"job_id": cluster.names[slot], "alloc": cluster.take(slot)}
-            answers.append({"type": "EXECUTE_JOB", "data": data})
-        if plan.wake_us not in (NEVER, self._called_us):
-            self._called_us = plan.wake_us
-            later = {"timestamp": plan.wake_us / SECOND_US}
-            answers.append({"type": "CALL_ME_LATER", "data": later})
-        return answers
-
-
-class _Watched:
-    """A policy, and what it planned last."""
-
-    def __init__(self, policy: Policy) -> None:
-        self._policy = policy
-        self.ignores = tuple(getattr(policy, "ignores", ()))
-        self.last: Plan | None = None
-        self.seen: ClusterView | None = None
-        self.names: Callable[[ClusterView], None] = lambda _: None
-
-    def plan(self, view: ClusterView, now: Time) -> Plan:
-        self.names(view)
-        self.seen, self.last = view, self._policy.plan(view, now)
-        return self.last
-
-
-class _ExternalEngine(Engine):
-    """An engine whose jobs end, and whose policy plans, when a message arrives."""
-
-    _due_us: Time = NEVER
-
-    def end(self, slot: int, now: Time) -> None:
-        """The job of `slot` has ended."""
-        self.end_at(slot, now)
-        self._due_us = now
-
-    def simulate_at(self, now: Time, *, called: bool) -> bool:
-        """Simulate this instant if anything happened, or the policy asked to be `called`."""
-        happened = now in (self._due_us, self._arrivals.next_us)
-        if not happened and not (called and self.wake_us == now):
-            return False
-        self._due_us = now
-        self._simulate(now + 1)
-        return True
-
-    def _ask(self, now: Time) -> Plan:
-        self._due_us = NEVER
-        return super()._ask(now)
-
-
-class _Cluster:
-    """The resources of a simulation as one pool, and its jobs by their names there."""
-
-    def __init__(self, resources: int, policy: _Watched) -> None:
+    def _begin(self, resources: int) -> None:
+        if self._engine is not None:
+            raise ProtocolError("found a second SIMULATION_BEGINS, expected a single simulation")
         if resources < 1:
             raise ProtocolError(f"found {resources} resources, expected one at least")
-        platform = Cluster(
-            "batsim", (Machine("pool", resources),), PluginRef("batsim"), overrun="extend"
-        )
-        self._resources = resources
-        self._policy = policy
-        policy.names = self._name_arrivals
-        self._engine = _ExternalEngine(platform, policy)
-        self._free = (1 << resources) - 1
-        self._number = 0
-        self._coming: list[str] = []
-        self.names: dict[int, str] = {}
-        """By slot, of the jobs that wait or run."""
-        self._slots: dict[str, int] = {}
-        self._held: dict[str, int] = {}
+        machines = (Machine("pool", resources),)
+        pool = Cluster("batsim", machines, PluginRef("batsim"), overrun="extend")
+        self._resources, self._free = resources, (1 << resources) - 1
+        self._engine = _ExternalEngine(pool, self)
 
-    def submit(self, name: str, job: Any, now: Time) -> bool:
-        """A job comes; whether it could ever run here."""
+    def _submit(self, engine: _ExternalEngine, name: str, job: Any, now: Time) -> bool:
+        """Submit a job; whether it could ever run here."""
         if not isinstance(job, Mapping):
             raise ProtocolError(f"found job {shorten(job)} in JOB_SUBMITTED, expected an object")
-        if name in self._slots or name in self._coming:
+        if name in self._slots or name in self._arriving:
             raise ProtocolError(f"found the job {shorten(name)} again, expected a new job_id")
         processors = _integer(job, "res")
         if not 1 <= processors <= self._resources:
@@ -199,7 +130,7 @@ class _Cluster:
         limited = 0 < limit_s * SECOND_US < NO_LIMIT_US
         estimate_us = max(1, round(limit_s * SECOND_US)) if limited else NO_LIMIT_US
         self._number += 1
-        self._coming.append(name)
+        self._arriving.append(name)
         submitted = Job(
             number=self._number,
             vo="batsim",
@@ -208,47 +139,78 @@ class _Cluster:
             estimate_us=estimate_us,
             run_us=UNKNOWN_US,
         )
-        self._engine.submit(submitted, -1, now)
+        engine.submit(submitted, -1, now)
         return True
 
-    def end(self, name: str, now: Time) -> None:
+    def _end(self, engine: _ExternalEngine, name: str, now: Time) -> None:
         """A job that ran has ended."""
         slot = self._slots.get(name)
         if slot is None or name not in self._held:
             raise ProtocolError(f"found the end of {shorten(name)}, expected that of a running job")
-        self._engine.end(slot, now)
-        self._forget(slot)
+        engine.end(slot, now)
+        self._release(slot)
 
-    def plan(self, now: Time, called: bool) -> tuple[Plan | None, ClusterView | None]:
-        """What the policy plans, if it is asked; see `_ExternalEngine.simulate_at`."""
-        self._policy.last = None
-        if self._engine.simulate_at(now, called=called):
-            return self._policy.last, self._policy.seen
-        return None, None
-
-    def take(self, slot: int) -> str:
-        """The resources that the job gets."""
-        assert self._policy.seen is not None
-        held = lowest(self._free, int(self._policy.seen.jobs.processors[slot]))
-        self._free &= ~held
-        self._held[self.names[slot]] = held
-        return text_of(held)
-
-    def release(self, slots: list[int]) -> None:
-        """Free the resources of killed jobs; Batsim confirms them later."""
-        for slot in slots:
-            self._forget(slot)
-
-    def _forget(self, slot: int) -> None:
-        name = self.names.pop(slot)
+    def _release(self, slot: int) -> None:
+        name = self._names.pop(slot)
         del self._slots[name]
         self._free |= self._held.pop(name)
 
-    def _name_arrivals(self, view: ClusterView) -> None:
+    def plan(self, view: ClusterView, now: Time) -> Plan:
+        """The plan of the policy, which the engine carries out."""
         for slot in view.arrived.tolist():
-            name = self._coming.pop(0)
-            self.names[slot] = name
-            self._slots[name] = slot
+            name = self._arriving.pop(0)
+            self._names[slot], self._slots[name] = name, slot
+        plan = self._policy.plan(view, now)
+        self._planned = view, plan
+        return plan
+
+    def _decisions(self, view: ClusterView, plan: Plan) -> list[Message]:
+        """The messages of a plan."""
+        if plan.preempt:
+            raise PluginFailed(
+                f"policy {self._name} preempts jobs, which the protocol does not support"
+            )
+        names = self._names
+        answers = [{"type": "REJECT_JOB", "data": {"job_id": names[slot]}} for slot in plan.reject]
+        if plan.kill:
+            killed = [names[slot] for slot in plan.kill]
+            answers.append({"type": "KILL_JOB", "data": {"job_ids": killed}})
+            # Batsim confirms that they have ended later.
+            for slot in plan.kill:
+                self._release(slot)
+        for slot, _ in plan.start:
+            held = lowest(self._free, int(view.jobs.processors[slot]))
+            self._free &= ~held
+            self._held[names[slot]] = held
+            data = {"job_id": names[slot], "alloc": text_of(held)}
+            answers.append({"type": "EXECUTE_JOB", "data": data})
+        if plan.wake_us not in (NEVER, self._called_us):
+            self._called_us = plan.wake_us
+            later = {"timestamp": plan.wake_us / SECOND_US}
+            answers.append({"type": "CALL_ME_LATER", "data": later})
+        return answers
+
+
+class _ExternalEngine(Engine):
+    """An engine whose jobs end, and whose policy plans, when a message arrives."""
+
+    _due_us: Time = NEVER
+
+    def end(self, slot: int, now: Time) -> None:
+        """The job of `slot` has ended."""
+        self.end_at(slot, now)
+        self._due_us = now
+
+    def simulate_at(self, now: Time, *, called: bool) -> None:
+        """Simulate this instant if anything happened, or the policy asked to be `called`."""
+        happened = now in (self._due_us, self._arrivals.next_us)
+        if happened or (called and self.wake_us == now):
+            self._due_us = now
+            self._simulate(now + 1)
+
+    def _ask(self, now: Time) -> Plan:
+        self._due_us = NEVER
+        return super()._ask(now)
 
 
 def _read(message: Any) -> tuple[Time, list[Mapping[str, Any]]]:
@@ -277,10 +239,6 @@ def _text(data: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _port(endpoint: str) -> str:
-    return endpoint.rpartition(":")[2]
-
-
 def serve(server: Server, endpoint: str) -> None:
     """Answer at the endpoint until the simulation is over. Raises InputError for a wrong one."""
     import zmq
@@ -292,7 +250,9 @@ def serve(server: Server, endpoint: str) -> None:
         except zmq.ZMQError as error:
             raise input_error("endpoint", f"{endpoint} ({error})", "one to listen at") from None
         # ZeroMQ takes a port above 65535 modulo 65536.
-        if _port(endpoint) not in ("0", "*", _port(socket.getsockopt_string(zmq.LAST_ENDPOINT))):
+        bound = socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        ports = [one.rpartition(":")[2] for one in (endpoint, bound)]
+        if ports[0] not in ("0", "*", ports[1]):
             raise input_error("endpoint", endpoint, "one with a port of 1 to 65535")
         while not server.is_over:
             text = socket.recv()
