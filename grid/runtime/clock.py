@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -136,39 +135,18 @@ LONGEST_SLEEP_SECONDS = 3600.0
 EARLY_SECONDS = 0.001
 """An event loop wakes up to a millisecond late. So it is woken earlier, and what is due within this
 time is handled at once."""
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
-
-
-class Epoch(NamedTuple):
-    """When a live run begins: by `time.monotonic()` since the `boot` of a machine, and by
-    `time.time()` for other machines."""
-
-    boot: str
-    monotonic: float
-    wall: float
-
-
-def epoch_in(seconds: float) -> Epoch:
-    return Epoch(_boot(), time.monotonic() + seconds, time.time() + seconds)
-
-
-def _boot() -> str:
-    """The id of this boot of this machine; empty if the system has none."""
-    return _BOOT.read_text() if _BOOT.exists() else ""
 
 
 class Clock:
-    """Virtual time as a multiple of the real one; it is zero at `epoch`.
+    """Virtual time as a multiple of the real one; it is zero at `epoch`, a time of `time.time()`.
 
-    Setting the clock of the machine has no effect on it, but for the first look on other machines.
+    Setting the clock of the machine has no effect on a clock that exists.
     """
 
-    def __init__(self, epoch: Epoch, speedup: float) -> None:
+    def __init__(self, epoch: float, speedup: float) -> None:
         self.pauses: Pauses = ()
-        here = epoch.boot and epoch.boot == _boot()
-        away = time.monotonic() + (epoch.wall - time.time())
-        self._zero = epoch.monotonic if here else away
-        self._wall = epoch.wall
+        self._zero = time.monotonic() + (epoch - time.time())
+        self._wall = epoch
         self.speedup = speedup
         self._scale = speedup * SECOND_US
 

@@ -69,30 +69,13 @@ class RayDidNotStart(RunFailed):
     """Ray's own processes did not start in time, or ended at once."""
 
 
-TO_DO = {
-    "OutOfMemoryError": "the machine has too little memory free: end other programs, or use fewer "
-    "actors (--placement 1), fewer runs at once (--cpus 1) or --in-process",
-    "ObjectStoreFullError": "Ray's memory is full: end other programs, or use --in-process",
-    "OutOfDiskError": "the disk is full: free space in the folder for temporary files (RAY_TMPDIR)",
-    "LocalRayletDiedError": "Ray has ended on this machine: it was out of memory or was killed; "
-    "repeat the run, or use --in-process",
-    "NodeDiedError": "a node was lost: repeat the run",
-    "ActorDiedError": "an actor was lost, possibly for lack of memory: repeat the run, or use "
-    "--placement 1 or --in-process",
-    "AuthenticationError": "the cluster and this machine have different tokens: set "
-    "RAY_AUTH_MODE=token and the same RAY_AUTH_TOKEN_PATH as on its nodes",
-}
-"""What to do about errors of Ray, by their names."""
-OTHERWISE = "repeat the run, or use --in-process, which does not require Ray"
-
-
 def advice(error: Exception) -> str:
     """One line for an error of Ray: what it is, and what to do."""
-    names = [kind.__name__ for kind in type(error).__mro__ if kind.__name__ in TO_DO]
-    what = TO_DO[names[0]] if names else OTHERWISE
-    if not names and "memory" in str(error).lower():
-        what = TO_DO["OutOfMemoryError"]
-    return f"Ray failed ({type(error).__name__}: {_first_line(error)}); {what}"
+    return (
+        f"Ray failed ({type(error).__name__}: {_first_line(error)}); repeat the run. If memory is "
+        "short, end other programs or use fewer actors (--placement 1) or runs at once (--cpus 1); "
+        "--in-process does not require Ray"
+    )
 
 
 def _first_line(error: Exception) -> str:
@@ -216,7 +199,9 @@ def _watched() -> Iterator[None]:
         yield
     except BaseException:
         if has_died():
-            raise RayFailed(f"a process of Ray has ended; {OTHERWISE}") from None
+            raise RayFailed(
+                "a process of Ray has ended; repeat the run, or use --in-process"
+            ) from None
         raise
     finally:
         over.set()

@@ -31,7 +31,7 @@ from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
 from grid.results.events import EventSpool
 from grid.results.look import NO_OBSERVER, Observer
-from grid.runtime.clock import Clock, Epoch, Lateness, Pace, epoch_in, late_share
+from grid.runtime.clock import Clock, Lateness, Pace, late_share
 from grid.runtime.cluster import has_died, places, ray_cluster, refuse_unsendable
 from grid.runtime.host import Host, HostSettings
 from grid.runtime.interventions import Done, LiveWatch
@@ -52,7 +52,7 @@ class LiveActor:
         self._peers: dict[str, Any] = {}
         self._host: Host | None = None
 
-    async def pulse(self, shared: list[Any], epoch: Epoch | None, done: Done) -> Status:
+    async def pulse(self, shared: list[Any], epoch: float | None, done: Done) -> Status:
         """The status of the host, which begins with the first `epoch`. `done`: all interventions.
 
         `shared` is a reference to the grid and to the host of each entity, in a list, so that only
@@ -196,7 +196,7 @@ class Actors:
         jobs = sum(self._grid.jobs_by_vo())
         submitted_us = np.sort(np.concatenate(submissions(self._grid)))
         head_start = HEAD_START_SECONDS + HEAD_START_AN_ACTOR * len(self._actors)
-        epoch = epoch_in(head_start)
+        epoch = time.time() + head_start
         clock = Clock(epoch, self._pace.speedup)
         next_kill = time.monotonic() + head_start + self._until_next_kill()
 
@@ -232,7 +232,7 @@ class Actors:
         for actor in self._actors.values():
             ray.kill(actor)
 
-    def _ask(self, epoch: Epoch | None, done: Callable[[], bool], seconds: float) -> None:
+    def _ask(self, epoch: float | None, done: Callable[[], bool], seconds: float) -> None:
         """Poll the status of all actors until `done`, for `seconds` at most."""
         end = time.monotonic() + seconds
         while not done() and time.monotonic() < end:

@@ -38,7 +38,7 @@ os.execvp(sys.argv[1], sys.argv[1:])
 
 
 class SchedulerTime(NamedTuple):
-    """What a scheduler cost a run, on the real clock."""
+    """Messages to a scheduler of a run, and the real time that they took."""
 
     place: str
     scheduler: str
@@ -48,20 +48,20 @@ class SchedulerTime(NamedTuple):
 
 
 class Schedulers:
-    """The conversations of a run, or of a process of it."""
+    """The external schedulers of a run, or of a process of it."""
 
     def __init__(self) -> None:
         self._conversations: list[Conversation] = []
 
     def connect(self, place: str, policy: Any) -> None:
-        """If the policy of the cluster `place` needs a scheduler, let it have one."""
+        """Connect the policy of the cluster `place` to its scheduler, if it has one."""
         if isinstance(policy, Batsim):
             conversation = Conversation(place, policy.scheduler)
             self._conversations.append(conversation)
             policy.connect(conversation.ask, place)
 
     def times(self) -> list[SchedulerTime]:
-        """What each cost, by its cluster."""
+        """The time of each, by its cluster."""
         return sorted(one.time for one in self._conversations)
 
     @contextmanager
@@ -70,7 +70,7 @@ class Schedulers:
         try:
             yield
             for one in self._conversations:
-                one.say_farewell()
+                one.end()
         finally:
             for one in self._conversations:
                 one.close()
@@ -80,103 +80,99 @@ class Conversation:
     """Carries messages to the scheduler of the cluster `place`, and its answers back."""
 
     def __init__(self, place: str, scheduler: Scheduler) -> None:
-        self._place = place
         self._scheduler = scheduler
         self._said: list[tuple[bytes, bytes]] = []
-        self._total_s = self._longest_s = 0.0
-        self._messages = 0
+        shown = scheduler.command or scheduler.endpoint
+        self.time = SchedulerTime(place, shown, 0, 0.0, 0.0)
         self._last_now = 0.0
-        self._set_idle()
-
-    def _set_idle(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._socket: Any = None
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._last_lines: deque[str] = deque(maxlen=20)
+        self._peer: _Peer | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        live = ("_process", "_socket", "_folder", "_listener", "_last_lines")
-        return {name: value for name, value in vars(self).items() if name not in live}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._set_idle()
-
-    def __del__(self) -> None:
-        with suppress(Exception):
-            self.close()
-
-    @property
-    def time(self) -> SchedulerTime:
-        shown = self._scheduler.command or self._scheduler.endpoint
-        return SchedulerTime(self._place, shown, self._messages, self._total_s, self._longest_s)
+        return vars(self) | {"_peer": None}
 
     def ask(self, message: Message) -> Any:
         """The answer to the message. Raises PluginFailed."""
-        if self._socket is None:
-            self._open()
+        try:
+            return self._ask(message)
+        except _Failed as error:
+            raise PluginFailed(
+                f"cluster {self.time.place}: the scheduler {self.time.scheduler!r} {error}"
+            ) from None
+
+    def _ask(self, message: Message) -> Any:
+        if self._peer is None:
+            self._peer = _Peer(self._scheduler)
+            for data, answer in self._said:
+                if self._peer.exchange(data) != answer:
+                    raise _Failed("replied differently to the same input")
         data = json.dumps(message, separators=(",", ":")).encode()
         started = time.perf_counter()
-        answer = self._exchange(data)
+        answer = self._peer.exchange(data)
         seconds = time.perf_counter() - started
-        self._messages += 1
-        self._total_s += seconds
-        self._longest_s = max(self._longest_s, seconds)
+        place, scheduler, messages, total_s, longest_s = self.time
+        self.time = SchedulerTime(
+            place, scheduler, messages + 1, total_s + seconds, max(longest_s, seconds)
+        )
         self._last_now = message["now"]
         self._said.append((data, answer))
         try:
             return json.loads(answer)
         except (ValueError, RecursionError):
-            raise self._failed(f"replied {shorten(answer)}, expected JSON") from None
+            raise _Failed(f"replied {shorten(answer)}, expected JSON") from None
 
-    def say_farewell(self) -> None:
-        """The run is over."""
-        if self._socket is None:
-            return
-        ends = {"timestamp": self._last_now, "type": "SIMULATION_ENDS", "data": {}}
-        with suppress(PluginFailed):
-            self._exchange(json.dumps({"now": self._last_now, "events": [ends]}).encode())
-        if self._process is not None:
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(FAREWELL_SECONDS)
+    def end(self) -> None:
+        """Send the end of the run."""
+        if self._peer is not None:
+            ends = {"timestamp": self._last_now, "type": "SIMULATION_ENDS", "data": {}}
+            with suppress(_Failed):
+                self._peer.exchange(json.dumps({"now": self._last_now, "events": [ends]}).encode())
+            self._peer.wait()
 
     def close(self) -> None:
-        """Close the socket, and kill the process and its children."""
-        if self._process is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-            self._listener.join(FAREWELL_SECONDS)
-            self._process = None
-        if self._socket is not None:
-            self._socket.close(linger=0)
-            self._socket = None
-        if self._folder is not None:
-            self._folder.cleanup()
-            self._folder = None
+        """Close the connection, and kill the process and its children."""
+        if self._peer is not None:
+            self._peer.close()
+            self._peer = None
 
-    def _open(self) -> None:
+
+class _Failed(Exception):
+    """What a scheduler did wrong."""
+
+
+class _Peer:
+    """A scheduler that was contacted: its socket, and its process if it was started here."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._patience_s = scheduler.patience_s
+        self._socket: Any = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._last_lines: deque[str] = deque(maxlen=20)
+        try:
+            self._connect(scheduler)
+        except _Failed:
+            self.close()
+            raise
+
+    def _connect(self, scheduler: Scheduler) -> None:
         import zmq
 
-        endpoint = self._scheduler.endpoint
+        endpoint = scheduler.endpoint
         if not endpoint:
             self._folder = tempfile.TemporaryDirectory(prefix="grid-")
             endpoint = f"ipc://{self._folder.name}/scheduler"
-            self._start(endpoint)
+            self._start(scheduler.command, endpoint)
         self._socket = zmq.Context.instance().socket(zmq.REQ)
         try:
             self._socket.connect(endpoint)
         except zmq.ZMQError as error:
-            raise self._failed(f"cannot be contacted: {error}") from None
-        for data, answer in self._said:
-            if self._exchange(data) != answer:
-                raise self._failed("replied differently to the same input")
+            raise _Failed(f"cannot be contacted: {error}") from None
 
-    def _start(self, endpoint: str) -> None:
-        words = [word.replace("{endpoint}", endpoint) for word in self._words()]
-        if shutil.which(words[0]) is None:
-            raise self._failed("cannot be started: there is no such command")
+    def _start(self, command: str, endpoint: str) -> None:
         try:
+            words = [word.replace("{endpoint}", endpoint) for word in shlex.split(command)]
+            if shutil.which(words[0]) is None:
+                raise _Failed("cannot be started: there is no such command")
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, *words],
                 stdin=subprocess.DEVNULL,
@@ -185,61 +181,62 @@ class Conversation:
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
-            raise self._failed(f"cannot be started: {error}") from None
+            raise _Failed(f"cannot be started: {error}") from None
         stream = self._process.stderr
         self._listener = threading.Thread(target=self._listen, args=(stream,), daemon=True)
         self._listener.start()
 
-    def _words(self) -> list[str]:
-        try:
-            return shlex.split(self._scheduler.command)
-        except ValueError as error:
-            raise self._failed(f"cannot be started: {error}") from None
-
     def _listen(self, stream: Any) -> None:
-        """Keep the last lines of what it says, and never let it wait to be heard."""
+        """Keep the last lines of the standard error, which must not block the process."""
         with stream:
             for line in stream:
                 text = line.decode(errors="replace").strip()
                 if text:
                     self._last_lines.append(text)
 
-    def _exchange(self, data: bytes) -> bytes:
+    def exchange(self, data: bytes) -> bytes:
+        """The answer to a message. Raises _Failed."""
         import zmq
 
-        patience_s = self._scheduler.patience_s
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + self._patience_s
         try:
             self._socket.send(data)
             while not self._socket.poll(LOOK_MS):
                 if self._process is not None and self._process.poll() is not None:
-                    # What it said before it went may still be under way.
+                    # Its last answer may be in transit.
                     if self._socket.poll(LOOK_MS):
                         break
-                    raise self._failed(self._last_words())
+                    self._listener.join(FAREWELL_SECONDS)
+                    last = f": {shorten(self._last_lines[-1], 200)}" if self._last_lines else ""
+                    code = self._process.returncode
+                    raise _Failed(f"ended with code {code} before the run did{last}")
                 if time.monotonic() > deadline:
-                    raise self._failed(f"did not reply within {patience_s:g} s")
+                    raise _Failed(f"did not reply within {self._patience_s:g} s")
             answer: bytes = self._socket.recv()
             return answer
         except zmq.ZMQError as error:
-            raise self._failed(f"cannot be contacted: {error}") from None
+            raise _Failed(f"cannot be contacted: {error}") from None
 
-    def _last_words(self) -> str:
-        assert self._process is not None
-        self._listener.join(FAREWELL_SECONDS)
-        last = f": {shorten(self._last_lines[-1], 200)}" if self._last_lines else ""
-        return f"ended with code {self._process.returncode} before the run did{last}"
+    def wait(self) -> None:
+        """Wait for the end of its process, for a limited time."""
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(FAREWELL_SECONDS)
 
-    def _failed(self, what: str) -> PluginFailed:
-        shown = self._scheduler.command or self._scheduler.endpoint
-        return PluginFailed(f"cluster {self._place}: the scheduler {shown!r} {what}")
+    def close(self) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+            self._listener.join(FAREWELL_SECONDS)
+        if self._socket is not None:
+            self._socket.close(linger=0)
+        if self._folder is not None:
+            self._folder.cleanup()
 
 
 def check_schedulers(grid: Grid, *, live: bool) -> None:
-    """Raises InputError where the grid's schedulers cannot be asked in such a run.
-
-    MissingExtra where they could not be spoken to in any.
-    """
+    """Raises InputError for external schedulers in a live run, MissingExtra without pyzmq."""
     for vo in grid.vos:
         for cluster in vo.clusters:
             if not isinstance(grid.policy_of(cluster), Batsim):

@@ -47,6 +47,8 @@ _Variation = Annotated[float, Field(ge=0.01, le=100, description="standard devia
 
 
 class _Distribution(GeneratorSettings):
+    """A distribution of times; `draw` returns `count` of them in seconds."""
+
     mean_s: _Mean = Field(default=1.0, description="of arrivals omitted if `load` is given")
 
 
@@ -56,7 +58,6 @@ class Exponential(_Distribution):
     distribution: Literal["exponential"]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """`count` times in seconds."""
         return rng.exponential(1.0, count) * self.mean_s
 
 
@@ -66,7 +67,6 @@ class Fixed(_Distribution):
     distribution: Literal["fixed"]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """`count` times in seconds."""
         return np.full(count, self.mean_s)
 
 
@@ -77,7 +77,6 @@ class Weibull(_Distribution):
     shape: Annotated[float, Field(ge=0.1, le=100, description="1 is exponential")]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """`count` times in seconds."""
         return rng.weibull(self.shape, count) * (self.mean_s / gamma(1.0 + 1.0 / self.shape))
 
 
@@ -88,7 +87,6 @@ class Lognormal(_Distribution):
     cv: _Variation
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """`count` times in seconds."""
         variance = log(1.0 + self.cv**2)
         normal = rng.standard_normal(count) * sqrt(variance) - variance / 2.0
         return np.exp(normal) * self.mean_s
@@ -104,7 +102,6 @@ class Hyperexponential(_Distribution):
     cv: Annotated[float, Field(ge=1, le=100, description="standard deviation / mean")]
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """`count` times in seconds."""
         square = self.cv**2
         first = (1.0 + sqrt((square - 1.0) / (square + 1.0))) / 2.0
         share = np.where(rng.random(count) < first, first, 1.0 - first)
@@ -141,14 +138,9 @@ class Bursts(_Distribution):
         return np.diff(np.interp(needed, reached, ends_s), prepend=0.0)
 
 
-Times = Annotated[
-    Exponential | Fixed | Weibull | Lognormal | Hyperexponential,
-    Field(discriminator="distribution"),
-]
-Arrivals = Annotated[
-    Exponential | Fixed | Weibull | Lognormal | Hyperexponential | Bursts,
-    Field(discriminator="distribution"),
-]
+_Times = Exponential | Fixed | Weibull | Lognormal | Hyperexponential
+Times = Annotated[_Times, Field(discriminator="distribution")]
+Arrivals = Annotated[_Times | Bursts, Field(discriminator="distribution")]
 
 
 class Size(GeneratorSettings):
@@ -201,21 +193,16 @@ def stochastic_jobs(
         gaps, work, widths = stream.spawn(3)
         count, arrivals = settings.count, settings.arrivals
         if settings.load is not None:
-            arrivals = arrivals.model_copy(update={"mean_s": _mean_gap_s(settings, vo)})
+            shares = sum(size.share for size in settings.sizes)
+            cpus = sum(size.cpus * size.share for size in settings.sizes) / shares
+            gap_s = settings.work.mean_s * cpus / (capacity([vo]) * settings.load)
+            arrivals = arrivals.model_copy(update={"mean_s": gap_s})
         tables[name] = numbered_jobs(
             np.cumsum(arrivals.draw(count, gaps)),
             settings.work.draw(count, work),
             drawn_processors(settings.sizes, count, widths),
         )
     return tables
-
-
-def _mean_gap_s(settings: StochasticJobs, vo: VirtualOrganization) -> float:
-    """The mean interarrival time at which jobs use the share `load` of the VO's capacity."""
-    shares = sum(size.share for size in settings.sizes)
-    processors = sum(size.cpus * size.share for size in settings.sizes) / shares
-    assert settings.load is not None
-    return settings.work.mean_s * processors / (capacity([vo]) * settings.load)
 
 
 def drawn_processors(sizes: tuple[Size, ...], count: int, rng: np.random.Generator) -> Ints:
@@ -319,10 +306,13 @@ def session_jobs(
     They come in order of submission and are numbered from 0; estimates are exact. Users are
     numbered from 0 in each VO.
     """
-    tables = {}
     del vos
+    minute = np.arange(1440) / 60.0
+    is_day = (minute >= settings.day_from_hour) & (minute < settings.day_to_hour)
+    rates = np.where(is_day, 1.0, settings.night_rate)
+    tables = {}
     for place, (name, stream) in enumerate(zip(names, rng.spawn(len(names)), strict=True)):
-        each = _enough(settings, settings.cycle(_rates(settings), place), stream)
+        each = _enough(settings, settings.cycle(rates, place), stream)
         submit_s, run_s, user = map(np.concatenate, zip(*each, strict=True))
         order = np.argsort(submit_s, kind="stable")[: settings.count]
         (widths,) = stream.spawn(1)
@@ -370,10 +360,3 @@ def _jobs_of(
     before_s = np.cumsum(step_s) - step_s
     submit_s = np.repeat(begins_s - before_s[first], count) + before_s if jobs else before_s
     return submit_s, run_s, np.full(jobs, user)
-
-
-def _rates(settings: SessionJobs) -> Floats:
-    """Relative rates of the minutes of a day."""
-    minute = np.arange(1440) / 60.0
-    is_day = (minute >= settings.day_from_hour) & (minute < settings.day_to_hour)
-    return np.where(is_day, 1.0, settings.night_rate)

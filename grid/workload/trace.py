@@ -37,6 +37,7 @@ _COUNTED_IN_GWF: dict[str, SwfField | GwfField] = {
     "virtual_organizations": GwfField.VIRTUAL_ORGANIZATION,
 }
 _QUANTILES = {"min": 0.0, "median": 0.5, "p90": 0.9, "p99": 0.99, "max": 1.0}
+MOST_GAPS = 5
 _STATUSES = {
     "-1": "unknown",
     "0": "failed",
@@ -60,6 +61,7 @@ def describe(log: Log, *, max_processors: int | None = None) -> dict[str, Any]:
     columns = log.columns
     submit_us = columns[:, SwfField.SUBMIT_TIME]
     submit_us = np.sort(submit_us[submit_us >= 0])
+    gaps = np.diff(submit_us)
     run_us = columns[:, SwfField.RUN_TIME]
     requested_us = columns[:, SwfField.REQUESTED_TIME]
     processors = processors_of(columns)
@@ -80,7 +82,10 @@ def describe(log: Log, *, max_processors: int | None = None) -> dict[str, Any]:
     numbers = columns[rows, SwfField.JOB_NUMBER]
     return {
         "jobs": len(log),
-        **{name: _distinct(log[field]) for name, field in counted.items()},
+        **{
+            name: len(np.unique(log[field][log[field] != UNKNOWN]))
+            for name, field in counted.items()
+        },
         "users_with_most_work": _users_with_most_work(columns[:, SwfField.USER], works_us),
         "first_submit_s": _seconds(submit_us[0]) if len(submit_us) else None,
         "last_submit_s": _seconds(submit_us[-1]) if len(submit_us) else None,
@@ -90,8 +95,12 @@ def describe(log: Log, *, max_processors: int | None = None) -> dict[str, Any]:
         "processors": _spread(processors[processors > 0]) | _sizes(processors[processors > 0]),
         "run_time_s": _spread(run_us[run_us >= 0], SECOND_US),
         "requested_time_s": _spread(requested_us[requested_us > 0], SECOND_US),
-        "interarrival_s": _spread(np.diff(submit_us), SECOND_US),
-        "longest_gaps": _longest_gaps(submit_us),
+        "interarrival_s": _spread(gaps, SECOND_US),
+        "longest_gaps": [
+            {"after_s": _seconds(submit_us[place]), "gap_s": _seconds(gaps[place])}
+            for place in np.argsort(-gaps, kind="stable")[:MOST_GAPS]
+            if gaps[place] > 0
+        ],
         "statuses": _counts(columns[:, SwfField.STATUS]),
         "missing": {
             name: count for name, count in zip(log.format.fields, missing, strict=True) if count
@@ -115,10 +124,6 @@ def header_processors(header: Mapping[str, str]) -> int | None:
         if number > 0:
             return number
     return None
-
-
-def _distinct(column: Ints) -> int:
-    return len(np.unique(column[column != UNKNOWN]))
 
 
 def _users_with_most_work(user: Ints, work_us: Floats, most: int = 10) -> list[dict[str, Any]]:
@@ -162,15 +167,6 @@ def _sizes(processors: Ints) -> dict[str, Any]:
     }
 
 
-def _longest_gaps(submit_us: Ints, most: int = 5) -> list[dict[str, float]]:
-    gaps = np.diff(submit_us)
-    return [
-        {"after_s": _seconds(submit_us[index]), "gap_s": _seconds(gaps[index])}
-        for index in np.argsort(-gaps, kind="stable")[:most]
-        if gaps[index] > 0
-    ]
-
-
 # As text
 
 
@@ -212,8 +208,13 @@ def _facts(stats: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tupl
     yield "statuses", ", ".join(f"{count:,} {name}" for name, count in named.items())
     yield "unknown values", _counts_text(stats["missing"], jobs) or "none"
     yield from _remarks(stats)
-    if stats["users_with_most_work"]:
-        yield "most work, by user", _users_text(stats)
+    if largest := stats["users_with_most_work"]:
+        # Users by number, as filters take them.
+        parts = [f"{one['user']}: {one['share_of_work']:.1%}" for one in largest]
+        if others := stats["users"] - len(largest):
+            left = max(0.0, 1.0 - sum(one["share_of_work"] for one in largest))
+            parts.append(f"all {others:,} others: {left:.1%}")
+        yield "most work, by user", ", ".join(parts)
 
 
 def _remarks(stats: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -233,17 +234,6 @@ def _remarks(stats: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         "blank lines": f"{stats['blank_lines']:,}",
     }
     yield from ((key, text) for key, text in texts.items() if text and text.split()[0] != "0")
-
-
-def _users_text(stats: Mapping[str, Any]) -> str:
-    """Users by number, as filters take them, with their shares of the work, and the rest."""
-    largest = stats["users_with_most_work"]
-    parts = [f"{one['user']}: {one['share_of_work']:.1%}" for one in largest]
-    others = stats["users"] - len(largest)
-    if others:
-        left = 1.0 - sum(one["share_of_work"] for one in largest)
-        parts.append(f"all {others:,} others: {max(0.0, left):.1%}")
-    return ", ".join(parts)
 
 
 def _spread_text(values: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from grid.model.interventions import Action, Request
 from grid.model.job_results import JobResults, in_order
 from grid.results.look import Look, Observer, ProcessLook
-from grid.runtime.clock import Clock, epoch_in
+from grid.runtime.clock import Clock
 from grid.runtime.interventions import LiveWatch
 from grid.runtime.observers import Status
 from grid.runtime.sequential import run_sequential
@@ -57,7 +58,7 @@ def test_interventions_without_effect_are_refused() -> None:
         killed.append(entity)
         return entity == "there"
 
-    watch, clock = LiveWatch(watcher, kill), Clock(epoch_in(0.0), 2.0)
+    watch, clock = LiveWatch(watcher, kill), Clock(time.time(), 2.0)
     watch.take("host", look(1.0, []))
     watcher.wanted = [
         GO_ON, PAUSE, PAUSE,
@@ -94,7 +95,7 @@ def test_a_job_is_reported_once_and_messages_of_killed_actors_count() -> None:
     results = in_order(run_sequential(grid_of("two", {})).chunks)
     first, rest = results.take(np.arange(2)), results.take(np.arange(2, len(results)))
     watcher = Requesting()
-    watch, clock = LiveWatch(watcher, lambda _: True), Clock(epoch_in(0.0), 2.0)
+    watch, clock = LiveWatch(watcher, lambda _: True), Clock(time.time(), 2.0)
     status = {"host": Status(1, node="a"), "other": Status(2, node="b")}
     watch.take("host", look(5.0, [first], messages=7))
     watch.step(clock, status, [])

@@ -31,7 +31,7 @@ GRID = (sys.executable, "-P", "-c", "from grid.cli.app import main; main()")
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_session")
 def test_an_error_of_ray_within_a_run_is_reported() -> None:
-    with pytest.raises(RayFailed, match="a node was lost"), ray_cluster(None):
+    with pytest.raises(RayFailed, match=r"node 7 is gone\); repeat the run"), ray_cluster(None):
         raise ray.exceptions.NodeDiedError("node 7 is gone")
 
 
