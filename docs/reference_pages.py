@@ -154,7 +154,8 @@ def _keys_of(model: type[BaseModel]) -> Iterator[tuple[str, str, str]]:
         schema = inlined(shown["properties"][name], shown)
         facts = [type_of(schema, {}), unit_of(name), default_of(field)]
         about = inspect.getdoc(model) if "const" in schema else field.description
-        yield name, ", ".join(fact for fact in facts if fact), about or ""
+        about = " ".join((about or "").split())  # a docstring has line ends
+        yield name, ", ".join(fact for fact in facts if fact), about
 
 
 # Metrics and files.

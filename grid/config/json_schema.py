@@ -109,4 +109,6 @@ def _with_references(schema: Any) -> Any:
         return schema
     if schema.get("type") in _SCALARS or "pattern" in schema or "enum" in schema:
         return {"anyOf": [schema, _REFERENCE]}
+    if isinstance(schema.get("description"), str):  # a docstring has line ends
+        schema["description"] = " ".join(schema["description"].split())
     return {key: _with_references(inner) for key, inner in schema.items()}

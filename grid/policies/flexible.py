@@ -59,37 +59,26 @@ class FlexibleBackfilling:
 class FlexibleSettings(PluginModel):
     """The settings of `flexible`; the factors are those of EG 3.1."""
 
-    reservation: Literal["remade", "kept"] = Field(
-        default="remade",
-        description="whether the reservation is remade at each event or kept until its job starts",
-    )
-    priority: Literal["eg", "cs2007", "cs2"] = Field(
-        default="eg",
-        description="priority of EG 3.1, or the sum of the heuristics of cs_i_p or cs2",
-    )
-    age_factor: Factor = Field(
-        default=0.01, description="with eg: weight of the age of a job, in seconds"
-    )
-    k: Annotated[float, Strict(), Field(ge=1 / MOST, le=MOST)] = Field(
-        default=2.0,
-        description="with eg: run times before its deadline at which a job becomes urgent",
-    )
-    maximum: Factor = Field(
-        default=20.0, description="with eg: maximum weight, of the most urgent jobs"
-    )
-    minimum: Factor = Field(default=0.1, description="with eg: weight of a job that is not urgent")
-    boost_value: Factor = Field(default=2.0, description="with eg: weight of the shortest job")
-    weights: dict[str, Weight] = Field(
-        default_factory=dict, description="with cs2007 and cs2: weights of heuristics, by name"
-    )
-    row: Literal["mean", "largest"] = Field(
-        default="mean",
-        description="with cs2007 and cs2: how the priorities of a job on all machines are combined",
-    )
-    f1: Literal["words", "words_max", "formula"] = Field(
-        default="words",
-        description="with cs2007: reading of f1, as for cs_i_p",
-    )
+    reservation: Literal["remade", "kept"] = "remade"
+    """whether the reservation is remade at each event or kept until its job starts"""
+    priority: Literal["eg", "cs2007", "cs2"] = "eg"
+    """priority of EG 3.1, or the sum of the heuristics of cs_i_p or cs2"""
+    age_factor: Factor = 0.01
+    """with eg: weight of the age of a job, in seconds"""
+    k: Annotated[float, Strict(), Field(ge=1 / MOST, le=MOST)] = 2.0
+    """with eg: run times before its deadline at which a job becomes urgent"""
+    maximum: Factor = 20.0
+    """with eg: maximum weight, of the most urgent jobs"""
+    minimum: Factor = 0.1
+    """with eg: weight of a job that is not urgent"""
+    boost_value: Factor = 2.0
+    """with eg: weight of the shortest job"""
+    weights: dict[str, Weight] = Field(default_factory=dict)
+    """with cs2007 and cs2: weights of heuristics, by name"""
+    row: Literal["mean", "largest"] = "mean"
+    """with cs2007 and cs2: how the priorities of a job on all machines are combined"""
+    f1: Literal["words", "words_max", "formula"] = "words"
+    """with cs2007: reading of f1, as for cs_i_p"""
 
     @model_validator(mode="after")
     def _all_are_used(self) -> FlexibleSettings:

@@ -40,39 +40,28 @@ class Account(PluginModel):
 class MultifactorSettings(PluginModel):
     """The settings of `multifactor`; Slurm's names of the parameters are in parentheses."""
 
-    age_weight: Weight = Field(default=1000.0, description="weight of age (PriorityWeightAge)")
-    fair_share_weight: Weight = Field(
-        default=10_000.0, description="weight of fair share (PriorityWeightFairshare)"
-    )
-    job_size_weight: Weight = Field(
-        default=0.0, description="weight of the share of CPUs (PriorityWeightJobSize)"
-    )
-    max_age_s: Seconds = Field(
-        default=604_800.0, description="age at which the factor is 1 (PriorityMaxAge)"
-    )
-    favor_small: bool = Field(
-        default=False, description="whether small jobs have the larger size (PriorityFavorSmall)"
-    )
-    half_life_s: Annotated[float, Strict(), Field(ge=0, le=1e9)] = Field(
-        default=604_800.0,
-        description="half-life of usage, 0: no decay (PriorityDecayHalfLife)",
-    )
-    calc_period_s: Seconds = Field(
-        default=300.0, description="how often usage is updated (PriorityCalcPeriod)"
-    )
-    algorithm: Literal["fair_tree", "classic"] = Field(
-        default="fair_tree", description="algorithm of fair share; classic: NO_FAIR_TREE"
-    )
-    accounts: tuple[Account, ...] = Field(
-        default=(),
-        description="tree of accounts with their users; other users have a share of the root each",
-    )
-    max_running_jobs: Limit | None = Field(
-        default=None, description="running jobs of a user (MaxJobsPerUser)"
-    )
-    max_cpus: Limit | None = Field(
-        default=None, description="CPUs of a user's running jobs (MaxTRESPerUser)"
-    )
+    age_weight: Weight = 1000.0
+    """weight of age (PriorityWeightAge)"""
+    fair_share_weight: Weight = 10_000.0
+    """weight of fair share (PriorityWeightFairshare)"""
+    job_size_weight: Weight = 0.0
+    """weight of the share of CPUs (PriorityWeightJobSize)"""
+    max_age_s: Seconds = 604_800.0
+    """age at which the factor is 1 (PriorityMaxAge)"""
+    favor_small: bool = False
+    """whether small jobs have the larger size (PriorityFavorSmall)"""
+    half_life_s: Annotated[float, Strict(), Field(ge=0, le=1e9)] = 604_800.0
+    """half-life of usage, 0: no decay (PriorityDecayHalfLife)"""
+    calc_period_s: Seconds = 300.0
+    """how often usage is updated (PriorityCalcPeriod)"""
+    algorithm: Literal["fair_tree", "classic"] = "fair_tree"
+    """algorithm of fair share; classic: NO_FAIR_TREE"""
+    accounts: tuple[Account, ...] = ()
+    """tree of accounts with their users; other users have a share of the root each"""
+    max_running_jobs: Limit | None = None
+    """running jobs of a user (MaxJobsPerUser)"""
+    max_cpus: Limit | None = None
+    """CPUs of a user's running jobs (MaxTRESPerUser)"""
 
     @model_validator(mode="after")
     def _is_a_tree(self) -> MultifactorSettings:

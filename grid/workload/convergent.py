@@ -64,60 +64,44 @@ _Percent = Annotated[float, Field(ge=0, le=1e6)]
 class ConvergentMachines(GeneratorSettings):
     """Settings of the machines; the defaults are those of both papers."""
 
-    cpus: Range[_Count] = Field(
-        default=(1, 8), description="minimum and maximum of CPUs of a machine"
-    )
-    mips: Range[_Count] = Field(
-        default=(200, 600), description="minimum and maximum of the speed of a machine"
-    )
-    licenses: Annotated[int, Field(ge=0, le=62, strict=True)] = Field(
-        default=20, description="number of different licenses"
-    )
-    license_suitability: _Probability = Field(
-        default=0.9, description="share of machines that support a license"
-    )
-    license_ratio: Range[_Probability] = Field(
-        default=(0.55, 0.65),
-        description="minimum and maximum of copies over machines that support the license",
-    )
+    cpus: Range[_Count] = (1, 8)
+    """minimum and maximum of CPUs of a machine"""
+    mips: Range[_Count] = (200, 600)
+    """minimum and maximum of the speed of a machine"""
+    licenses: Annotated[int, Field(ge=0, le=62, strict=True)] = 20
+    """number of different licenses"""
+    license_suitability: _Probability = 0.9
+    """share of machines that support a license"""
+    license_ratio: Range[_Probability] = (0.55, 0.65)
+    """minimum and maximum of copies over machines that support the license"""
 
 
 class ConvergentJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are those of CS2 if the papers differ."""
 
-    jobs: _Count = Field(default=1500, description="number of jobs")
-    mean_interarrival_s: _Amount = Field(
-        default=4.0, description="mean time between two submissions"
-    )
-    estimate_s: Range[_Positive] = Field(
-        default=(500.0, 3000.0),
-        description="minimum and maximum of estimates on the reference machine",
-    )
-    deadline_percent: Range[_Amount] = Field(
-        default=(25.0, 150.0),
-        description="minimum and maximum of the value that `deadline` defines",
-    )
-    deadline: Literal["beyond_estimate", "of_estimate", "seconds"] = Field(
-        default="beyond_estimate",
-        description=(
-            "meaning of `deadline_percent`: percent of the estimate after its end, percent of "
-            "the estimate after the submission, or seconds after the end of the estimate"
-        ),
-    )
-    without_deadline: _Probability = Field(
-        default=0.3, description="share of jobs without a deadline"
-    )
-    cpus: Range[_Count] = Field(default=(1, 8), description="minimum and maximum of CPUs of a job")
-    reference_mips: Range[_Count] = Field(
-        default=(200, 600), description="minimum and maximum of the speed to which estimates refer"
-    )
-    license_needs: _Probability = Field(
-        default=0.2, description="share of the licenses that a job requests"
-    )
-    checkpointable: _Probability = Field(default=0.02, description="share of checkpointable jobs")
-    input_mb: Range[_Amount] = Field(
-        default=(100.0, 800.0), description="minimum and maximum of the input of a job"
-    )
+    jobs: _Count = 1500
+    """number of jobs"""
+    mean_interarrival_s: _Amount = 4.0
+    """mean time between two submissions"""
+    estimate_s: Range[_Positive] = (500.0, 3000.0)
+    """minimum and maximum of estimates on the reference machine"""
+    deadline_percent: Range[_Amount] = (25.0, 150.0)
+    """minimum and maximum of the value that `deadline` defines"""
+    deadline: Literal["beyond_estimate", "of_estimate", "seconds"] = "beyond_estimate"
+    """meaning of `deadline_percent`: percent of the estimate after its end, percent of the estimate
+    after the submission, or seconds after the end of the estimate"""
+    without_deadline: _Probability = 0.3
+    """share of jobs without a deadline"""
+    cpus: Range[_Count] = (1, 8)
+    """minimum and maximum of CPUs of a job"""
+    reference_mips: Range[_Count] = (200, 600)
+    """minimum and maximum of the speed to which estimates refer"""
+    license_needs: _Probability = 0.2
+    """share of the licenses that a job requests"""
+    checkpointable: _Probability = 0.02
+    """share of checkpointable jobs"""
+    input_mb: Range[_Amount] = (100.0, 800.0)
+    """minimum and maximum of the input of a job"""
 
 
 def convergent_machines(
@@ -244,38 +228,32 @@ def _usable(cluster: Cluster) -> tuple[Ints, Ints]:
 class EgEdfMachines(GeneratorSettings):
     """Settings of the machines; the defaults are those of the paper."""
 
-    cpus: Range[_Count] = Field(
-        default=(1, 16), description="minimum and maximum of CPUs of a machine"
-    )
-    mips: Range[_Mips] = Field(
-        default=(200.0, 600.0), description="minimum and maximum of the speed of a machine"
-    )
+    cpus: Range[_Count] = (1, 16)
+    """minimum and maximum of CPUs of a machine"""
+    mips: Range[_Mips] = (200.0, 600.0)
+    """minimum and maximum of the speed of a machine"""
 
 
 class EgEdfJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are those of the paper, if stated."""
 
-    jobs: _Count = Field(default=3000, description="number of jobs")
-    mean_interarrival_s: _Amount = Field(
-        default=5.0, description="mean time between two submissions"
-    )
-    run_s: Range[_Positive] = Field(
-        default=(500.0, 3000.0),
-        description="minimum and maximum of run times on the reference machine",
-    )
-    cpus: Range[_Count] = Field(default=(1, 8), description="minimum and maximum of CPUs of a job")
-    with_deadline: _Probability = Field(default=0.7, description="share of jobs with a deadline")
-    deadline_percent: Range[_Percent] = Field(
-        default=(25.0, 150.0),
-        description=(
-            "minimum and maximum of the time between the earliest end and the deadline, in "
-            "percent of the run time"
-        ),
-    )
-    reference_mips: _Mips = Field(default=300.0, description="speed to which run times refer")
-    estimate_per_run: Range[_Positive] = Field(
-        default=(1.0, 1.0), description="minimum and maximum of the estimate over the run time"
-    )
+    jobs: _Count = 3000
+    """number of jobs"""
+    mean_interarrival_s: _Amount = 5.0
+    """mean time between two submissions"""
+    run_s: Range[_Positive] = (500.0, 3000.0)
+    """minimum and maximum of run times on the reference machine"""
+    cpus: Range[_Count] = (1, 8)
+    """minimum and maximum of CPUs of a job"""
+    with_deadline: _Probability = 0.7
+    """share of jobs with a deadline"""
+    deadline_percent: Range[_Percent] = (25.0, 150.0)
+    """minimum and maximum of the time between the earliest end and the deadline, in percent of the
+    run time"""
+    reference_mips: _Mips = 300.0
+    """speed to which run times refer"""
+    estimate_per_run: Range[_Positive] = (1.0, 1.0)
+    """minimum and maximum of the estimate over the run time"""
 
 
 def eg_edf_machines(

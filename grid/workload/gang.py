@@ -42,8 +42,10 @@ _Mhz = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 class GangMachines(GeneratorSettings):
     """Settings of the processors; the defaults are those of the paper."""
 
-    slowest_mhz: _Mhz = Field(default=1500, description="clock rate of the slowest processor")
-    fastest_mhz: _Mhz = Field(default=3000, description="clock rate of the fastest processor")
+    slowest_mhz: _Mhz = 1500
+    """clock rate of the slowest processor"""
+    fastest_mhz: _Mhz = 3000
+    """clock rate of the fastest processor"""
 
     @model_validator(mode="after")
     def _in_order(self) -> GangMachines:
@@ -55,16 +57,18 @@ class GangMachines(GeneratorSettings):
 class GangJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are those of the paper, if stated."""
 
-    jobs: _Count = Field(default=1500, description="number of gangs and priority jobs")
-    tasks: _Count = Field(default=24152, description="total number of tasks")
-    largest: Annotated[int, Field(ge=2, le=1_000_000, strict=True)] = Field(
-        default=64, description="tasks of the largest gang"
-    )
-    priority_share: Annotated[float, Field(ge=0, lt=1)] = Field(
-        default=0.1, description="share of priority jobs"
-    )
-    mean_run_s: _Positive = Field(default=3600.0, description="mean run time of a task at 2000 MHz")
-    load: _Positive = Field(default=0.75, description="offered load of all processors")
+    jobs: _Count = 1500
+    """number of gangs and priority jobs"""
+    tasks: _Count = 24152
+    """total number of tasks"""
+    largest: Annotated[int, Field(ge=2, le=1_000_000, strict=True)] = 64
+    """tasks of the largest gang"""
+    priority_share: Annotated[float, Field(ge=0, lt=1)] = 0.1
+    """share of priority jobs"""
+    mean_run_s: _Positive = 3600.0
+    """mean run time of a task at 2000 MHz"""
+    load: _Positive = 0.75
+    """offered load of all processors"""
 
     @property
     def priority_jobs(self) -> int:

@@ -42,7 +42,9 @@ class GeneratedMachines(NamedTuple):
 class GeneratorSettings(BaseModel):
     """Settings of a generator."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 class JobsOfVo(GeneratorSettings):
@@ -51,13 +53,10 @@ class JobsOfVo(GeneratorSettings):
     Generators read `count`, and are decorated with `within_duration`.
     """
 
-    jobs: Annotated[int, Field(ge=1, le=MOST_JOBS, strict=True)] | None = Field(
-        default=None, description="number of jobs of each VO, unless `duration_s` is set"
-    )
-    duration_s: Annotated[float, Field(gt=0, le=1e10)] | None = Field(
-        default=None,
-        description="jobs of each VO are submitted before this time, instead of `jobs`",
-    )
+    jobs: Annotated[int, Field(ge=1, le=MOST_JOBS, strict=True)] | None = None
+    """number of jobs of each VO, unless `duration_s` is set"""
+    duration_s: Annotated[float, Field(gt=0, le=1e10)] | None = None
+    """jobs of each VO are submitted before this time, instead of `jobs`"""
 
     @model_validator(mode="after")
     def _one_end(self) -> JobsOfVo:

@@ -61,24 +61,20 @@ _Options = Annotated[
 class PartialUtilityJobs(GeneratorSettings):
     """Settings of the jobs; the defaults are those of the paper, if stated."""
 
-    users: _Count = Field(default=70, description="number of users of all VOs")
-    jobs_per_user: _Count = Field(default=20, description="number of jobs of each user")
-    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = Field(
-        default=2.0, description="mean time between two jobs of a user"
-    )
-    shortest_run_s: _Seconds = Field(
-        default=2.5, description="minimum run time of a job at 1000 MIPS"
-    )
-    longest_run_s: _Seconds = Field(
-        default=12.5, description="maximum run time of a job at 1000 MIPS"
-    )
-    execution_times_s: _Options[_Seconds] = Field(
-        default=(5.0, 10.0, 15.0, 20.0), description="execution times that a job can request"
-    )
-    speeds_mips: _Options[_Mips] = Field(
-        default=(500.0, 1000.0, 1500.0, 2000.0),
-        description="processor speeds that a job can request",
-    )
+    users: _Count = 70
+    """number of users of all VOs"""
+    jobs_per_user: _Count = 20
+    """number of jobs of each user"""
+    mean_interarrival_s: Annotated[float, Field(ge=0, le=1e9)] = 2.0
+    """mean time between two jobs of a user"""
+    shortest_run_s: _Seconds = 2.5
+    """minimum run time of a job at 1000 MIPS"""
+    longest_run_s: _Seconds = 12.5
+    """maximum run time of a job at 1000 MIPS"""
+    execution_times_s: _Options[_Seconds] = (5.0, 10.0, 15.0, 20.0)
+    """execution times that a job can request"""
+    speeds_mips: _Options[_Mips] = (500.0, 1000.0, 1500.0, 2000.0)
+    """processor speeds that a job can request"""
     one_option: bool = Field(
         default=False,
         strict=True,
@@ -95,17 +91,12 @@ class PartialUtilityJobs(GeneratorSettings):
 class PartialUtilityMachines(GeneratorSettings):
     """Settings of the resources: the values to draw from."""
 
-    cores: _Options[_Count] = Field(
-        default=(1, 2, 4, 8), description="numbers of cores of a machine, from which one is drawn"
-    )
-    speeds_mips: _Options[_Mips] = Field(
-        default=(500.0, 1000.0, 1500.0, 2000.0),
-        description="speeds of a machine, from which one is drawn",
-    )
-    ram_mb: _Options[_Mb] | None = Field(
-        default=None,
-        description="sizes of memory of a machine, from which one is drawn; none: no memory",
-    )
+    cores: _Options[_Count] = (1, 2, 4, 8)
+    """numbers of cores of a machine, from which one is drawn"""
+    speeds_mips: _Options[_Mips] = (500.0, 1000.0, 1500.0, 2000.0)
+    """speeds of a machine, from which one is drawn"""
+    ram_mb: _Options[_Mb] | None = None
+    """sizes of memory of a machine, from which one is drawn; none: no memory"""
 
 
 def partial_utility_jobs(

@@ -49,7 +49,8 @@ _Variation = Annotated[float, Field(ge=0.01, le=100, description="standard devia
 class _Distribution(GeneratorSettings):
     """A distribution of times; `draw` returns `count` of them in seconds."""
 
-    mean_s: _Mean = Field(default=1.0, description="of arrivals omitted if `load` is given")
+    mean_s: _Mean = 1.0
+    """of arrivals omitted if `load` is given"""
 
 
 class Exponential(_Distribution):
@@ -153,21 +154,21 @@ class Size(GeneratorSettings):
 
 
 class _Jobs(JobsOfVo):
-    work: Times = Field(description="distribution of the run times, at 1000 MIPS")
-    sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = Field(
-        default=(Size(cpus=1, share=1.0),),
-        description="processors of a job; shares are relative to each other",
+    work: Times
+    """distribution of the run times, at 1000 MIPS"""
+    sizes: Annotated[tuple[Size, ...], Field(min_length=1, max_length=1000)] = (
+        Size(cpus=1, share=1.0),
     )
+    """processors of a job; shares are relative to each other"""
 
 
 class StochasticJobs(_Jobs):
     """Settings of the jobs of each VO."""
 
-    arrivals: Arrivals = Field(description="distribution of the times between a VO's submissions")
-    load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
-        default=None,
-        description="offered load of the VO; sets the mean of `arrivals`",
-    )
+    arrivals: Arrivals
+    """distribution of the times between a VO's submissions"""
+    load: Annotated[float, Field(gt=0, le=1000)] | None = None
+    """offered load of the VO; sets the mean of `arrivals`"""
 
     @model_validator(mode="after")
     def _one_rate(self) -> StochasticJobs:
@@ -244,12 +245,10 @@ _Hour = Annotated[float, Field(ge=0, le=24)]
 class TimesOfDay(GeneratorSettings):
     """The time of day of each VO."""
 
-    start_hour: _Hour = Field(
-        default=0.0, description="time of day of the first VO when the run begins"
-    )
-    hours_between_vos: Annotated[float, Field(ge=-24, le=24)] = Field(
-        default=0.0, description="difference of time zones between consecutive VOs"
-    )
+    start_hour: _Hour = 0.0
+    """time of day of the first VO when the run begins"""
+    hours_between_vos: Annotated[float, Field(ge=-24, le=24)] = 0.0
+    """difference of time zones between consecutive VOs"""
 
     def cycle(self, rates: Floats, vo: int) -> DayCycle:
         """The day of VO number `vo`."""
@@ -262,30 +261,21 @@ class TimesOfDay(GeneratorSettings):
 class SessionJobs(_Jobs, TimesOfDay):
     """Settings of the users of each VO."""
 
-    users: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = Field(
-        description="number of users of each VO"
-    )
-    jobs_per_session: Annotated[float, Field(ge=1, le=1e6)] = Field(
-        default=5.0,
-        description="mean number of jobs in a session (geometric distribution, at least 1)",
-    )
-    between_sessions: Times = Field(
-        default=Exponential(distribution="exponential", mean_s=86_400.0),
-        description=(
-            "distribution of the time between the starts of two sessions of a user, at the mean"
-            " rate of a day"
-        ),
-    )
-    think: Times = Field(
-        default=Lognormal(distribution="lognormal", mean_s=300.0, cv=1.5),
-        description="distribution of the time from the end of a job to the next submission",
-    )
-    day_from_hour: _Hour = Field(default=8.0, description="hour at which the working day begins")
-    day_to_hour: _Hour = Field(default=18.0, description="hour at which the working day ends")
-    night_rate: Annotated[float, Field(gt=0, le=1)] = Field(
-        default=1.0,
-        description="rate of sessions outside the working day over the rate within it; 1: constant",
-    )
+    users: Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
+    """number of users of each VO"""
+    jobs_per_session: Annotated[float, Field(ge=1, le=1e6)] = 5.0
+    """mean number of jobs in a session (geometric distribution, at least 1)"""
+    between_sessions: Times = Exponential(distribution="exponential", mean_s=86_400.0)
+    """distribution of the time between the starts of two sessions of a user, at the mean rate of a
+    day"""
+    think: Times = Lognormal(distribution="lognormal", mean_s=300.0, cv=1.5)
+    """distribution of the time from the end of a job to the next submission"""
+    day_from_hour: _Hour = 8.0
+    """hour at which the working day begins"""
+    day_to_hour: _Hour = 18.0
+    """hour at which the working day ends"""
+    night_rate: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """rate of sessions outside the working day over the rate within it; 1: constant"""
 
     @model_validator(mode="after")
     def _a_day(self) -> SessionJobs:

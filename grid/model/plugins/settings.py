@@ -42,7 +42,7 @@ _CONFIG = ConfigDict(
 class PluginModel(BaseModel):
     """Settings that are declared together, as one model."""
 
-    model_config = _CONFIG
+    model_config = ConfigDict(**_CONFIG, use_attribute_docstrings=True)
 
 
 MOST = 1e12
@@ -224,7 +224,7 @@ def setting_lines(model: type[BaseModel]) -> Iterator[str]:
         if not field.is_required():
             default = f"default {_word(field.get_default(call_default_factory=True))}"
         limits = _limits(schema["properties"][name], schema.get("$defs", {}))
-        description = f": {field.description}" if field.description else ""
+        description = f": {' '.join(field.description.split())}" if field.description else ""
         yield f"{name}: {limits}, {default}{description}"
 
 

@@ -70,25 +70,19 @@ def _match(matrix: JobMachineMatrix, method: str, classes: bool) -> Ints:
 class Cs2Settings(PluginModel):
     """The settings of CS 2.0."""
 
-    weights: Weights = Field(default_factory=dict, description="weights of heuristics, by name")
-    matching: Literal["selection", "sorting", "quicksort"] = Field(
-        default="selection",
-        description="sorting sorts all pairs and quicksort the eligible ones; both give the same "
-        "plan",
-    )
-    overhead: Literal["ran", "running"] = Field(
-        default="ran",
-        description="whether Eq. 8 applies to all jobs that ran on a machine, or only to running "
-        "jobs",
-    )
+    weights: Weights = Field(default_factory=dict)
+    """weights of heuristics, by name"""
+    matching: Literal["selection", "sorting", "quicksort"] = "selection"
+    """sorting sorts all pairs and quicksort the eligible ones; both give the same plan"""
+    overhead: Literal["ran", "running"] = "ran"
+    """whether Eq. 8 applies to all jobs that ran on a machine, or only to running jobs"""
 
 
 class TimeDrivenSettings(Cs2Settings):
     """With a period."""
 
-    period_s: Annotated[float, Strict(), Field(ge=1e-6, le=1e9)] = Field(
-        default=10.0, description="time between two plans"
-    )
+    period_s: Annotated[float, Strict(), Field(ge=1e-6, le=1e9)] = 10.0
+    """time between two plans"""
 
 
 def cs2(settings: Cs2Settings, plugins: Plugins) -> Cs2:

@@ -112,45 +112,33 @@ Positive = Annotated[float, Strict(), Field(ge=1e-9, le=1e12)]
 class Cs2007Settings(PluginModel):
     """The settings of Convergent Scheduling of 2007."""
 
-    weights: Weights = Field(default_factory=dict, description="weights of heuristics, by name")
-    deadline_minimum: Annotated[float, Strict(), Field(ge=0, le=MOST)] = Field(
-        default=DEADLINE_MINIMUM, description="value MIN of f1"
-    )
-    deadline_k: Positive = Field(default=DEADLINE_K, description="factor k of f1")
-    f1: Literal["words", "words_max", "formula"] = Field(
-        default="words",
-        description="f1 of a machine on which a job is late: MAX, so that Eq. 1 gives MIN (words) "
-        "or MAX (words_max) if it is late on all; or MIN (formula)",
-    )
-    bandwidths_mbps: Annotated[tuple[Positive, ...], Field(min_length=1)] = Field(
-        default=(BANDWIDTH_MBPS,), description="bandwidths of links between machines"
-    )
-    knapsack: Literal["greedy", "exact"] = Field(
-        default="greedy",
-        description="assignment of licenses: that of the paper (greedy), or an optimal one",
-    )
-    knapsack_nodes: Annotated[int, Strict(), Field(ge=1, le=10**9)] = Field(
-        default=500_000,
-        description="budget of nodes of the exact knapsack, for each cluster of a plan",
-    )
-    matching: Literal["mis", "mfs", "mfs_paths", "imfs"] | None = Field(
-        default=None, description="matching algorithm; default: that in the name of the policy"
-    )
-    paths: Literal["all", "one"] = Field(
-        default="all",
-        description="augmenting paths of imfs at each plan: all that improve the matching, or "
-        "only the best one",
-    )
+    weights: Weights = Field(default_factory=dict)
+    """weights of heuristics, by name"""
+    deadline_minimum: Annotated[float, Strict(), Field(ge=0, le=MOST)] = DEADLINE_MINIMUM
+    """value MIN of f1"""
+    deadline_k: Positive = DEADLINE_K
+    """factor k of f1"""
+    f1: Literal["words", "words_max", "formula"] = "words"
+    """f1 of a machine on which a job is late: MAX, so that Eq. 1 gives MIN (words) or MAX
+    (words_max) if it is late on all; or MIN (formula)"""
+    bandwidths_mbps: Annotated[tuple[Positive, ...], Field(min_length=1)] = (BANDWIDTH_MBPS,)
+    """bandwidths of links between machines"""
+    knapsack: Literal["greedy", "exact"] = "greedy"
+    """assignment of licenses: that of the paper (greedy), or an optimal one"""
+    knapsack_nodes: Annotated[int, Strict(), Field(ge=1, le=10**9)] = 500_000
+    """budget of nodes of the exact knapsack, for each cluster of a plan"""
+    matching: Literal["mis", "mfs", "mfs_paths", "imfs"] | None = None
+    """matching algorithm; default: that in the name of the policy"""
+    paths: Literal["all", "one"] = "all"
+    """augmenting paths of imfs at each plan: all that improve the matching, or only the best one"""
 
 
 class NonPreemptiveSettings(Cs2007Settings):
     """Its settings without preemption."""
 
-    non_preemptive: Literal["strict", "bonus"] = Field(
-        default="bonus",
-        description="bonus plans all jobs, with the paper's Delta of 800 for running jobs; strict "
-        "keeps running jobs on their machines",
-    )
+    non_preemptive: Literal["strict", "bonus"] = "bonus"
+    """bonus plans all jobs, with the paper's Delta of 800 for running jobs; strict keeps running
+    jobs on their machines"""
 
 
 def cs_i_p(settings: Cs2007Settings, plugins: Plugins) -> Cs2007:
