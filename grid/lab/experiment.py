@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import numpy as np
-from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from grid.config.load import load_scenario, source_of, validate
 from grid.config.parameters import Overrides, each_of, written_override
@@ -57,18 +57,7 @@ Labelled = Annotated[dict[Label, Settings], Field(min_length=1)]
 Finite = Annotated[float, Field(strict=True)]
 
 
-class _Documented(Section):
-    """A section whose fields have their docstrings as descriptions."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
-
-    @classmethod
-    def __pydantic_init_subclass__(cls, **_: Any) -> None:
-        for field in cls.model_fields.values():
-            field.description = " ".join((field.description or "").split())
-
-
-class RangeSection(_Documented):
+class RangeSection(Section):
     """An axis whose values `sampling` draws."""
 
     low: Finite
@@ -119,7 +108,7 @@ Axis = Annotated[
 """Values of the key that the axis is named after, or a range; or labels for several settings."""
 
 
-class SamplingSection(_Documented):
+class SamplingSection(Section):
     """How values of axes that are ranges are drawn: one of each for every sample."""
 
     samples: Annotated[int, Field(ge=1, le=10_000, strict=True)]
@@ -138,7 +127,7 @@ Repetitions = Annotated[int, Field(ge=1, le=10_000, strict=True)]
 SeedList = Annotated[tuple[Seed, ...], Field(min_length=1)]
 
 
-class QuickSection(_Documented):
+class QuickSection(Section):
     """Changes under `--quick`: fewer seeds, other settings, fewer values of an axis."""
 
     seeds: Repetitions | SeedList | None = None
@@ -152,7 +141,7 @@ class QuickSection(_Documented):
 Prose = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
-class AnswerSection(_Documented):
+class AnswerSection(Section):
     """A question that the page of a study answers: which value of an axis is best, and where."""
 
     metric: Label
@@ -170,7 +159,7 @@ class AnswerSection(_Documented):
         return (self.best_of,) if self.along is None else (self.best_of, self.along)
 
 
-class StudySection(_Documented):
+class StudySection(Section):
     """A study, whose page is written by `grid sweep --page`."""
 
     title: Label
@@ -188,7 +177,7 @@ class StudySection(_Documented):
         return tuple(dict.fromkeys(name for answer in self.answers for name in answer.axes()))
 
 
-class ExperimentSection(_Documented):
+class ExperimentSection(Section):
     """An experiment: a run for every combination of the axes' values and every seed."""
 
     name: Name
