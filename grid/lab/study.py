@@ -183,7 +183,7 @@ class Study:
     def values(self, metric: str, where: Mapping[str, Any]) -> dict[int, float]:
         """The metric of the grid at a point, by seed, without seeds that do not have it.
 
-        `plan_seconds_*` are real-clock times; `a+b` is a sum of metrics.
+        `plan_seconds_*` and `cpu_seconds_*` are real-clock times; `a+b` is a sum of metrics.
         """
         given = self.names.get(metric, metric)
         found = {seed: self._value(given, key) for seed, key in self.keys(where).items()}
@@ -204,6 +204,8 @@ class Study:
             return sum(known) if len(known) == len(parts) else None
         if metric.startswith("plan_seconds_"):
             return plan_seconds(self.clocks[key], metric.removeprefix("plan_seconds_"))
+        if metric.startswith("cpu_seconds_"):
+            return self.clocks[key]["cpu_seconds"].get(metric.removeprefix("cpu_seconds_"))
         record = self.records[key]
         value = (record["metrics"][GRID] | record["more"]).get(metric)
         return None if value is None else float(value)

@@ -382,6 +382,7 @@ PREPOSITIONS = {
     "second": "against",
     "from": "from Ta",
     "to": "to Ta",
+    "than at": "than at",
 }
 """How an exception begins, by axis."""
 

@@ -19,9 +19,9 @@ from grid.lab.report.sweep_page import drawn_ends
 from grid.lab.store import write_text
 
 PAGES = experiments_folder() / "reproduced"
-MOST_TURNS = 2
+MOST_TURNS = 1
 """At most this many readings that turn a verdict are named in a row."""
-MOST_EFFECTS = 5
+MOST_EFFECTS = 2
 """At most this many assumptions are on a page."""
 HEADERS = ("the authors (their figure)", "ours", "verdict", "what changes it")
 CSV_HEADERS = (
