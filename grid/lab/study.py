@@ -205,7 +205,7 @@ class Study:
         if metric.startswith("plan_seconds_"):
             return plan_seconds(self.clocks[key], metric.removeprefix("plan_seconds_"))
         if metric.startswith("cpu_seconds_"):
-            return self.clocks[key]["cpu_seconds"].get(metric.removeprefix("cpu_seconds_"))
+            return float(self.clocks[key]["cpu_seconds"][metric.removeprefix("cpu_seconds_")])
         record = self.records[key]
         value = (record["metrics"][GRID] | record["more"]).get(metric)
         return None if value is None else float(value)
