@@ -133,6 +133,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "observed_at_us": "Time of this status; -inf: none yet.",
         "confirmed_us": "Time up to which the assigned CPUs are known not to have changed.",
         "now": "Time of the table. `table.age_us` is the age of each status.",
+        "has_own_dispatches": "Whether the assigned CPUs include jobs that this VO has sent since.",
     },
     ResourceColumns: {
         "vo": "Number of its VO.",

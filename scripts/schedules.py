@@ -329,7 +329,7 @@ def of_pybatsim(scheduler: str, jobs: JobTable, processors: int = CPUS) -> Asked
     policy.connect(converse)
     try:
         starts, _, _ = schedule(policy, jobs, processors)
-        conversation.say_farewell()
+        conversation.end()
     finally:
         conversation.close()
     allocations = dict(one for heard in said for one in heard.started)

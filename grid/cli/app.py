@@ -44,6 +44,14 @@ class Command(TyperCommand):
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
 
+    def invoke(self, ctx: Any) -> Any:
+        """Call the command, which reports interruptions of its own work."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            typer.echo(NOTHING_WRITTEN, err=True)
+            raise typer.Exit(ExitCode.INTERRUPTED) from None
+
 
 class Group(TyperGroup):
     """The `grid` command: a wrong command line, or an interruption, ends with one line."""

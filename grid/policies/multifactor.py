@@ -30,9 +30,11 @@ class Account(PluginModel):
     """An account of the tree, with the users who have no other one."""
 
     name: str
+    """Its name."""
     parent: str | None = None
     """The account above; without one, the account is directly below the root."""
     shares: Shares = 1
+    """Its shares among the accounts and users with the same parent."""
     users: dict[int, Shares] = Field(default_factory=dict)
     """Shares by the number of a user."""
 

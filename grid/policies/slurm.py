@@ -25,10 +25,10 @@ class SlurmSettings(MultifactorSettings):
         default=100, description="jobs that the main scheduler tests after an event"
     )
     sched_interval: Annotated[Count, Field(ge=1)] = Field(
-        default=60, description="seconds between main schedulings of the whole queue"
+        default=60, description="seconds between runs of the main scheduler over the whole queue"
     )
     sched_min_interval: Annotated[Count, Field(ge=0)] = Field(
-        default=2, description="microseconds between two main schedulings, at least"
+        default=2, description="minimum microseconds between two runs of the main scheduler"
     )
     bf_interval: Annotated[Count, Field(ge=1, le=10_800)] = Field(
         default=30, description="seconds between backfill iterations"
@@ -52,7 +52,7 @@ class SlurmSettings(MultifactorSettings):
         default=0, description="seconds that a job must have waited to get a reservation"
     )
     bf_job_part_count_reserve: Annotated[Count, Field(ge=0, le=100_000)] = Field(
-        default=0, description="highest jobs that get a reservation; 0: all"
+        default=0, description="number of jobs, by priority, that get a reservation; 0: all"
     )
 
 
@@ -239,8 +239,8 @@ def slurm(settings: SlurmSettings) -> Slurm:
 
     The main scheduler starts jobs in order of priority, up to the first that does not fit, after
     each submission and end. Every `bf_interval` seconds the backfill scheduler gives each job the
-    first start that delays no job of higher priority, as far as their time limits say, and starts
-    those that can start at once.
+    first start that delays no job of higher priority, based on time limits, and starts those that
+    can start at once.
 
     | Slurm | here |
     | --- | --- |

@@ -33,6 +33,8 @@ OTHER: dict[str, dict[str, Any]] = {
         "discount": "drained",
         "snapshot_detail": "summary",
         "snapshots": {"load_above": 0.0, "jobs_above": 1},
+        "lost_after_s": 100.0,
+        "recall_after_s": 100.0,
     },
     "faults": {
         "heal_s": 60.0,
