@@ -69,19 +69,19 @@ class MultifactorSettings(PluginModel):
     def _is_a_tree(self) -> MultifactorSettings:
         parents = {one.name: one.parent for one in self.accounts}
         if len(parents) < len(self.accounts):
-            raise ValueError("every account needs another name")
+            raise ValueError("a different name for each account")
         users = [user for one in self.accounts for user in one.users]
         if len(set(users)) < len(users):
-            raise ValueError("a user has one account")
+            raise ValueError("each user in one account only")
+        for name, parent in parents.items():
+            if parent is not None and parent not in parents:
+                raise ValueError(f"an account {parent}, the parent of {name}")
         for name in parents:
             above: str | None = name
             for _ in parents:
                 above = parents.get(above) if above is not None else None
             if above is not None:
-                raise ValueError(f"account {name} is below itself")
-        for name, parent in parents.items():
-            if parent is not None and parent not in parents:
-                raise ValueError(f"account {name} is below {parent}, which is no account")
+                raise ValueError(f"a tree of accounts, in which {name} is not below itself")
         return self
 
 
