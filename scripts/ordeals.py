@@ -87,7 +87,7 @@ class Trial:
     def wait_until_it_runs(self) -> None:
         """Until its actors are at work, and a random moment longer."""
         end = time.monotonic() + STARTS_SECONDS
-        at_work = "ray::LiveActor" if self.live else "ray::WindowActor.play"
+        at_work = "ray::LiveActor" if self.live else "ray::WindowActor.run"
         while not self.processes(at_work):
             if self.driver.poll() is not None or time.monotonic() > end:
                 raise NoTrial(f"it did not come to run: {self.error_lines()}")

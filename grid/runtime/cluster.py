@@ -136,6 +136,7 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
         os.environ.setdefault(name, value)
     # Ray prints each death of an actor, even without `log_to_driver`.
     _private.worker.print_to_stdstream = lambda *_, **__: None
+    started: list[Any] = []
     with ExitStack() as session:
         try:
             with _signals_delayed():
@@ -143,12 +144,17 @@ def connected(address: str | None, cpus: int | None = None) -> Iterator[str]:
                     _join(address, option)
                 else:
                     _start(cpus or usable_cpus())
-                    folder = _private.worker._global_node.get_session_dir_path()
-                    session.enter_context(_session_lock(Path(folder)))
+                    node = _private.worker._global_node
+                    started = [one for _, one in node.live_processes()]
+                    session.enter_context(_session_lock(Path(node.get_session_dir_path())))
             yield ray.util.get_node_ip_address() if address else LOOPBACK
         finally:
             with _signals_delayed():
+                agents = _children_of([one.pid for one in started])
                 ray.shutdown()
+                for process in agents:
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
 
 
 @contextmanager
@@ -166,6 +172,16 @@ def _session_lock(session: Path) -> Iterator[None]:
                 fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(lock.parent, ignore_errors=True)
         yield
+
+
+def _children_of(parents: list[int]) -> list[int]:
+    """The agents of a raylet, which outlive it for a minute if it was killed."""
+    found = []
+    for parent in parents:
+        with suppress(OSError):
+            listed = Path(f"/proc/{parent}/task/{parent}/children").read_text("ascii")
+            found += [int(child) for child in listed.split()]
+    return found
 
 
 def has_died() -> bool:

@@ -279,7 +279,7 @@ class Running(RunView):
         with self._lock:
             began = time.monotonic()
             if self._is_new and began >= self._next_table:
-                self._table = JobTable(in_order(self._ended), len(self.vos))
+                self._table = JobTable(in_order(list(self._ended)), len(self.vos))
                 self._is_new = False
                 took_s = time.monotonic() - began
                 self._next_table = began + RENEWAL_RATIO * took_s if took_s > RENEWAL_SECONDS else 0
