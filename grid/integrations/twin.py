@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -82,7 +83,10 @@ def read_slurm_conf(path: Path) -> SlurmConf:
         raise input_error("", error.strerror or "an error", "a slurm.conf", str(path)) from error
     conf = SlurmConf()
     defaults: dict[str, dict[str, str]] = {"nodename": {}, "partitionname": {}}
-    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
+    number = 0
+    for joined in text.replace("\\\n", "\0").splitlines():
+        number += 1 + joined.count("\0")
+        line = joined.replace("\0", " ")
         words = (word.partition("=") for word in _words(line.partition("#")[0]))
         pairs = {key.lower(): value.strip('"') for key, _, value in words}
         if not pairs:
@@ -114,11 +118,8 @@ def _add_nodes(conf: SlurmConf, pairs: Mapping[str, str]) -> None:
     if "cpus" in pairs:
         cpus = _whole(pairs["cpus"])
     else:
-        sockets = _whole(pairs.get("boards", "1")) * _whole(pairs.get("sockets", "1"))
-        if "boards" in pairs:
-            sockets = _whole(pairs["boards"]) * _whole(pairs.get("socketsperboard", "1"))
-        threads = _whole(pairs.get("threadspercore", "1"))
-        cpus = sockets * _whole(pairs.get("corespersocket", "1")) * threads
+        sizes = "boards", "socketsperboard", "sockets", "corespersocket", "threadspercore"
+        cpus = math.prod(_whole(pairs.get(size, "1")) for size in sizes)
     for node in expand(pairs["nodename"]):
         conf.cpus[node] = cpus
         if "gres" in pairs:

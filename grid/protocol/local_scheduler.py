@@ -185,7 +185,7 @@ class LocalScheduler(MessageHandler):
     def on_resubmit_job(self, ctx: Context, sender: str, again: msg.ResubmitJob) -> None:
         """A copy of a job that is with a lost VO."""
         self.on_submit_job(ctx, sender, msg.SubmitJob(again.job))
-        self._arrives_home(ctx, again.job.key)
+        self._returned_here(ctx, again.job.key)
 
     def on_forward_job(self, ctx: Context, sender: str, forwarded: msg.ForwardJob) -> None:
         """A job of another VO: request the resource for which it was sent."""
@@ -194,7 +194,7 @@ class LocalScheduler(MessageHandler):
             job, forwarded.origin, forwarded.ttl - 1, forwarded.hops, forwarded.barred, sender,
             utility=forwarded.utility,
         )  # fmt: skip
-        self._arrives_home(ctx, job.key)
+        self._returned_here(ctx, job.key)
         assign = msg.AssignJob(
             job, forwarded.resource, forwarded.wait, forwarded.call, observed=forwarded.observed
         )
@@ -210,7 +210,7 @@ class LocalScheduler(MessageHandler):
             job, returned.origin, 0 if returned.stay else returned.ttl, returned.hops,
             (*returned.barred, returned.refused_by), stays=returned.stay,
         )  # fmt: skip
-        self._arrives_home(ctx, job.key)
+        self._returned_here(ctx, job.key)
         self._query(ctx, job.key)
 
     # A resource is selected
@@ -503,11 +503,11 @@ class LocalScheduler(MessageHandler):
             moved = msg.JobMoved(pending.job.key, vo, moves)
             ctx.send(self._peers.schedulers[pending.origin], moved)
 
-    def _arrives_home(self, ctx: Context, key: JobKey) -> None:
+    def _returned_here(self, ctx: Context, key: JobKey) -> None:
         """A job has come from another VO: note it if it is of this VO's users."""
         pending = self._pending[key]
         if self._recovery is not None and pending.origin == self._vo:
-            self._recovery.comes_home(ctx, key)
+            self._recovery.returned_here(ctx, key)
             if self._recovery.is_superseded(key):
                 pending.cancels = msg.CancelJob(key, True)
 

@@ -107,7 +107,7 @@ class Recovery:
             ctx.set_background_timer(self._settings.recall_after_us, _timer(job.key))
         self.keep_checking(ctx)
 
-    def comes_home(self, ctx: Context, key: JobKey) -> None:
+    def returned_here(self, ctx: Context, key: JobKey) -> None:
         """A job of the VO's users is here again."""
         if self._away.pop(key, None) is not None and self._settings.recall_after_us is not None:
             ctx.cancel_timer(_timer(key))
@@ -204,7 +204,7 @@ class Recovery:
         If it is the result, the other copies are cancelled.
         """
         key = row.job.key
-        self.comes_home(ctx, key)
+        self.returned_here(ctx, key)
         whole = self._copies.get(original(key))
         if whole is None:
             return row

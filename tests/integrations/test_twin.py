@@ -63,6 +63,7 @@ def test_slurm_conf(site: Path) -> None:
         ("CPUs=2", "CPUs=two", 9),
         ("Nodes=big", "Nodes=huge", 13),
         ("bf_interval=1", "bf_interval=x", 2),
+        ("CPUs=4", "\\\n  CPUs=many", 11),
     ],
 )
 def test_errors_have_the_line(site: Path, old: str, new: str, line: int) -> None:

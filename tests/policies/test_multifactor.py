@@ -36,9 +36,11 @@ def test_fair_tree_worked_by_hand() -> None:
 def test_fair_tree_ranks_ties_together() -> None:
     """Without usage all are infinite: one rank. With shares of 0, an account is last."""
     assert set(AccountTree(TREE).fair_tree({}).values()) == {1.0}
-    accounts = (Account(name="a", shares=1, users={1: 1}), Account(name="b", users={2: 1, 3: 0}))
-    # a and b tie at 0.5 / 0.5, so their users are ranked together: 1 and 2 have 1, and 3 has 0.
-    assert AccountTree(accounts).fair_tree({1: 10.0, 2: 10.0}) == {1: 1.0, 2: 1.0, 3: 1 / 3}
+    accounts = (Account(name="a", users={1: 1, 2: 1}), Account(name="b", users={3: 1, 4: 1, 5: 0}))
+    # a and b tie at 0.5 / 0.5, so their users are ranked together: 2 is infinite, 3 and 4 have
+    # 0.5 / 0.5, 1 has 0.5 / 1, and 5 has 0.
+    usage = {1: 10.0, 3: 5.0, 4: 5.0}
+    assert AccountTree(accounts).fair_tree(usage) == {2: 1.0, 3: 0.8, 4: 0.8, 1: 0.4, 5: 0.2}
 
 
 def test_a_user_shares_the_rank_of_the_first_user_of_an_equal_account() -> None:

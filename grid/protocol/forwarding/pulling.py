@@ -180,7 +180,7 @@ class Puller:
     def on_work_reply(self, ctx: Context, sender: str, reply: WorkReply) -> None:
         """A job follows, or the next VO is asked."""
         if self._target < 0 or sender != self._schedulers[self._target]:
-            # It was lost for some time; a job that it sent is welcome.
+            # A late reply of a VO that was considered lost; a job in it is accepted.
             return
         self._expected = reply.key
         if reply.key is None:
