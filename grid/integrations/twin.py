@@ -42,21 +42,14 @@ _SECONDS = {"max_age_s": 1, "half_life_s": 1, "calc_period_s": 60}
 
 
 @dataclass
-class Partition:
-    """A partition with its nodes."""
-
-    name: str
-    nodes: list[str]
-
-
-@dataclass
 class SlurmConf:
     """What slurm.conf says of nodes, partitions and scheduling."""
 
     cpus: dict[str, int] = field(default_factory=dict)
     """CPUs of each node."""
     gres: dict[str, str] = field(default_factory=dict)
-    partitions: list[Partition] = field(default_factory=list)
+    partitions: dict[str, list[str]] = field(default_factory=dict)
+    """The nodes of each partition."""
     scheduling: dict[str, Any] = field(default_factory=dict)
     """Settings of the policy `slurm`."""
     ignored: list[str] = field(default_factory=list)
@@ -64,15 +57,14 @@ class SlurmConf:
 
     def pools(self) -> Iterator[tuple[list[str], int]]:
         """The names of partitions that share nodes, with the CPUs of their nodes."""
-        left = list(self.partitions)
+        left = dict(self.partitions)
         while left:
-            pool = [left.pop(0)]
-            nodes = dict.fromkeys(pool[0].nodes)
-            while sharing := [one for one in left if any(node in nodes for node in one.nodes)]:
+            pool = [next(iter(left))]
+            nodes = dict.fromkeys(left.pop(pool[0]))
+            while sharing := [one for one in left if nodes.keys() & left[one]]:
                 pool += sharing
-                nodes |= dict.fromkeys(node for one in sharing for node in one.nodes)
-                left = [one for one in left if one not in sharing]
-            yield [one.name for one in pool], sum(self.cpus[node] for node in nodes)
+                nodes |= dict.fromkeys(node for one in sharing for node in left.pop(one))
+            yield pool, sum(self.cpus[node] for node in nodes)
 
 
 def read_slurm_conf(path: Path) -> SlurmConf:
@@ -132,7 +124,7 @@ def _add_partition(conf: SlurmConf, pairs: Mapping[str, str]) -> None:
     unknown = [node for node in named if node not in conf.cpus]
     if unknown:
         raise ValueError(unknown[0], "nodes that NodeName defines before")
-    conf.partitions.append(Partition(pairs["partitionname"], named))
+    conf.partitions[pairs["partitionname"]] = named
 
 
 def _add_scheduling(conf: SlurmConf, line: str) -> None:
@@ -199,10 +191,9 @@ def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
     """
     log = read_sacct(records)
     numbers = _partition_numbers(log)
-    known = [one.name for one in conf.partitions]
-    unknown = [one for one in numbers if one not in known]
+    unknown = [one for one in numbers if one not in conf.partitions]
     if unknown:
-        expected = f"partitions of slurm.conf: {', '.join(known)}"
+        expected = f"partitions of slurm.conf: {', '.join(conf.partitions)}"
         raise input_error("Partition", unknown[0], expected, str(records))
     vos = []
     for names, cpus in conf.pools():
