@@ -30,9 +30,9 @@ LONG = ("dissemination.md", "learning.md", "own-plugin.md", "troubleshooting.md"
 
 
 def written_by_hand() -> list[Path]:
-    made = {DOCS / "reference", DOCS / "notebooks", DOCS / "_build"}
+    made = {DOCS / name for name in ("_build", "notebooks", "papers.md", "reference", "reproduced")}
     return [ROOT / "README.md"] + [
-        path for path in sorted(DOCS.rglob("*.md")) if not made & {*path.parents}
+        path for path in sorted(DOCS.rglob("*.md")) if not made & {path, *path.parents}
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import signal
@@ -95,6 +96,13 @@ def handle_interrupts() -> None:
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
         signal.signal(signal.SIGINT, _interrupts.handle)
     sys.unraisablehook = _interrupts.lost
+    # Registered first, so called last: the interpreter then restores handlers that end the process.
+    atexit.register(_ignore_signals)
+
+
+def _ignore_signals() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def is_interruption(error: BaseException) -> bool:
