@@ -84,9 +84,9 @@ def attempt(subject: Subject, seed: int) -> Trial:
         healed_us = from_seconds(faults.heal_s) + virtual_rules(grid).longest_wait_us
         outcome = run_sequential(grid, limit=limit, limit_from_us=healed_us)
         results = outcome.results()
-        mistakes = check(results, grid.directory, sum(grid.jobs_by_vo()))
+        errors = check(results, grid.directory, sum(grid.jobs_by_vo()))
         stalled = [] if outcome.stalled is None else [outcome.stalled]
-        return Trial(seed, stalled + outcome.broken_rules() + mistakes)
+        return Trial(seed, stalled + outcome.broken_rules() + errors)
     except InputError:
         raise
     except PluginFailed as error:

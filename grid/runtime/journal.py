@@ -129,13 +129,13 @@ def _lock(folder: Path) -> IO[bytes]:
         held = os.fdopen(os.open(folder / LOCK, flags, 0o600), "wb")
     except OSError as error:
         found = error.strerror or str(error)
-        raise _mistake(folder, found, "a place for a private folder of journals") from None
+        raise _refused(folder, found, "a place for a private folder of journals") from None
     try:
         # The lock goes with the process that holds it, however it ends.
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         held.close()
-        raise _mistake(folder, "a live run in progress", "no other live run") from None
+        raise _refused(folder, "a live run in progress", "no other live run") from None
     return held
 
 
@@ -148,7 +148,7 @@ def _make_private(folder: Path) -> None:
         private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
         if not private or found.st_uid != os.geteuid():
             what = "no such path, or a folder that only you can use (mode 700), and no link"
-            raise _mistake(folder, "a different file with that name", what) from None
+            raise _refused(folder, "a different file with that name", what) from None
 
 
 def _empty(folder: Path) -> None:
@@ -159,5 +159,5 @@ def _empty(folder: Path) -> None:
             left_over.unlink()
 
 
-def _mistake(folder: Path, found: str, expected: str) -> InputError:
+def _refused(folder: Path, found: str, expected: str) -> InputError:
     return input_error("", found, expected, str(folder))

@@ -189,7 +189,7 @@ class RunOptions:
 def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     """Run `scenario` and check what comes out. Raises InputError and RunFailed.
 
-    `file` is what mistakes in the scenario are reported against; `settings` are those of `How`.
+    `file` is what errors in the scenario are reported against; `settings` are those of `RunOptions`.
     """
     how = RunOptions(**settings)
     cpu = time.process_time()
@@ -344,14 +344,14 @@ def _refuse_broken(execution: _Execution, results: JobResults, directory: Direct
     unfinished = execution.live.unfinished if execution.live is not None else 0
     if outcome.jobs_left and not unfinished and not late:
         raise JobsNeverStarted("; ".join(_never_started(outcome.jobs_left, directory)))
-    mistakes = check(results, directory, execution.submitted - unfinished)
-    mistakes += outcome.broken_rules(cut_short=unfinished > 0)
-    if mistakes and late:
+    errors = check(results, directory, execution.submitted - unfinished)
+    errors += outcome.broken_rules(cut_short=unfinished > 0)
+    if errors and late:
         found = "jobs that do not end before virtual time does"
         expected = f"all to end before {to_seconds(NEVER):.3g} s"
         raise input_error("workload", found, expected, execution.source)
-    if mistakes:
-        raise RunInvalid("; ".join(mistakes[:5]))
+    if errors:
+        raise RunInvalid("; ".join(errors[:5]))
 
 
 def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[str]:

@@ -121,7 +121,7 @@ def test_errors_of_an_experiment_name_file_line_and_field(tmp_path: Path, name: 
         return
     with pytest.raises(InputError) as caught:
         load_experiment(path)
-    lines = [str(mistake) for mistake in caught.value.errors]
+    lines = [str(error) for error in caught.value.errors]
     assert any(expected in line for line in lines), lines
     assert all(line.startswith(str(path)) and "\n" not in line for line in lines)
 

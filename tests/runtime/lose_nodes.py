@@ -48,11 +48,11 @@ def live(folder: Path) -> dict[str, object]:
     grid = grid_of(REPOSITORY / "tests/runtime/fault_scenarios/partial-utility.yaml", [])
     kills = KillsNode(1)
     outcome = run_live(grid, folder, Pace(speedup=2), "vo", observer=kills)
-    mistakes = check(in_order(outcome.run.chunks), grid.directory, sum(grid.jobs_by_vo()))
+    errors = check(in_order(outcome.run.chunks), grid.directory, sum(grid.jobs_by_vo()))
     return {
         "killed": kills.done,
         "restarts": outcome.restarts,
-        "mistakes": mistakes + outcome.run.broken_rules(),
+        "errors": errors + outcome.run.broken_rules(),
     }
 
 

@@ -372,8 +372,8 @@ def broken_rules(bug: str, scenario: str, seed: int) -> list[str]:
             if not reported:
                 raise
             return reported
-    mistakes = check(outcome.results(), grid.directory, sum(grid.jobs_by_vo()))
-    return outcome.broken_rules() + mistakes
+    errors = check(outcome.results(), grid.directory, sum(grid.jobs_by_vo()))
+    return outcome.broken_rules() + errors
 
 
 def search(bug: str, seeds: int = 1000) -> Finding | None:

@@ -56,7 +56,7 @@ def test_a_lost_node_loses_no_job_and_changes_no_digest(
     summary = json.loads(done.stdout.splitlines()[-1])
     assert summary["live"]["killed"]
     assert summary["live"]["restarts"] >= 1
-    assert summary["live"]["mistakes"] == []
+    assert summary["live"]["errors"] == []
     assert summary["windowed"]["killed"]
     assert summary["windowed"]["same"]
 

@@ -175,5 +175,5 @@ def test_a_bad_table_is_named(tmp_path: Path, case: str) -> None:
     pq.write_table(spoil(gwf_table(tmp_path)), tmp_path / "bad.parquet")
     with pytest.raises(InputError) as error:
         read_log(tmp_path / "bad.parquet")
-    (mistake,) = error.value.errors
-    assert mistake.found.startswith(found)
+    (wrong,) = error.value.errors
+    assert wrong.found.startswith(found)

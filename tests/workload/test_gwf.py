@@ -95,9 +95,9 @@ def test_a_bad_record_is_named(tmp_path: Path, case: str) -> None:
     line, field, found, expected = BAD_RECORDS[case]
     with pytest.raises(InputError) as error:
         log_of(tmp_path, "# comment", record(), line)
-    (mistake,) = error.value.errors
-    assert (mistake.line, mistake.field) == (3, field)
-    assert (mistake.found, mistake.expected) == (found, expected)
+    (wrong,) = error.value.errors
+    assert (wrong.line, wrong.field) == (3, field)
+    assert (wrong.found, wrong.expected) == (found, expected)
 
 
 @pytest.mark.parametrize(

@@ -101,8 +101,8 @@ def test_a_wrong_value_is_named(tmp_path: Path, name: str, value: str, line: int
     } | {name: value}  # fmt: skip
     with pytest.raises(InputError) as caught:
         read(tmp_path, "|".join(record) + "\n" + "|".join(record.values()) + "\n")
-    (mistake,) = caught.value.errors
-    assert (mistake.line, mistake.field, value in mistake.found) == (line, name, True)
+    (wrong,) = caught.value.errors
+    assert (wrong.line, wrong.field, value in wrong.found) == (line, name, True)
 
 
 @pytest.mark.parametrize(

@@ -128,11 +128,11 @@ def test_a_bad_record_is_named(tmp_path: Path, case: str) -> None:
     path = written(tmp_path, "; Version: 2.2", "", record(), line, record(job_number=2))
     with pytest.raises(InputError) as error:
         read_swf(path)
-    (mistake,) = error.value.errors
-    assert mistake.file == str(path)
-    assert (mistake.line, mistake.field) == (4, field)
-    assert (mistake.found, mistake.expected) == (found, expected)
-    assert len(str(mistake).splitlines()) == 1
+    (wrong,) = error.value.errors
+    assert wrong.file == str(path)
+    assert (wrong.line, wrong.field) == (4, field)
+    assert (wrong.found, wrong.expected) == (found, expected)
+    assert len(str(wrong).splitlines()) == 1
 
 
 def bad_file(case: str, path: Path) -> Path:
@@ -177,9 +177,9 @@ def test_a_bad_file_is_named(tmp_path: Path, case: str) -> None:
     path = bad_file(case, tmp_path / "log.swf.gz")
     with pytest.raises(InputError) as error:
         read_swf(path)
-    (mistake,) = error.value.errors
-    assert mistake.file == str(path)
-    assert mistake.found.startswith(BAD_FILES[case])
+    (wrong,) = error.value.errors
+    assert wrong.file == str(path)
+    assert wrong.found.startswith(BAD_FILES[case])
 
 
 @settings(deadline=None)

@@ -149,7 +149,7 @@ def test_wrong_gossip_is_found(planted: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "setting", "mistake"),
+    ("name", "setting", "error"),
     [
         ("mmc", "load=1.2", "--set: found a load of 1.2, expected one below 1, "),
         (
@@ -172,10 +172,10 @@ def test_wrong_gossip_is_found(planted: str) -> None:
         ),
     ],
 )
-def test_scenarios_without_theory_are_refused(name: str, setting: str, mistake: str) -> None:
+def test_scenarios_without_theory_are_refused(name: str, setting: str, error: str) -> None:
     done = CliRunner().invoke(app, ["verify", "--quick", "--case", name, "--set", setting])
     assert done.exit_code == 2
-    assert done.stderr.splitlines()[-1].startswith(mistake)
+    assert done.stderr.splitlines()[-1].startswith(error)
     assert not done.stdout
 
 
