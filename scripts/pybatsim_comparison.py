@@ -1,9 +1,8 @@
-"""How schedules of pybatsim differ from ours, and why; see scripts/schedules.
+"""Differences between schedules of pybatsim and ours, and their reasons: scripts/compare-pybatsim.
 
-A schedule is replayed from the messages of the protocol. After each event, one of our policies is
-asked for what it would start in the same state: the same jobs wait, the same ones run. If the
-first job in the order of the queue that only one of both starts has no known reason, the decision
-is reported as unexplained; each reason is checked against the free processors.
+The messages of the protocol are replayed. After each event, our policy decides in the same state,
+with the same waiting and running jobs. A difference is explained by the first job in queue order
+that only one of both starts; each reason is checked against the free processors.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ from tests.policies.batsim.asked_functions import CPUS, schedule
 
 Event = tuple[str, int]
 """`end` or `submit`, and the row of the job."""
-SCATTERED = "enough processors are free, but not so many in a row"
-RESERVED = "those that are free in a row are kept for the first job"
-LATER = "the first job has to wait longer, for processors in a row"
-FORGOTTEN = "the reservation of the first job is forgotten between jobs that run"
+SCATTERED = "enough processors are free, but not consecutive ones"
+RESERVED = "consecutive free processors are reserved for the first job"
+LATER = "the first job waits longer, for consecutive processors"
+FORGOTTEN = "the reservation of the first job is ignored between running jobs"
 UNEXPLAINED = "no reason known"
 
 
-class Heard(NamedTuple):
-    """What was said at one instant, and what was then started, with the mask of its processors."""
+class Exchange(NamedTuple):
+    """The events of one instant, and the jobs started after them, with the masks of processors."""
 
     time_us: int
     events: list[Event]
@@ -53,7 +52,7 @@ class Heard(NamedTuple):
 
 @dataclass
 class State:
-    """What the scheduler knows at one time; `running` has the expected end and the mask by row."""
+    """The state of the scheduler; `running` has the expected end and the mask by row."""
 
     jobs: JobTable
     processors: int
@@ -63,7 +62,7 @@ class State:
 
     @property
     def free(self) -> int:
-        """The mask of the processors that are free."""
+        """The mask of the free processors."""
         taken = (1 << self.processors) - 1
         for _, mask in self.running.values():
             taken &= ~mask
@@ -78,7 +77,7 @@ class State:
     def expected_end(self, row: int) -> int:
         return self.now + int(self.jobs.estimate_us[row])
 
-    def hear(self, event: Event) -> None:
+    def apply(self, event: Event) -> None:
         kind, row = event
         if kind == "submit":
             self.waiting.append(row)
@@ -90,8 +89,8 @@ class State:
         self.running[row] = (self.expected_end(row), mask)
 
 
-def in_turn(state: State) -> list[int]:
-    """What FCFS starts."""
+def fcfs_starts(state: State) -> list[int]:
+    """The jobs that FCFS starts."""
     started, free = [], state.free.bit_count()
     for row in state.waiting:
         if state.width(row) > free:
@@ -101,9 +100,9 @@ def in_turn(state: State) -> list[int]:
     return started
 
 
-def backfilling(state: State) -> list[int]:
-    """What EASY starts."""
-    started = in_turn(state)
+def easy_starts(state: State) -> list[int]:
+    """The jobs that EASY starts."""
+    started = fcfs_starts(state)
     blocked = state.waiting[len(started) :]
     if not blocked:
         return started
@@ -127,26 +126,26 @@ def backfilling(state: State) -> list[int]:
     return started
 
 
-def reasons(
-    jobs: JobTable, processors: int, said: list[Heard], decide: Callable[[State], list[int]]
+def differences(
+    jobs: JobTable, processors: int, exchanges: list[Exchange], decide: Callable[[State], list[int]]
 ) -> Iterator[tuple[int, int, str]]:
-    """(time, row, reason) of each decision that is not that of `decide` in the same state."""
+    """(time, row, reason) of each decision that differs from that of `decide` in the same state."""
     state = State(jobs, processors)
-    for time_us, events, started in said:
+    for time_us, events, started in exchanges:
         state.now = time_us
-        left, is_alike = list(started), True
+        left, is_same = list(started), True
         moments: list[Moment] = []
         for place, event in enumerate(events):
-            state.hear(event)
-            if not is_alike:
+            state.apply(event)
+            if not is_same:
                 continue
             ours, count = decide(state), len(left)
             is_last = place == len(events) - 1
             moments.append(Moment(state.copy(), ours, list(left), is_last))
             if not is_last:
                 count = min(count, len(ours))
-            is_alike = ours == [row for row, _ in left[:count]]
-            if not is_alike:
+            is_same = ours == [row for row, _ in left[:count]]
+            if not is_same:
                 yield (time_us, *_known_reason(moments))
                 continue
             for row, mask in left[:count]:
@@ -157,7 +156,7 @@ def reasons(
 
 
 class Moment(NamedTuple):
-    """After an event: what ours starts, and what is started then or after those that follow."""
+    """After an event: the jobs that our policy starts, and those started then or later."""
 
     state: State
     ours: list[int]
@@ -166,10 +165,10 @@ class Moment(NamedTuple):
 
 
 def _known_reason(moments: list[Moment]) -> tuple[int, str]:
-    """Why it decides otherwise after the last of these events of one instant, or after an earlier.
+    """The reason of a different decision after the last of these events of one instant.
 
-    An answer does not say after which event a job was started, but it has them in that order: the
-    first of them, so many as are free, may be those of this event.
+    An answer lists started jobs in order, without their events: the first n that fit on free
+    processors may belong to an event.
     """
     found = (-1, UNEXPLAINED)
     for state, ours, left, is_last in reversed(moments):
@@ -184,7 +183,7 @@ def _known_reason(moments: list[Moment]) -> tuple[int, str]:
 
 
 def _beginnings(state: State, left: list[tuple[int, int]]) -> Iterator[list[tuple[int, int]]]:
-    """What may have been started in this state: the first of them, on processors free in it."""
+    """Prefixes of `left` that fit on the processors that are free in this state."""
     free = state.free
     for count in range(len(left) + 1):
         yield left[:count]
@@ -195,7 +194,7 @@ def _beginnings(state: State, left: list[tuple[int, int]]) -> Iterator[list[tupl
 
 
 def _reason(state: State, ours: list[int], theirs: list[tuple[int, int]]) -> tuple[int, str]:
-    """The first job in the order of the queue that only one starts, and why."""
+    """The first job in queue order that only one of both starts, and the reason."""
     masks = dict(theirs)
     row = next((row for row in state.waiting if (row in ours) != (row in masks)), -1)
     if row < 0:
@@ -214,8 +213,8 @@ def _reason(state: State, ours: list[int], theirs: list[tuple[int, int]]) -> tup
     if row in ours:
         kept = any(longest_run(free & ~one) < state.width(row) for one in rectangles)
         return row, RESERVED if kept and not in_time else UNEXPLAINED
-    beside = in_time or any(masks[row] & one == 0 for one in rectangles)
-    if beside and reserved_us > _shadow(state, head, masks):
+    outside = in_time or any(masks[row] & one == 0 for one in rectangles)
+    if outside and reserved_us > _shadow(state, head, masks):
         return row, LATER
     around = _run_around(masks[row], free)
     forgotten = any(_is_inside(around, one) for one in rectangles)
@@ -223,9 +222,9 @@ def _reason(state: State, ours: list[int], theirs: list[tuple[int, int]]) -> tup
 
 
 def _ends(state: State, head: int, masks: dict[int, int]) -> list[tuple[int, int]]:
-    """(expected end, mask) of what runs when the first job's reservation is made, in order.
+    """(expected end, mask) of jobs running when the first job's reservation is made, in order.
 
-    Those that end together are in the order of their starts, as in pybatsim's list.
+    Jobs with the same end are in the order of their starts, as in pybatsim's list.
     """
     turn = state.waiting[: state.waiting.index(head)]
     ends = [(state.expected_end(row), masks[row]) for row in turn if row in masks]
@@ -233,7 +232,7 @@ def _ends(state: State, head: int, masks: dict[int, int]) -> list[tuple[int, int
 
 
 def _shadow(state: State, head: int, masks: dict[int, int]) -> int:
-    """When the estimates free enough processors for the first job, wherever they are."""
+    """The expected time when enough processors are free for the first job."""
     ends = _ends(state, head, masks)
     free = state.processors - sum(mask.bit_count() for _, mask in ends)
     for end, mask in ends:
@@ -244,7 +243,7 @@ def _shadow(state: State, head: int, masks: dict[int, int]) -> int:
 
 
 def _reservation(state: State, head: int, masks: dict[int, int]) -> tuple[int, list[int]]:
-    """When they free enough in a row, and which these may be: the first or last of those free."""
+    """The expected time when enough consecutive processors are free, and possible masks of them."""
     ends, width = _ends(state, head, masks), state.width(head)
     free = (1 << state.processors) - 1
     for _, mask in ends:
@@ -260,7 +259,7 @@ def _reservation(state: State, head: int, masks: dict[int, int]) -> tuple[int, l
 
 
 def longest_run(free: int) -> int:
-    """How many consecutive processors of `free` there are at most."""
+    """The largest number of consecutive processors in `free`."""
     length = 0
     while free:
         free &= free << 1
@@ -269,7 +268,7 @@ def longest_run(free: int) -> int:
 
 
 def _run_around(mask: int, free: int) -> int:
-    """The consecutive processors, free or of the mask, in which those of the mask are."""
+    """The consecutive processors around the mask that are free or in it."""
     free |= mask
     around = mask
     while (wider := (around | around << 1 | around >> 1) & free) != around:
@@ -282,13 +281,13 @@ def _lowest(mask: int) -> int:
 
 
 def _is_inside(mask: int, block: int) -> bool:
-    """Whether it lies in the block and touches neither end of it."""
+    """Whether the mask is within the block and touches neither end of it."""
     inside = mask & ~block == 0
     return inside and _lowest(mask) > _lowest(block) and mask.bit_length() < block.bit_length()
 
 
 def count_reasons(found: Iterator[tuple[int, int, str]]) -> Counter[str]:
-    """How often there is each reason."""
+    """The number of differences by reason."""
     return Counter(reason for _, _, reason in found)
 
 
@@ -296,23 +295,23 @@ PYBATSIM = shlex.quote(str(Path(sys.executable).with_name("pybatsim")))
 KINDS = {"JOB_SUBMITTED": "submit", "JOB_COMPLETED": "end"}
 
 
-class Asked(NamedTuple):
-    """The starts of the jobs, by row; what was said; what each job ran on, as a mask; the cost."""
+class Schedule(NamedTuple):
+    """Starts by row, messages, masks of processors by row, and the time of the scheduler."""
 
     starts: list[int]
-    said: list[Heard]
+    exchanges: list[Exchange]
     allocations: dict[int, int]
     time: SchedulerTime
 
 
-def of_pybatsim(scheduler: str, jobs: JobTable, processors: int = CPUS) -> Asked:
-    """What a scheduler of pybatsim's, by name or file, does with the jobs on so many processors."""
+def run_pybatsim(scheduler: str, jobs: JobTable, processors: int = CPUS) -> Schedule:
+    """The schedule of a scheduler of pybatsim, by name or file."""
     command = f"{PYBATSIM} {scheduler} -s {{endpoint}} -t 0 -v error"
     reached = Scheduler(command, "", 600.0)
     conversation, policy = Conversation("tests/pool", reached), Batsim(reached)
-    said: list[Heard] = []
+    exchanges: list[Exchange] = []
 
-    def converse(message: dict[str, Any]) -> Any:
+    def exchange_messages(message: dict[str, Any]) -> Any:
         answer = conversation.ask(message)
         now = round(message["now"] * SECOND_US) - CLOCK_US
         events = [
@@ -323,17 +322,17 @@ def of_pybatsim(scheduler: str, jobs: JobTable, processors: int = CPUS) -> Asked
             for one in answer["events"]
             if one["type"] == "EXECUTE_JOB"
         ]
-        said.append(Heard(now, events, started))
+        exchanges.append(Exchange(now, events, started))
         return answer
 
-    policy.connect(converse)
+    policy.connect(exchange_messages)
     try:
         starts, _, _ = schedule(policy, jobs, processors)
         conversation.end()
     finally:
         conversation.close()
-    allocations = dict(one for heard in said for one in heard.started)
-    return Asked(starts, said, allocations, conversation.time)
+    allocations = dict(one for exchange in exchanges for one in exchange.started)
+    return Schedule(starts, exchanges, allocations, conversation.time)
 
 
 def _row(event: dict[str, Any]) -> int:
@@ -341,49 +340,51 @@ def _row(event: dict[str, Any]) -> int:
 
 
 def main() -> None:
-    """Print a few lines for the scheduler."""
-    parser = argparse.ArgumentParser(prog="scripts/schedules")
+    """Print the differences of a scheduler."""
+    parser = argparse.ArgumentParser(prog="scripts/compare-pybatsim")
     parser.add_argument("scheduler", help="a scheduler of pybatsim, by its name or file")
     parser.add_argument("ours", choices=("fcfs", "easy"))
     parser.add_argument("scenario", help="one VO with one pool, whose jobs enter it")
-    parser.add_argument("--jobs", type=int, default=10_000, help="only the first so many")
+    parser.add_argument("--jobs", type=int, default=10_000, help="only the first N")
     parser.add_argument("--set", dest="settings", action="append", default=[])
     given = parser.parse_args()
-    jobs, processors = _asked_for(given.scenario, given.settings, given.jobs)
-    policy, decide = {"fcfs": (fcfs, in_turn), "easy": (easy, backfilling)}[given.ours]
+    jobs, processors = _jobs_of(given.scenario, given.settings, given.jobs)
+    policy, decide = {"fcfs": (fcfs, fcfs_starts), "easy": (easy, easy_starts)}[given.ours]
     own, _, _ = schedule(policy(), jobs, processors)
     scheduler = given.scheduler
     if Path(scheduler).exists():
         scheduler = str(Path(scheduler).resolve())
     began = process_time()
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)  # It writes a log where it is started.
-        asked = of_pybatsim(scheduler, jobs, processors)
+        os.chdir(folder)  # pybatsim writes a log to the current folder.
+        result = run_pybatsim(scheduler, jobs, processors)
         os.chdir("/")
     spent, used = process_time() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    theirs = np.array(asked.starts)
-    differ = int((theirs != own).sum())
+    starts = np.array(result.starts)
+    differ = int((starts != own).sum())
     submit = jobs.submit_us
-    waits = [float((starts - submit).mean() / 1e6) for starts in (theirs, np.array(own))]
+    waits = [float((one - submit).mean() / 1e6) for one in (starts, np.array(own))]
     print(f"{Path(scheduler).stem}: {len(jobs)} jobs on {processors} processors")
-    print(f"  {asked.time.messages} messages; {used.ru_utime + used.ru_stime:.1f} s of CPU there, "
+    print(f"  {result.time.messages} messages; {used.ru_utime + used.ru_stime:.1f} s of CPU there, "
           f"{spent:.1f} s here")  # fmt: skip
     print(f"  {differ} jobs start at other times than under {given.ours}; mean wait "
           f"{waits[0]:.1f} s, here {waits[1]:.1f} s")  # fmt: skip
-    found = list(reasons(jobs, processors, asked.said, decide))
-    print(f"  {len(found)} decisions differ from ours in the same state, all others do not:")
+    found = list(differences(jobs, processors, result.exchanges, decide))
+    print(f"  {len(found)} decisions differ from ours in the same state:")
     for reason, count in count_reasons(iter(found)).most_common():
         print(f"    {count:6d}  {reason}")
 
 
-def _asked_for(file: str, settings: list[str], count: int) -> tuple[JobTable, int]:
+def _jobs_of(file: str, settings: list[str], count: int) -> tuple[JobTable, int]:
     """The first jobs of the scenario's only VO, and the processors of its pool."""
     scenario = load_scenario(file, tuple(settings))
     grid = realize(scenario, source_of(file))[0]
     (vo,) = grid.vos
     (table,) = grid.direct
     if table is None:
-        raise SystemExit(f"{file}: its jobs do not enter the cluster itself (entry_point: cluster)")
+        raise SystemExit(
+            f"{file}: its jobs do not enter the cluster directly (entry_point: cluster)"
+        )
     return table.take(slice(count)), vo.clusters[0].machines[0].cpus
 
 

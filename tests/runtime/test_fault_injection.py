@@ -1,16 +1,15 @@
-"""A few of the ordeals once each, which `scripts/ordeal` repeats; and what judges them."""
+"""Runs on Ray survive process faults or end with one line; see `scripts/inject-faults`."""
 
 from __future__ import annotations
 
 import pytest
 
-from scripts import ordeals
-from scripts.ordeals import ordeal
+from scripts import fault_injection
 
 
 @pytest.mark.ray
 @pytest.mark.parametrize(
-    ("kind", "name", "expected"),
+    ("kind", "fault", "expected"),
     [
         ("windowed", "interrupts", "exit 130"),
         # Actors send to each other directly, and may end before its absence is noticed.
@@ -21,12 +20,12 @@ from scripts.ordeals import ordeal
     ],
 )
 def test_a_run_survives_or_ends_in_one_line(
-    kind: str, name: str, expected: str | tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    kind: str, fault: str, expected: str | tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ordeals, "STOP_SECONDS", 3.0)
-    # A run may have ended, and well, before it was put to the test.
+    monkeypatch.setattr(fault_injection, "STOP_SECONDS", 3.0)
+    # A run may have ended before the fault is injected.
     for number in range(5):
-        verdict = ordeal(kind, name, number)
-        if verdict.startswith("WRONG") or verdict.startswith(expected):
+        outcome = fault_injection.inject(kind, fault, number)
+        if outcome.startswith("WRONG") or outcome.startswith(expected):
             break
-    assert verdict.startswith(expected)
+    assert outcome.startswith(expected)

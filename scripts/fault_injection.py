@@ -1,7 +1,7 @@
-"""Kills, cuts and stops that a run on Ray must survive, or end on in one clear line.
+"""Process faults that a run on Ray must survive, or after which it must end with one line.
 
-An ordeal starts `grid run` in a process group of its own, does something to its processes while
-it runs, and judges how it ended. `scripts/ordeal` repeats them; the tests do a few of them once.
+A trial starts `grid run` in its own process group, injects a fault into one of its processes, and
+checks how the run ends. `scripts/inject-faults` repeats trials; the tests run a few of them once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[1]
 GRID = (sys.executable, "-c", "from grid.cli.app import main; main()")
 PARTIAL_UTILITY = str(ROOT / "scenarios" / "partial-utility.yaml")
 MANY_VOS = ("vos.0.count=64", "workload.settings.users=1120")
-"""So that a windowed run is at work for some seconds."""
+"""A windowed run then takes some seconds."""
 WINDOWED = (PARTIAL_UTILITY, "--placement", "2", *(f"--set={one}" for one in MANY_VOS))
 LIVE = (
     str(ROOT / "tests" / "runtime" / "fault_scenarios" / "partial-utility.yaml"),
@@ -38,21 +38,21 @@ LIVE = (
 STOP_SECONDS = 20.0
 STARTS_SECONDS = 240.0
 ENDS_SECONDS = 240.0
-"""Under any load: after so long a run hangs."""
+"""A run that takes longer hangs, under any load."""
 CLEARS_SECONDS = 30.0
-"""What Ray's processes, killed with their parent or signalled, may take to end."""
+"""Time limit for Ray's processes to end after their parent, or after a signal."""
 
 
 Act = Callable[["Trial"], None]
 
 
-class NoTrial(Exception):
-    """The run ended, or its processes were not there, before anything could be done to it."""
+class NotInjected(Exception):
+    """The run ended, or has no such process, before the fault was injected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process, as the system shows it; no two have the same `pid` and `started`."""
+    """A process in `/proc`; `pid` and `started` identify it."""
 
     pid: int
     parent: int
@@ -61,7 +61,7 @@ class Process:
 
 
 class Trial:
-    """A run on Ray: its driver and all processes that this started, and what came of it."""
+    """A run on Ray: its driver, and all processes that the driver started."""
 
     def __init__(self, command: Sequence[str], folder: Path, rng: random.Random) -> None:
         self.folder = folder
@@ -79,18 +79,18 @@ class Trial:
         self._own: dict[int, Process] = {}
 
     def processes(self, *names: str) -> list[int]:
-        """The ids of living processes of the run whose command contains one of `names`."""
+        """The ids of running processes of the run whose command contains one of `names`."""
         found = {one.pid: one for one in _descendants(self.driver.pid)}
         self._own |= found
         return [one.pid for one in found.values() if any(name in one.command for name in names)]
 
     def wait_until_it_runs(self) -> None:
-        """Until its actors are at work, and a random moment longer."""
+        """Wait until its actors run, and a random time longer."""
         end = time.monotonic() + STARTS_SECONDS
         at_work = "ray::LiveActor" if self.live else "ray::WindowActor.run"
         while not self.processes(at_work):
             if self.driver.poll() is not None or time.monotonic() > end:
-                raise NoTrial(f"it did not come to run: {self.error_lines()}")
+                raise NotInjected(f"it did not start: {self.error_lines()}")
             time.sleep(0.05)
         if self.live:
             journals = self.folder / "out" / ".journals"
@@ -98,25 +98,25 @@ class Trial:
                 time.sleep(0.05)
         time.sleep(self.rng.uniform(0.5, 4.0) if self.live else self.rng.uniform(0.1, 3.0))
         if self.driver.poll() is not None:
-            raise NoTrial("it had ended")
+            raise NotInjected("it had ended")
 
     def send(self, number: signal.Signals, *names: str) -> None:
-        """Send a signal to one process of those names."""
+        """Send a signal to a random process with one of these names."""
         pids = self.processes(*names)
         if not pids:
-            raise NoTrial(f"no process {' or '.join(names)}")
+            raise NotInjected(f"no process {' or '.join(names)}")
         os.kill(self.rng.choice(pids), number)
 
     def error_lines(self) -> list[str]:
         """The lines on stderr."""
         return Path(self._errors.name).read_text(errors="replace").splitlines()
 
-    def verdict(self) -> str:
-        """How it ended, in a word or two; "WRONG" and why, if it must not end so."""
+    def outcome(self) -> str:
+        """How the run ended; "WRONG" and the reason if that violates a rule."""
         end = time.monotonic() + ENDS_SECONDS
         while (code := self.driver.poll()) is None:
             self.processes()
-            # Who was stopped meanwhile sees only now that the run has ended.
+            # This process may have been stopped, too: check again.
             if time.monotonic() > end and self.driver.poll() is None:
                 return f"WRONG: no end after {ENDS_SECONDS:.0f} s; {self.error_lines()[-1:]}"
             time.sleep(0.2)
@@ -128,14 +128,14 @@ class Trial:
         return f"exit {code}, one line"
 
     def _broken(self, code: int) -> Iterator[str]:
-        """The rules that each ending must keep, and this one does not."""
+        """The violated rules."""
         error_lines, out = self.error_lines(), self.folder / "out"
         if (out / ".journals").exists():
             yield "journals are left"
         if left := self._left():
             yield f"processes are left: {left}"
         if any("Traceback" in line or "***" in line for line in error_lines):
-            yield "a stack is shown"
+            yield "a traceback is shown"
         has_results = (out / "manifest.json").exists()
         if has_results:
             if code not in (0, 130) or error_lines:
@@ -152,11 +152,11 @@ class Trial:
         whole = manifest["live"]["unfinished"] == 0
         if code == 0 and not whole:
             return "WRONG: done with jobs unfinished"
-        # What checks a run has seen every job in one state, or this would not be written.
+        # A manifest is only written if each job has one final state.
         return f"exit {code}, {'all' if whole else 'some'} jobs ended" if jobs or code else "WRONG"
 
     def _left(self) -> list[str]:
-        """Processes of the run that live on."""
+        """Processes of the run that are still running."""
         end = time.monotonic() + CLEARS_SECONDS
         while True:
             now = {(one.pid, one.started): one for one in _all_processes()}
@@ -170,7 +170,7 @@ class Trial:
             time.sleep(0.2)
 
     def end(self) -> None:
-        """End whatever is left of it."""
+        """Kill all processes of the run."""
         self.processes()
         now = {(one.pid, one.started) for one in _all_processes()}
         for one in self._own.values():
@@ -184,7 +184,7 @@ class Trial:
 
 @cache
 def expected_digest() -> str:
-    """Of the windowed scenario, in one process."""
+    """That of the windowed scenario in one process."""
     return str(grid.run(PARTIAL_UTILITY, set=MANY_VOS).manifest["digest"])
 
 
@@ -196,13 +196,13 @@ def _all_processes() -> Iterator[Process]:
                 command = (path / "cmdline").read_text().replace("\0", " ").strip()
             except OSError:
                 continue
-            # One that has ended and is not waited for has no command.
+            # A zombie has no command.
             if command:
                 yield Process(int(path.name), int(stat[1]), stat[19], command)
 
 
 def _descendants(pid: int) -> list[Process]:
-    """The process and all that it started."""
+    """The process and its descendants."""
     children: dict[int, list[Process]] = {}
     found = []
     for one in _all_processes():
@@ -224,7 +224,7 @@ def _killed(*names: str) -> Act:
 def _stop_actor(trial: Trial) -> None:
     pids = trial.processes(*ACTORS)
     if not pids:
-        raise NoTrial("no actor")
+        raise NotInjected("no actor")
     _stop(trial.rng.choice(pids))
 
 
@@ -245,7 +245,7 @@ def _twice(number: signal.Signals) -> Act:
     return act
 
 
-ORDEALS: dict[str, Act] = {
+FAULTS: dict[str, Act] = {
     "control": _killed("gcs_server"),
     "raylet": _killed("raylet/raylet"),
     "actor": _killed(*ACTORS),
@@ -258,43 +258,43 @@ ORDEALS: dict[str, Act] = {
 KINDS = {"windowed": WINDOWED, "live": LIVE}
 
 
-def ordeal(kind: str, name: str, number: int) -> str:
-    """What a run of a kind comes to after an ordeal; `number` chooses the moment."""
-    rng = random.Random(f"{kind} {name} {number}")
-    with tempfile.TemporaryDirectory(prefix="grid-ordeal-") as folder:
+def inject(kind: str, fault: str, number: int) -> str:
+    """The outcome of a run of a kind after a fault; `number` is the seed of its time."""
+    rng = random.Random(f"{kind} {fault} {number}")
+    with tempfile.TemporaryDirectory(prefix="grid-faults-") as folder:
         command = [*GRID, "run", *KINDS[kind], "--quiet", "--out", "out"]
         trial = Trial(command, Path(folder), rng)
         try:
             trial.wait_until_it_runs()
-            ORDEALS[name](trial)
-            return trial.verdict()
-        except NoTrial as error:
-            return f"no trial: {error}"
+            FAULTS[fault](trial)
+            return trial.outcome()
+        except NotInjected as error:
+            return f"not injected: {error}"
         finally:
             trial.end()
 
 
 def main() -> None:
-    """A line for each trial, and how often each ordeal came to what."""
-    every = [f"{kind}/{name}" for kind in KINDS for name in ORDEALS]
-    parser = argparse.ArgumentParser(description="Put runs on Ray to the test.")
-    parser.add_argument("ordeals", nargs="*", metavar="ORDEAL", help=", ".join(every))
+    """Print a line for each trial, and the outcomes of each fault."""
+    every = [f"{kind}/{name}" for kind in KINDS for name in FAULTS]
+    parser = argparse.ArgumentParser(description="Inject faults into runs on Ray.")
+    parser.add_argument("faults", nargs="*", metavar="KIND/FAULT", help=", ".join(every))
     parser.add_argument("--times", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first trial")
     given = parser.parse_args()
-    if unknown := [name for name in given.ordeals if name not in every]:
+    if unknown := [name for name in given.faults if name not in every]:
         parser.error(f"found {unknown[0]}, expected one of {', '.join(every)}")
-    # In the background of a script an interruption is ignored, by all that is started there, too.
+    # Commands that a script starts in the background, and their children, ignore SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     wrong = 0
-    for which in given.ordeals or every:
+    for which in given.faults or every:
         counts: Counter[str] = Counter()
         for number in range(given.first, given.first + given.times):
             began = time.monotonic()
-            verdict = ordeal(*which.split("/"), number)
-            wrong += verdict.startswith("WRONG")
-            counts[verdict] += 1
-            print(f"{which} {number}: {verdict} ({time.monotonic() - began:.0f} s)", flush=True)
+            outcome = inject(*which.split("/"), number)
+            wrong += outcome.startswith("WRONG")
+            counts[outcome] += 1
+            print(f"{which} {number}: {outcome} ({time.monotonic() - began:.0f} s)", flush=True)
         print(f"{which}: {', '.join(f'{n} x {what}' for what, n in counts.items())}", flush=True)
     sys.exit(1 if wrong else 0)
 
