@@ -45,6 +45,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self._db = sqlite3.connect(
             path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,8 @@ class HostedRun:
     """A run of `grid` on hosts, with a clock that is never late, until all jobs have ended.
 
     `host_of` names the host of each entity; default: a host for each VO. At `dies_s` all hosts are
-    killed and started again from their journals in `folder`.
+    killed and started again from their journals in `folder`; with `kept`, in the middle of a write
+    of which this share is on disk.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class HostedRun:
         host_of: dict[str, str] | None = None,
         watched: bool = True,
         events: bool = False,
+        kept: float | None = None,
     ) -> None:
         folder.mkdir(exist_ok=True)
         self.grid, self.folder, self.done = grid, folder, done
@@ -97,6 +100,7 @@ class HostedRun:
         self._settings = HostSettings(folder, 1.0, watched, events)
         self._clock = PunctualClock()
         self._dies_us = NEVER if dies_s is None else round(dies_s * SECOND_US)
+        self._kept = kept
         self._in_transit: list[tuple[str, Outbox]] = []
         asyncio.run(self._run())
         self.ended_us = self._clock.time
@@ -116,6 +120,8 @@ class HostedRun:
         while sum(one.status.jobs for one in hosts.values()) < sum(self.grid.jobs_by_vo()):
             if self._clock.time >= self._dies_us:
                 self._dies_us = NEVER
+                if self._kept is not None:
+                    self._cut_journals(hosts, self._kept)
                 hosts = {here: self._host(here) for here in hosts}
             for one in hosts.values():
                 while one.next_time() <= self._clock.time:
@@ -133,6 +139,26 @@ class HostedRun:
         self.hosts = list(hosts.values())
         self.looks = [one.look() for one in self.hosts]
 
+    def _cut_journals(self, hosts: dict[str, Host], kept: float) -> None:
+        """Handle and write what is due, but send nothing; the last write is cut."""
+        before, self.folder = self.folder, self.folder / "cut"
+        self._settings = self._settings._replace(folder=self.folder)
+        self.folder.mkdir()
+        written = 0
+        for one in hosts.values():
+            one.work()
+            for storage in one._storages.values():
+                path = before / storage.journal.path.name
+                log = Path(f"{path}-wal")
+                size = log.stat().st_size
+                storage.journal.add(*storage.take_unwritten())
+                grown = log.read_bytes()
+                written += len(grown) - size
+                shutil.copy(path, self.folder)
+                cut = grown[: size + int(kept * (len(grown) - size))]
+                (self.folder / log.name).write_bytes(cut)
+        assert written
+
     def results(self, spool: EventSpool | None = None) -> JobResults:
         """The jobs in the journals; each ended once, and no rule was broken."""
         store, chunks = read_journals(self.folder, spool)
@@ -140,6 +166,11 @@ class HostedRun:
         results = in_order(chunks)
         assert check(results, self.grid.directory, sum(self.grid.jobs_by_vo())) == []
         return results
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
+def test_a_run_resumes_from_journals_that_were_cut_in_a_write(kept: float, tmp_path: Path) -> None:
+    HostedRun(grid_of("two", {}), tmp_path, dies_s=9.0, kept=kept).results()
 
 
 @pytest.fixture

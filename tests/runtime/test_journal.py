@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import shutil
 import stat
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,28 @@ def test_entries_and_records_come_back_in_order(tmp_path: Path) -> None:
     again.add([entry("older"), entry("state", True), entry("new")], [])
     assert entries(again) == ["state", "new"]
     assert list(again.records()) == ["first", "second"]
+
+
+def test_a_journal_cut_in_a_write_has_all_whole_writes_before(tmp_path: Path) -> None:
+    """As after a crash of the machine: of a write in progress, any part may be on disk."""
+    path, sizes = tmp_path / "a.sqlite", []
+    journal = Journal(path)
+    for number in range(6):
+        sizes.append(Path(f"{path}-wal").stat().st_size)
+        journal.add([entry((number, "x" * 3000)), entry(number)], [number])
+    whole = Path(f"{path}-wal").read_bytes()
+    for written in range(1, 6):
+        for size in (sizes[written], (sizes[written] + len(whole)) // 2, len(whole) - 1):
+            copy = tmp_path / f"{written}-{size}.sqlite"
+            shutil.copy(path, copy)
+            Path(f"{copy}-wal").write_bytes(whole[:size])
+            read = Journal(copy)
+            records = list(read.records())
+            assert records == list(range(len(records))) and written <= len(records) < 6
+            assert [one for one in entries(read) if isinstance(one, int)] == records
+            read.add([entry("resumed")], ["resumed"])
+            assert entries(read)[-1] == "resumed"
+            read.close()
 
 
 def test_the_process_that_opened_a_journal_last_owns_it(tmp_path: Path) -> None:
