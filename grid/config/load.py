@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path as FilePath
 from typing import Any, TypeVar
 
@@ -32,7 +31,16 @@ from grid.config.yaml_tree import (
     resolve,
     tree_of_value,
 )
-from grid.model.errors import ErrorLine, InputError, Path, Problem, dotted, raise_if, shorten
+from grid.model.errors import (
+    ErrorLine,
+    InputError,
+    Path,
+    Problem,
+    dotted,
+    expected_name,
+    raise_if,
+    shorten,
+)
 from grid.model.fields import PluginRef, is_section, keys_of, sections_in
 from grid.model.plugins.registry import Plugins
 from grid.model.plugins.settings import expected as expected_by
@@ -154,18 +162,15 @@ def _include(root: Node, folder: FilePath, depth: int = 0) -> list[ErrorLine]:
     for one in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(one.value, str) or depth == MAX_INCLUDES:
             expected = f"the path of a scenario's file, nested at most {MAX_INCLUDES} deep"
-            errors.append(one.error((INCLUDE,), expected))
-            continue
+            return [one.error((INCLUDE,), expected)]
         path = FilePath(one.value)
         path = path if path.exists() else folder / path
         try:
             inner, wrong = read_tree(read_text(path, MAX_BYTES, "a scenario"), source_of(path))
         except InputError as error:
-            errors += [one.error((INCLUDE,), wrong.expected, wrong.found) for wrong in error.errors]
-            continue
+            return [one.error((INCLUDE,), wrong.expected, wrong.found) for wrong in error.errors]
         if not isinstance(inner.value, dict):
-            errors.append(inner.error((), "a mapping of keys of a scenario"))
-            continue
+            return [inner.error((), "a mapping of keys of a scenario")]
         errors += [*wrong, *_include(inner, path.parent, depth + 1)]
         _merge(root, inner)
     _merge(root, Node(own, root.source, root.line))
@@ -251,8 +256,6 @@ RENAMED_KEYS = {
     "snapshot_jobs_limit": "snapshots.jobs_above",
 }
 """The new names of keys that have been renamed."""
-MISPLACED_RATIO, MISSPELT_RATIO = 0.75, 0.6
-"""Ratios of `difflib` from which a key is misspelt; higher for one that is valid elsewhere."""
 
 # A union has an error of each alternative; these types only indicate another kind of value.
 _OTHER_KIND = (
@@ -321,12 +324,9 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
     key = str(path[-1])
     if RENAMED_KEYS.get(key, "").partition(".")[0] in known:
         return f"{RENAMED_KEYS[key]}, its new name"
-    elsewhere = [one for one in elsewhere if one.rpartition(".")[2] == key]
-    if likely := get_close_matches(key, known, 1, MISPLACED_RATIO if elsewhere else MISSPELT_RATIO):
-        return likely[0]
-    if elsewhere:
+    if elsewhere := [one for one in elsewhere if one.rpartition(".")[2] == key]:
         return f"it as {' or '.join(elsewhere)}"
-    return f"one of {', '.join(known)}" if known else "no such setting"
+    return expected_name(key, known, "a key")
 
 
 # YAML

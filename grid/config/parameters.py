@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from difflib import get_close_matches
-from functools import partial
 from typing import Any
 
 from grid.config.yaml_tree import MAX_DEPTH, Node, child, read_tree, tree_of_value
@@ -48,9 +47,7 @@ def fill_in(
     used = _references(root, parameters)
     for override in each_of(overrides):
         try:
-            name, node = (
-                _given(*override) if isinstance(override, tuple) else written_override(override)
-            )
+            name, node = written_override(override)
         except InputError as error:
             errors += error.errors
             continue
@@ -62,13 +59,12 @@ def fill_in(
     used |= _references(root, parameters)
     for path, node in _scalars(root, ()):
         errors += _substitute(node, path, parameters)
-    unknown = [name for name in used if name not in declared]
     return errors + [
         node.error(
             (SECTION, name), f"${{{name}}} in a value of the scenario", "a parameter nothing uses"
         )
         for name, node in declared.items()
-        if name not in used and _NAME.fullmatch(name) and not get_close_matches(name, unknown, 1)
+        if name not in used and _NAME.fullmatch(name)
     ]
 
 
@@ -104,8 +100,7 @@ def _defaults(root: Node) -> tuple[dict[str, Node], list[ErrorLine]]:
 def _unfit(node: Node, path: Path) -> list[ErrorLine]:
     """Errors of a value that cannot be that of a parameter."""
     if isinstance(node.value, list | dict):
-        expected = "one value (a number, a text, true, false or null); give a list or mapping to "
-        expected += "the key itself, by its path such as vos.0.admission; several make a sweep"
+        expected = "one value; a list or mapping is for a key, such as vos.0.admission"
         return [node.error(path, expected)]
     return [node.error(path, "one value without `${`")] if "${" in node.text else []
 
@@ -129,37 +124,35 @@ def _refused(override: str, found: object, expected: str) -> InputError:
     return input_error("", shorten(found), expected, f"--set {override}".strip())
 
 
-def _given(name: Any, value: Any) -> tuple[str, Node]:
-    """Name and value of an override from a mapping. Raises InputError."""
-    shown = _shown(f"{name}={value}" if isinstance(value, str | int | float) else f"{name}")
-    if not isinstance(name, str) or not name:
-        raise _refused(shown, name, "the name of a key as text")
-    return name, _value(name, partial(tree_of_value, value, f"--set {shown}"))
-
-
 def written_override(override: Any) -> tuple[str, Node]:
-    """Name and value of an override from a text, name=value. Raises InputError."""
-    if not isinstance(override, str):
+    """Name and value of an override: a text name=value, or a pair. Raises InputError."""
+    is_pair = isinstance(override, tuple)
+    if isinstance(override, str):
+        name, equals, value = override.partition("=")
+        if not equals or not name:
+            raise _refused(_shown(override), override, "name=value")
+    elif is_pair:
+        name, value = override
+        override = f"{name}={value}" if isinstance(value, str | int | float) else f"{name}"
+        if not isinstance(name, str) or not name:
+            raise _refused(_shown(override), name, "the name of a key as text")
+    else:
         raise _refused("", override, "text: name=value")
-    name, equals, text = override.partition("=")
-    if not equals or not name:
-        raise _refused(_shown(override), override, "name=value")
     source = f"--set {_shown(override)}"
-    if not text:
-        return name, Node(None, source, None)
-    return name, _value(name, partial(read_tree, text, source, lines=False))
-
-
-def _value(name: str, read: Callable[[], tuple[Node, list[ErrorLine]]]) -> Node:
-    """The value of an override. Raises InputError with the path of its key before their own."""
-    key = dotted(_path(name))
     try:
-        node, errors = read()
+        if is_pair:
+            node, errors = tree_of_value(value, source)
+        elif not value:
+            node, errors = Node(None, source, None), []
+        else:
+            node, errors = read_tree(value, source, lines=False)
         raise_if(errors)
     except InputError as error:
+        # Their fields are within the value.
+        key = dotted(_path(name))
         fields = [replace(one, field=f"{key}.{one.field}".rstrip(".")) for one in error.errors]
         raise InputError(fields) from None
-    return node
+    return name, node
 
 
 def _shown(override: str) -> str:
@@ -229,11 +222,8 @@ def _no_place(parent: Node, path: Path, new: Node) -> ErrorLine:
         return new.error(path, "a list or mapping that contains this key", parent.found())
     names = [child(entry, "name") for entry in parent.value]
     known = [str(name.value) for name in names if name is not None]
-    expected = f"an index below {len(parent.value)}"
-    expected += f", `*`, or {', '.join(known)}" if known else " or `*`"
-    return new.error(
-        path, expected, f"{'index' if isinstance(path[-1], int) else 'the name'} {path[-1]}"
-    )
+    expected = ", ".join([f"an index below {len(parent.value)}", "`*`", *known])
+    return new.error(path, expected, f"the entry {path[-1]}")
 
 
 # References
@@ -258,8 +248,7 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Err
     names = _REFERENCE.findall(text)
     unknown = [name for name in names if name not in parameters]
     if unknown or not names:
-        # Names with line ends are errors of their own.
-        known = [one for one in parameters if one.isprintable()]
+        known = filter(str.isprintable, parameters)
         expected = expected_name(unknown[0] if unknown else "", known, "the name of a parameter")
         return [node.error(path, expected)]
     used = [parameters[name] for name in names]

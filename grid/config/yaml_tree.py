@@ -20,17 +20,14 @@ from grid.model.errors import ErrorLine, InputError, Path, dotted, shorten
 
 MAX_DEPTH = 64
 MAX_NODES = 200_000
-MAX_NUMBER_LENGTH = 40
-MERGE = "<<"
+MAX_DIGITS = 400
+"""Of an integer: no key allows as many."""
 
 Scalar = str | int | float | bool | None
 
 _INTEGER = re.compile(r"[-+]?[0-9]+|0x[0-9a-fA-F]+|0o[0-7]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9]")
-_NOT_FINITE = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
-# The library scans all directives quadratically.
-_TAG_DIRECTIVE = re.compile("(?:^|[\r\n\x85\u2028\u2029])\ufeff*%TAG")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL")),
@@ -103,16 +100,12 @@ def resolve(text: str) -> Scalar:
     """The value of a plain scalar. Raises ValueError with what was expected instead."""
     if text in _WORDS:
         return _WORDS[text]
-    if _NOT_FINITE.fullmatch(text):
-        raise ValueError("a finite number")
     is_integer = _INTEGER.fullmatch(text)
     if not is_integer and not _FLOAT.fullmatch(text):
         return text
-    if len(text) > MAX_NUMBER_LENGTH:
-        raise ValueError(f"a number of at most {MAX_NUMBER_LENGTH} characters")
     if _LEADING_ZERO.match(text):
         raise ValueError("a number without leading zeros, or text in quotes")
-    if is_integer:
+    if is_integer and len(text) < MAX_DIGITS:
         return int(text, 0)
     number = float(text)
     if math.isinf(number):
@@ -121,21 +114,8 @@ def resolve(text: str) -> Scalar:
     return int(number) if "." not in text and number.is_integer() else number
 
 
-def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list[ErrorLine]]:
-    """The only document in `text`, and the errors that do not stop the reading.
-
-    Raises InputError for broken YAML and for documents that are too deep or too large. Without
-    `lines`, nodes have none, for text that is no file.
-    """
-    reader = _Reader(text, source, lines)
-    try:
-        return reader.document(), reader.errors
-    except yaml.YAMLError as error:
-        raise InputError([*reader.errors, reader.broken(error)]) from None
-
-
 class _Tree:
-    """What building a tree counts and reports."""
+    """Builds the nodes of a tree, and collects the errors that do not stop it."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -160,6 +140,31 @@ class _Tree:
             self.stop(line, path, "values nested too deep", f"at most {MAX_DEPTH} levels")
 
 
+def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list[ErrorLine]]:
+    """The only document in `text`, and the errors that do not stop the reading.
+
+    Raises InputError for broken YAML and for documents that are too deep or too large. Without
+    `lines`, nodes have none, for text that is no file.
+    """
+    reader = _Reader(source, lines)
+    try:
+        return reader.document(text), reader.errors
+    except UnicodeEncodeError:
+        reader.stop(None, (), ascii(text)[:80], "UTF-8")
+    except yaml.YAMLError as error:
+        marks = [getattr(error, name, None) for name in ("context_mark", "problem_mark")]
+        problem, context = (str(getattr(error, name, "")) for name in ("problem", "context"))
+        # An unclosed quote or bracket is reported at its beginning, not at the end of the file.
+        is_open = "flow" in context or "quoted" in context
+        mark = marks[0] if is_open else marks[1] or marks[0]
+        line = mark.line + 1 if mark is not None and lines else None
+        if isinstance(error, yaml.reader.ReaderError):
+            line = text.encode()[: error.position].count(b"\n") + 1 if lines else None
+            problem = "a control character"
+        expected = "YAML, without tabs for indentation, and with quotes around `${` in brackets"
+        reader.stop(line, (), f"broken YAML ({problem or error})", expected)
+
+
 class _Reader(_Tree):
     """Builds nodes from the library's events.
 
@@ -167,20 +172,14 @@ class _Reader(_Tree):
     in C crashes on brackets that nest 30,000 deep.
     """
 
-    def __init__(self, text: str, source: str, lines: bool) -> None:
+    def __init__(self, source: str, lines: bool) -> None:
         super().__init__(source)
-        self.text = text
         self.lines = lines
         self.events: Iterator[Any] = iter(())
         self.anchors: dict[str, Node] = {}
 
-    def document(self) -> Node:
-        if directive := _TAG_DIRECTIVE.search(self.text):
-            line = self.text[: directive.end()].count("\n") + 1 if self.lines else None
-            self.stop(line, (), "a %TAG directive", "YAML without directives")
-        if _SURROGATE.search(self.text):
-            self.stop(None, (), ascii(self.text)[:80], "UTF-8")
-        self.events = iter(yaml.parse(self.text, Loader=yaml.CSafeLoader))
+    def document(self, text: str) -> Node:
+        self.events = iter(yaml.parse(text, Loader=yaml.CSafeLoader))
         next(self.events)  # the start of the stream
         start = next(self.events)
         if isinstance(start, yaml.StreamEndEvent):
@@ -194,37 +193,30 @@ class _Reader(_Tree):
 
     def _node(self, event: Any, path: Path) -> Node:
         line = self._line(event)
-        self.count(line, path)
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self.anchors:
                 found = shorten(f"the alias *{event.anchor}")
                 self.stop(line, path, found, "an alias of an anchor above it")
             return self._copied(self.anchors[event.anchor], line, path)
+        self.count(line, path)
         if event.tag is not None:
             self.note(line, path, f"the tag {shorten(event.tag)}", "a value without a tag")
+        node = Node(None, self.source, line)
         if isinstance(event, yaml.ScalarEvent):
-            node = self._scalar(event, path)
+            node.value = node.text = event.value
+            if event.implicit[0] and event.tag is None:
+                try:
+                    node.value = resolve(event.value)
+                except ValueError as error:
+                    self.note(line, path, shorten(event.value), str(error))
         elif isinstance(event, yaml.SequenceStartEvent):
-            items: list[Node] = []
-            node = Node(items, self.source, line)
-            while not isinstance(event_inside := next(self.events), yaml.SequenceEndEvent):
-                items.append(self._node(event_inside, (*path, len(items))))
+            node.value = []
+            while not isinstance(inner := next(self.events), yaml.SequenceEndEvent):
+                node.value.append(self._node(inner, (*path, len(node.value))))
         else:
-            node = Node(self._mapping(path), self.source, line)
+            node.value = self._mapping(path)
         if event.anchor is not None:
             self.anchors[event.anchor] = node
-        return node
-
-    def _scalar(self, event: Any, path: Path) -> Node:
-        text = event.value
-        node = Node(text, self.source, self._line(event), text)
-        if event.implicit[0] and event.tag is None:
-            try:
-                node.value = resolve(text)
-            except ValueError as error:
-                not_finite = _NOT_FINITE.fullmatch(text)
-                found = repr(float(text.replace(".", ""))) if not_finite else shorten(text)
-                self.note(node.line, path, found, str(error))
         return node
 
     def _mapping(self, path: Path) -> dict[str, Node]:
@@ -234,27 +226,20 @@ class _Reader(_Tree):
             line = self._line(event)
             if not isinstance(event, yaml.ScalarEvent):
                 self.stop(line, path, "a key that is not text", "text for a key")
-            key = event.value
-            inner = (*path, key)
-            self.count(line, inner)
+            inner = (*path, event.value)
             entry = self._node(next(self.events), inner)
-            if key == MERGE and event.implicit[0]:
+            if event.value == "<<" and event.implicit[0]:
                 # The first ones take precedence.
-                mappings = entry.value if isinstance(entry.value, list) else [entry]
-                if all(isinstance(one.value, dict) for one in mappings):
-                    merged += mappings
-                else:
-                    expected = "a mapping, or a list of mappings, to merge"
-                    self.note(line, inner, entry.found(), expected)
+                merged += entry.value if isinstance(entry.value, list) else [entry]
                 continue
             entry.line = line
-            if key in entries:
-                first = entries[key].line
-                where = "" if first is None else f", first on line {first}"
-                self.note(line, inner, "the key again", f"each key once{where}")
-            entries.setdefault(key, entry)
+            if event.value in entries:
+                self.note(line, inner, "the key again", "each key once")
+            entries.setdefault(event.value, entry)
         for other in merged:
-            assert isinstance(other.value, dict)
+            if not isinstance(other.value, dict):
+                self.note(other.line, (*path, "<<"), other.found(), "a mapping to merge")
+                continue
             entries = other.value | entries
         return entries
 
@@ -266,42 +251,10 @@ class _Reader(_Tree):
             value = {key: self._copied(one, line, path, depth + 1) for key, one in value.items()}
         elif isinstance(value, list):
             value = [self._copied(one, line, path, depth + 1) for one in value]
-        return Node(value, node.source, node.line, node.text)
+        return replace(node, value=value)
 
     def _line(self, event: Any) -> int | None:
         return int(event.start_mark.line) + 1 if self.lines else None
-
-    def broken(self, error: yaml.YAMLError) -> ErrorLine:
-        """The error for text that is no YAML."""
-        if not isinstance(error, yaml.MarkedYAMLError):
-            position, line = getattr(error, "position", None), None
-            if isinstance(position, int) and self.lines:
-                line = self.text.encode()[:position].count(b"\n") + 1
-            return ErrorLine(self.source, line, "", "a control character", "text")
-        problem, context = str(error.problem), str(error.context)
-        mark = error.problem_mark or error.context_mark
-        found, expected = f"broken YAML ({problem})", "YAML"
-        # An unclosed quote or bracket is reported at its beginning, not at the end of the file.
-        if "quoted scalar" in context and "end of stream" in problem:
-            mark = error.context_mark
-            found, expected = "a quote that is never closed", "its end"
-        elif "flow" in context and problem.startswith("did not find expected"):
-            mark = error.context_mark
-            found = f"a broken list or mapping in brackets ({problem})"
-            if re.search(r"[^\"']\$\{", self._text_of(mark)):
-                expected = 'YAML: in brackets, a parameter has quotes, as "${ttl}"'
-        elif re.match(r" *\t", self._text_of(mark)):
-            found, expected = "a tab at the start of a line", "spaces"
-        line = mark.line + 1 if mark is not None and self.lines else None
-        return ErrorLine(self.source, line, "", found, expected)
-
-    def _text_of(self, mark: Any) -> str:
-        """The line of a mark; empty if it is behind the last one."""
-        lines = self.text.split("\n")
-        return lines[mark.line] if mark is not None and mark.line < len(lines) else ""
-
-
-# Python values
 
 
 def tree_of_value(value: Any, source: str) -> tuple[Node, list[ErrorLine]]:
@@ -321,58 +274,31 @@ class _Builder(_Tree):
     def node(self, value: Any, path: Path) -> Node:
         """The node of a value at `path`."""
         self.count(None, path)
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray | np.generic):
             value = value.tolist()
+        elif isinstance(value, os.PathLike):
+            value = os.fspath(value)
         if isinstance(value, Mapping):
-            return Node(self._mapping(value, path), self.source, None)
+            entries: dict[str, Node] = {}
+            for key, inner in value.items():
+                name = str(key) if type(key) is int else key  # the key 5 is text in a file
+                if not isinstance(name, str) or name in entries:
+                    where = (*path, name) if isinstance(name, str) else path
+                    self.note(None, where, f"the key {shorten(key)}", "unique text for each key")
+                else:
+                    entries[name] = self.node(inner, (*path, name))
+            return Node(entries, self.source, None)
         if isinstance(value, list | tuple):
             items = [self.node(item, (*path, index)) for index, item in enumerate(value)]
             return Node(items, self.source, None)
-        try:
-            plain = _plain(value)
-        except ValueError as error:
-            plain, expected = error.args
-            self.note(None, path, plain, expected)
-        text = "" if plain is None else str(plain)
-        return Node(plain, self.source, None, text.lower() if isinstance(plain, bool) else text)
-
-    def _mapping(self, value: Mapping[Any, Any], path: Path) -> dict[str, Node]:
-        entries: dict[str, Node] = {}
-        for key, inner in value.items():
-            # The key 5 is text in a file.
-            is_number = type(key) is int and abs(key) < 10**MAX_NUMBER_LENGTH
-            if not isinstance(key, str) and not is_number:
-                self.note(None, path, f"the key {shorten(key)}", "text for a key")
-            elif str(key) in entries:
-                self.note(None, (*path, str(key)), "the key again", "each key once")
-            else:
-                entries[str(key)] = self.node(inner, (*path, str(key)))
-        return entries
-
-
-def _plain(value: Any) -> Scalar:
-    """`value` as a plain type of Python. Raises ValueError(found, expected)."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        if _SURROGATE.search(value):
-            raise ValueError(shorten(value), "text that UTF-8 can encode")
-        return str.__str__(value)
-    if isinstance(value, int):
-        if abs(value) >= 10**MAX_NUMBER_LENGTH:
-            expected = f"a number of at most {MAX_NUMBER_LENGTH} characters"
-            raise ValueError(shorten(value), expected)
-        return int(value)
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise ValueError(repr(float(value)), "a finite number")
-        return float(value)
-    expected = "text, a number, true or false, None, a list or a mapping"
-    raise ValueError(f"an object of type {type(value).__name__}", expected)
+        if value is not None and not isinstance(value, bool | int | float | str):
+            expected = "text, a number, true or false, None, a list or a mapping"
+            self.note(None, path, f"an object of type {type(value).__name__}", expected)
+            value = None
+        elif isinstance(value, str) and _SURROGATE.search(value):
+            self.note(None, path, shorten(value), "text that UTF-8 can encode")
+        text = "" if value is None else str(value)
+        return Node(value, self.source, None, text.lower() if isinstance(value, bool) else text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -189,7 +189,7 @@ class RunOptions:
 def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     """Run `scenario` and check what comes out. Raises InputError and RunFailed.
 
-    `file` is what errors in the scenario are reported against; `settings` are those of `RunOptions`.
+    Errors in the scenario name `file`; `settings` are those of `RunOptions`.
     """
     how = RunOptions(**settings)
     cpu = time.process_time()

@@ -47,7 +47,7 @@ def test_plain_scalars_follow_yaml_1_2(text: str, value: object) -> None:
     assert type(resolve(text)) is type(value)
 
 
-@pytest.mark.parametrize("text", ["010", "-007", "00", "08.5", ".nan", "-.inf", "1e999", "9" * 41])
+@pytest.mark.parametrize("text", ["010", "-007", "00", "08.5", "1e999", "9" * 401])
 def test_ambiguous_scalars_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="number"):
         resolve(text)

@@ -27,7 +27,7 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
         ("flexible", {"priority": "cs2", "f1": "words"}, "`f1` only with the priority cs2007"),
         ("flexible", {"row": "mean"}, "`row` only with the priorities cs2007 and cs2"),
         ("cs2", {"weights": {"speed": 1}}, "found 'speed', expected a heuristic: deadline"),
-        ("cs2", {"weights": {"wait": "8"}}, "weights.wait: found '8', expected a number"),
+        ("cs2", {"weights": {"wait": "8"}}, "weights.wait: found '8', expected a valid number"),
         ("cs2", {"weights": 3}, "weights: found 3, expected a mapping"),
         ("cs2", {"period_s": 10}, "period_s: found an unknown setting"),
         ("cs_i_p", {"bandwidths_mbps": [0]}, "bandwidths_mbps.0: found 0, expected at least"),
