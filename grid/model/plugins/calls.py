@@ -11,8 +11,6 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
 from grid.model.errors import InvalidPlugin, PluginFailed, shorten
 
 Check = Callable[..., str | None]
@@ -81,13 +79,7 @@ def frames_in(file: str, error: BaseException) -> tuple[int | None, str]:
 
 
 def in_one_line(error: BaseException) -> str:
-    try:
-        text = " ".join(str(error).split())
-    except Exception:
-        text = "with a message that cannot be read"
-    if isinstance(error, ValidationError):
-        first = error.errors(include_url=False)[0]
-        text = f"{'.'.join(map(str, first['loc']))}: found {shorten(first['input'])}"
+    text = " ".join(str(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
@@ -160,25 +152,13 @@ class PluginCall:
 def with_checks(origin: Origin, made: Any, calls: Mapping[str, Call]) -> Any:
     """A plugin whose calls are checked: an object with checked methods, or a `PluginCall`.
 
-    Raises InvalidPlugin if a method is missing or takes other arguments.
+    Raises InvalidPlugin if a method is missing.
     """
     for name, call in calls.items():
-        method = f"{name}({', '.join(('self', *call.arguments))})"
         if not callable(getattr(type(made), name, None)):
             found = f"{type(made).__name__} without {name} ({origin.place})"
+            method = f"{name}({', '.join(('self', *call.arguments))})"
             raise InvalidPlugin(found, f"a {origin.title} with a method {method}")
-        try:
-            inspect.signature(made if name == "__call__" else getattr(made, name)).bind(
-                *call.arguments
-            )
-        except TypeError:
-            kind = getattr(made, "__name__", type(made).__name__)
-            found = f"{kind}.{name} with other arguments ({origin.place})"
-            raise InvalidPlugin(found, method) from None
-        except ValueError:  # a function in C may have no signature
-            continue
-    if not hasattr(made, "__dict__") and "__call__" not in calls:
-        raise InvalidPlugin(f"{type(made).__name__} with __slots__", "a class without")
     is_call = "__call__" in calls
     owner = PluginCall(origin, calls["__call__"], made) if is_call else made
     for name, call in calls.items():

@@ -146,13 +146,11 @@ class Plugins:
         if ":" in name:
             return _plugin(kind, name, *self._at(kind, name))
         if name not in known:
-            file = name if name.endswith(".py") else "my_plugins.py"
-            meant = name.lower() if name.lower() in known else name  # EASY for easy
-            expected = expected_name(meant, known, kind.one)
+            expected = expected_name(name.lower(), known, kind.one)
             if RENAMED_PLUGINS.get(name) in known:
                 expected = f"{RENAMED_PLUGINS[name]}, its new name"
-            if not known or file == name:
-                expected = f"{kind.one} with its name in the file, such as {file}:NAME"
+            elif not known or name.endswith(".py"):
+                expected = f"{kind.one} with its name in the file, such as my_plugins.py:NAME"
             raise InvalidPlugin(repr(name), expected)
         if name in kind.own:
             return _own_plugin(kind, name)
@@ -206,13 +204,6 @@ class Plugins:
             file = None if spec is None else spec.origin
             found[name] = file and hashlib.sha256(Path(file).read_bytes()).hexdigest()
         return dict(sorted(found.items()))
-
-    @property
-    def modules(self) -> tuple[str, ...]:
-        """The packages in which their classes are."""
-        own = [source.module for source in self.sources.values()]
-        objects = [_type_of(one).__module__ for of in self.objects.values() for one in of.values()]
-        return tuple(dict.fromkeys([*own, *(name.partition(".")[0] for name in objects if name)]))
 
     def _at(self, kind: Kind, reference: str) -> tuple[Any, str]:
         """The object that a reference such as `file.py:Name` names, and its file in messages."""
@@ -292,13 +283,6 @@ def _plugin(kind: Kind, name: str, target: Any, shown: str = "", *, is_own: bool
         expected = f"settings as keyword parameters of {label} ({origin.place})"
         found = f"a signature that cannot be read: {in_one_line(error)}"
         raise InvalidPlugin(found, expected) from None
-    if not is_own and not inspect.isclass(target):
-        try:
-            inspect.signature(target).bind_partial(*kind.given)
-        except TypeError:
-            found = f"{label}, which takes fewer arguments ({origin.place})"
-            expected = f"{kind.one} that takes {', '.join(kind.given)}"
-            raise InvalidPlugin(found, expected) from None
     return Plugin(kind, name, target, origin, is_own, settings)
 
 

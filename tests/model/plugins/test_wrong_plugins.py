@@ -105,6 +105,8 @@ def run(place: str, text: str, **settings: Any) -> Any:
     ("place", "text"),
     [
         ("policy", "raise SystemExit(0)"),
+        ("selection", "class Mine:\n    def choose(self, job, table): return None"),
+        ("policy", "class Mine:\n    def plan(self, view): return Plan()"),
         ("policy", "return None"),
         ("policy", "return Plan(start=[(view.queue[0], 99)])"),
         ("policy", "view.free[0] -= 1; return Plan()"),
@@ -172,9 +174,7 @@ def test_a_wrong_answer_ends_the_run_with_a_line_that_names_the_plugin(
     [
         ("policy", "class Mine: ignores = ('memery',)"),
         ("policy", "class Mine:\n    async def plan(self, view, now): return Plan()"),
-        ("policy", "class Mine:\n    def plan(self, view): return Plan()"),
         ("policy", "class Mine: pass"),
-        ("selection", "class Mine:\n    def choose(self, job, table): return None"),
         ("vo", "def Mine(results, directory):\n    return 1\nMine.bounds = (1, 0)"),
         ("overlay", "class Mine(Overlay): period_us = -5"),
         ("forwarding", "class Mine: pass"),
