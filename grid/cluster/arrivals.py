@@ -73,7 +73,7 @@ class Estimates:
         return len(self._accounts)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class ArrivalColumns(JobRequest[Ints, Floats, Bools]):
     """The columns of jobs that are to arrive, of shape (room,), in order of arrival.
 

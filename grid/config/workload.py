@@ -305,7 +305,7 @@ def _requirements(
         """The requirement with these of its values as the first options."""
         ranked = zip(values, whole.options, strict=False)
         options = tuple(Option(whole.options[one].value, by.utility) for one, by in ranked)
-        return replace(whole, options=options)
+        return whole._replace(options=options)
 
     drawn = zip(has_it.tolist(), kept.tolist(), orders.tolist(), strict=True)
     return [permuted(tuple(order[:most])) if wanted else None for wanted, most, order in drawn]

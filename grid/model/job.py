@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cache
@@ -27,33 +27,14 @@ class RequirementKind(IntEnum):
     DISK = 6  # MB, at least
 
 
-def setters(kind: type, names: Sequence[str]) -> list[Callable[[Any, Any], None]]:
-    """Setters of fields of a class with slots, for objects that `object.__new__` made.
-
-    Calling a frozen dataclass takes twice as long.
-    """
-    return [getattr(kind, name).__set__ for name in names]
-
-
-def filled(kind: Any, fill_ins: Sequence[Callable[[Any, Any], None]], columns: Any) -> list[Any]:
-    """Objects of a class from lists of equal length, one for each of its `setters`."""
-    made = [kind.__new__(kind) for _ in columns[0]]
-    for fill_in, values in zip(fill_ins, columns, strict=True):
-        for one, value in zip(made, values, strict=True):
-            fill_in(one, value)
-    return made
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One acceptable value of a requirement and the utility in [0, 1] that it has for the user."""
 
     value: float
     utility: float
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
+class Requirement(NamedTuple):
     """A requirement with its options, in order of preference, and its weight (PU Eq. 1, beta)."""
 
     kind: RequirementKind
@@ -92,7 +73,7 @@ def column(least: float, most: float, default: Any = MISSING, *, key: str = "") 
     return field(default=default, metadata={"limits": (least, most), "key": key})
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class JobSummary(Generic[Whole, Number]):
     """The columns of a job that its user gives and results keep."""
 
@@ -110,7 +91,7 @@ class JobSummary(Generic[Whole, Number]):
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     """The columns of a job that its user gives, which policies may read.
 
@@ -141,7 +122,7 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Job(JobRequest[int, float, bool]):
     """A job as its user submits it. `run_us` is on a CPU of `reference_mips`.
 

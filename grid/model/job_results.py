@@ -54,7 +54,7 @@ def never_started(vo: int, job: Job, state: int, hops: int) -> JobRow:
     return JobRow(vo, job, placement, JobOutcome(NOT_PLACED, state, NO_TIME, NO_TIME, 0, 0, 0, 0))
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class JobResults(JobSummary[Ints, Floats]):
     """Jobs whose states are final, every column of shape (jobs,)."""
 

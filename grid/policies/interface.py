@@ -57,7 +57,7 @@ MACHINE_TABLES = Machines._fields[:3], Machines._fields[3:]
 """What compiled code is given of jobs and machines, one array for each kind of numbers."""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(slots=True, eq=False, kw_only=True)
 class JobColumns(JobRequest[Ints, Floats, Bools]):
     """The jobs of one cluster by slot: all that a policy may know of a job, as columns.
 
@@ -86,7 +86,7 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
 
     def __post_init__(self) -> None:
         if not self.tables:
-            object.__setattr__(self, "tables", _in_tables(self, JOB_TABLES))
+            self.tables = _in_tables(self, JOB_TABLES)
 
 
 @dataclass(slots=True, eq=False)

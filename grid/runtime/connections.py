@@ -7,7 +7,6 @@ which is never sent. What follows the handshake is neither encrypted nor signed.
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import socket
@@ -15,18 +14,15 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
-from operator import attrgetter
 from threading import Thread, Timer
 from typing import Any
 
 import numpy as np
 
-from grid.kernel.event import Envelope, Post
+from grid.kernel.event import Post
 from grid.kernel.network import RADIX, steps
-from grid.model.job import Job, Option, Requirement, setters
 from grid.runtime.safe_times import PlainPost, ProcessReport, RoundReports
 
 Parcel = tuple[int, bytes]
@@ -211,35 +207,6 @@ class Ring:
         for step in self._steps:
             for _, link in step:
                 link.close()
-
-
-_NAMES = {kind: [field.name for field in fields(kind)] for kind in (Job, Requirement, Option)}
-_SETTERS = {kind: setters(kind, names) for kind, names in _NAMES.items()}
-_VALUES = {kind: attrgetter(*names) for kind, names in _NAMES.items()}
-
-
-def _built(kind: Any, values: Sequence[Any]) -> Any:
-    one = object.__new__(kind)
-    for fill_in, value in zip(_SETTERS[kind], values, strict=True):
-        fill_in(one, value)
-    return one
-
-
-def _reduced(one: Any) -> tuple[Any, ...]:
-    return _built, (type(one), _VALUES[type(one)](one))
-
-
-def packed(envelopes: Sequence[Envelope]) -> bytes:
-    """Envelopes for one process, pickled.
-
-    A frozen dataclass with slots is pickled field by field in Python; a job has a dozen of them in
-    its requirements.
-    """
-    file = io.BytesIO()
-    pickler = pickle.Pickler(file, pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = dict.fromkeys(_NAMES, _reduced)
-    pickler.dump(envelopes)
-    return file.getvalue()
 
 
 def plain_posts(posts: Sequence[Post]) -> tuple[PlainPost, ...]:

@@ -21,7 +21,7 @@ from grid.model.job_results import JobResults
 from grid.model.time import Time
 from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
-from grid.runtime.connections import Parcel, Ring, packed, plain_posts, posts_of
+from grid.runtime.connections import Parcel, Ring, plain_posts, posts_of
 from grid.runtime.measurement import (
     BUSY,
     MESSAGES,
@@ -201,7 +201,7 @@ class Window:
                 by_process.setdefault(self._process_of[envelope[1]], []).append(envelope)
             for target, envelopes in by_process.items():
                 arrivals.append((target, min(envelope[0] for envelope in envelopes)))
-                parcels.append((target, packed(envelopes)))
+                parcels.append((target, pickle.dumps(envelopes, pickle.HIGHEST_PROTOCOL)))
         posts = plain_posts(outbox.posts) if outbox.posts else ()
         next_time, next_receiver = process.next_key()
         self._has_reported = True

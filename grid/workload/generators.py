@@ -18,7 +18,7 @@ from grid.model.arrays import Floats, Ints
 from grid.model.errors import Path, Problem, dotted, kind_of, shorten
 from grid.model.fields import REFERENCE_MIPS
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.job_table import COLUMNS, LIMITS, JobTable, RequirementColumns
+from grid.model.job_table import COLUMNS, LIMITS, JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
 from grid.model.plugins.registry import Plugins, function_kind
 from grid.model.time import SECOND_US
@@ -189,7 +189,7 @@ def table_problems(path: Path, table: object) -> Iterator[Problem]:
     wanted, path = table.requirements, (*path, "requirements")
     if wanted and len(wanted) != size:
         yield path, f"those of {len(wanted)} jobs", f"none, or a tuple for each of {size} jobs"
-    elif not (wanted.are_valid if isinstance(wanted, RequirementColumns) else _are_valid(wanted)):
+    elif not _are_valid(wanted):
         expected = "Requirements with Options of finite values and utilities from 0 to 1"
         row = next(row for row, one in enumerate(wanted) if not _are_valid([one]))
         yield (*path, row), shorten(wanted[row]), expected

@@ -32,8 +32,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from grid.model.arrays import Floats, Ints
 from grid.model.fields import ARCHITECTURES, OPERATING_SYSTEMS
-from grid.model.job import RequirementKind
-from grid.model.job_table import JobTable, RequirementColumns
+from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.job_table import JobTable
 from grid.model.platform import Machine, VirtualOrganization
 from grid.model.time import SECOND_US, from_seconds
 from grid.workload.generators import GeneratorSettings
@@ -177,25 +177,20 @@ def _options(
     )
 
 
-def _requirements(kinds: Sequence[RequirementKind], drawn: Sequence[_Drawn]) -> RequirementColumns:
+def _requirements(
+    kinds: Sequence[RequirementKind], drawn: Sequence[_Drawn]
+) -> list[tuple[Requirement, ...]]:
     """A requirement of each of the kinds, in their order, for each job."""
-    kept = np.stack([one.kept for one in drawn], axis=1).ravel()
-    jobs = len(kept) // len(kinds)
-    most = max(one.value.shape[1] for one in drawn)
-    is_kept = np.arange(most) < kept[:, None]
-
-    def column(parts: Sequence[Floats]) -> Floats:
-        padded = [np.pad(part, ((0, 0), (0, most - part.shape[1]))) for part in parts]
-        return np.stack(padded, axis=1).reshape(-1, most)[is_kept]
-
-    return RequirementColumns(
-        np.arange(0, jobs * len(kinds) + 1, len(kinds)),
-        np.tile(np.array(kinds, np.int8), jobs),
-        np.ones(jobs * len(kinds)),
-        np.concatenate([np.zeros(1, np.int64), np.cumsum(kept)]),
-        column([one.value for one in drawn]),
-        column([one.utility for one in drawn]),
-    )
+    each = [
+        [
+            Requirement(kind, tuple(map(Option, values[:kept], utilities)))
+            for kept, values, utilities in zip(
+                of.kept.tolist(), of.value.tolist(), of.utility.tolist(), strict=True
+            )
+        ]
+        for kind, of in zip(kinds, drawn, strict=True)
+    ]
+    return list(zip(*each, strict=True))
 
 
 def _utilities(shape: tuple[int, int], rng: np.random.Generator) -> Floats:

@@ -125,7 +125,7 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (lambda: made(direct=(table(number=[7, 3, 8]), None)), "vos.0"),
     (of_raw(processors=np.ones(3)), "submitted.0.processors"),
     (of_jobs(requirements=[(SPEED,)]), "submitted.0.requirements"),
-    (of_jobs(requirements=[(), (replace(SPEED, weight=2.0),), ()]), "submitted.0.requirements.1"),
+    (of_jobs(requirements=[(), (SPEED._replace(weight=2.0),), ()]), "submitted.0.requirements.1"),
     (
         lambda: made(
             vos=of_vo(clusters=(cluster(), cluster(name="c")))().vos,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 import socket
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +17,7 @@ import pytest
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.kernel.network import steps
-from grid.model.job import Job, Option, Requirement, RequirementKind
 from grid.model.job_results import in_order
-from grid.model.messages import ForwardJob, PredecessorEnded
 from grid.results.checkers import digest
 from grid.runtime import connections
 from grid.runtime.connections import (
@@ -33,7 +30,6 @@ from grid.runtime.connections import (
     PeerLost,
     Ring,
     connect,
-    packed,
     plain_posts,
     posts_of,
 )
@@ -215,23 +211,6 @@ def test_a_run_listens_on_this_machine_alone_and_refuses_strays(strays: list[Add
     assert digest(in_order(outcome.chunks)) == digest(in_order(run_sequential(grid).chunks))
     is_local = [isinstance(one, bytes) or one[0] == "127.0.0.1" for one in strays]
     assert is_local == [True, True]
-
-
-def test_a_received_job_equals_the_one_sent() -> None:
-    requirements = tuple(
-        Requirement(kind, (Option(1000.0, 0.3), Option(1e308, 1.0))[:number], 0.5)
-        for number, kind in enumerate(RequirementKind)
-    )
-    fields: dict[str, Any] = {"user": 3, "submit_us": 7, "processors": 2, "estimate_us": 10**12}
-    sent = Job(**fields, input_mb=0.5, number=5, vo="a", run_us=9, requirements=requirements)
-    envelopes: list[Any] = [
-        (12, 1, 2, 3, ForwardJob(sent, 0, 4, 1, 0, 0.5, wait=True)),
-        (13, 1, 2, 4, PredecessorEnded(("a", 5))),
-    ]
-    received = pickle.loads(packed(envelopes))
-    assert received == envelopes
-    assert type(received[0][4].job.processors) is int
-    assert all(type(one.kind) is RequirementKind for one in received[0][4].job.requirements)
 
 
 def test_received_posts_equal_those_sent() -> None:
