@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,23 +20,21 @@ from grid.config.checks import (
     size_problems,
     unsupported,
     vo_problems,
+    with_gangs,
 )
 from grid.config.faults import machine_outages, message_faults
 from grid.config.information import GridInformation
-from grid.config.platform import with_gangs
-from grid.config.plugins import PluginUse, plugin_problems, plugin_uses
+from grid.config.plugins import plugin_problems, plugin_uses
 from grid.config.schema import GridSettings
 from grid.kernel.entity import Entity
 from grid.kernel.event import Rows
 from grid.kernel.network import Network
-from grid.model.errors import Path, Problem, input_error, shorten
 from grid.model.fields import PluginRef
 from grid.model.job import JobKey
 from grid.model.job_table import JobTable
 from grid.model.platform import (
     Cluster,
     Distances,
-    MachineGenerator,
     MachineOutage,
     VirtualOrganization,
 )
@@ -96,44 +94,21 @@ class Grid:
     plugins: Plugins = field(default_factory=Plugins)
 
     def __post_init__(self) -> None:
-        for name in ("vos", "submitted", "direct"):
-            given = getattr(self, name)
-            if not isinstance(given, list | tuple):
-                raise input_error(name, shorten(given), "a tuple", "grid")
-            object.__setattr__(self, name, tuple(given))
-        if not isinstance(self.settings, GridSettings):
-            raise input_error("settings", shorten(self.settings), "GridSettings", "grid")
-        if not self.vos or not all(isinstance(vo, VirtualOrganization) for vo in self.vos):
-            raise input_error("vos", shorten(self.vos), "VirtualOrganizations", "grid")
         refuse(size_problems(self.vos))
         refuse(vo_problems(self.settings, self.vos))
         if not self.is_drawn:
-            refuse(self._problems_of_python())
+            uses = (use for v, vo in enumerate(self.vos) for use in plugin_uses(vo, ("vos", v)))
+            refuse(plugin_problems(uses, self.plugins))
             vos = []
             for vo in self.vos:
-                clusters = (with_gangs(one.expanded(), self.plugins) for one in vo.clusters)
-                vos.append(replace(vo, clusters=tuple(clusters)))
+                clusters = tuple(with_gangs(one, self.plugins) for one in vo.clusters)
+                vos.append(replace(vo, clusters=clusters))
             object.__setattr__(self, "vos", tuple(vos))
         tables = self.submitted, self.direct
         refuse(job_problems(self.vos, *tables, is_drawn=self.is_drawn))
         refuse(unsupported(self.vos, self.settings.faults, self.job_features, self.plugins))
         if self.settings.faults is not None:
             refuse(fault_problems(self.settings.faults, self.names, machines_of(self.vos)))
-
-    def _problems_of_python(self) -> Iterator[Problem]:
-        """Keys of VOs that need a scenario, and invalid plugins."""
-        uses: list[PluginUse] = []
-        for position, vo in enumerate(self.vos):
-            path: Path = ("vos", position)
-            uses += plugin_uses(vo, path)
-            for key in ("count", "workload"):
-                if getattr(vo, key) is not None:
-                    yield (*path, key), shorten(getattr(vo, key)), "none: only scenarios have it"
-            for c, cluster in enumerate(vo.clusters):
-                if isinstance(cluster.machines, MachineGenerator):
-                    expected = "Machines: only scenarios generate them"
-                    yield (*path, "clusters", c, "machines"), shorten(cluster.machines), expected
-        yield from plugin_problems(uses, self.plugins)
 
     @property
     def may_pass_the_end(self) -> bool:

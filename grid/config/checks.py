@@ -41,7 +41,7 @@ from grid.policies.registry import is_for_gangs, make_policy
 from grid.protocol.admission import unknown_vos
 from grid.protocol.information.overlays import edges_beyond
 from grid.protocol.names import entities_of_vo
-from grid.workload.generators import MACHINE_GENERATORS, table_problems
+from grid.workload.generators import table_problems
 
 Tables = Sequence[JobTable | None]
 VoLimits = Mapping[str, Mapping[str, int]]
@@ -52,8 +52,6 @@ MAX_LICENSES = 63
 """A machine's licenses are a bit mask of a signed 64-bit integer."""
 MAX_OUTAGES = 100_000
 """Of one machine, on average."""
-SAMPLE = 100
-"""Machines of a generator that a check makes."""
 NO_MEMORY = "none, since no machine of the grid has ram_mb"
 
 
@@ -359,23 +357,15 @@ def _effect_problems(scenario: Scenario) -> Iterator[Problem]:
         yield from _changed(scenario.faults, of_messages, ("faults",), NO_MESSAGES)
     for v, vo in enumerate(scenario.vos or ()):
         path: Path = ("vos", v)
-        gangs = [is_for_gangs(one.policy, scenario.plugins) for one in vo.clusters]
-        resources = [one.resource for one in vo.clusters]
         if vo.is_direct and not scenario.workload:
             yield from _changed(vo, OF_SCHEDULER, path, DIRECT)
-            for c, resource in enumerate(resources):
-                if resource == "machine":
+            for c, cluster in enumerate(vo.clusters):
+                if cluster.resource == "machine":
                     yield (*path, "clusters", c, "resource"), "", DIRECT
             for key in ("jobs", "attributes"):
                 for where, one in entries(vo.workload, key, (*path, "workload")):
                     yield from _changed(one, ("requirements",), where, DIRECT)
-        elif (
-            sum(
-                (one or ("cluster" if gang else "machine")) == "cluster"
-                for one, gang in zip(resources, gangs, strict=True)
-            )
-            < 2
-        ):
+        elif sum(not _checked(one, scenario).by_machine for one in vo.clusters) < 2:
             yield from _changed(vo, ("cluster_choice",), path, CHOSEN)
 
 
@@ -383,23 +373,35 @@ def _changed(section: Any, keys: Iterable[str], path: Path, expected: str) -> It
     """A problem for each of the keys, or of those in them, that is not at its default."""
     for key in keys if section is not None else ():
         value, default = getattr(section, key), keys_of(section)[key].get_default()
-        if value == default:
-            continue
-        inner = keys_of(value) if is_section(value) and not isinstance(value, PluginRef) else {}
-        changed = [name for name, one in inner.items() if getattr(value, name) != one.get_default()]
-        for where in [(*path, key, name) for name in changed] or [(*path, key)]:
-            yield where, "", expected
+        if value != default:
+            inner = keys_of(value) if is_section(value) and is_section(default) else {}
+            changed = [one for one in inner if getattr(value, one) != getattr(default, one)]
+            if not changed or isinstance(value, PluginRef):
+                yield (*path, key), "", expected
+            else:
+                yield from (((*path, key, one), "", expected) for one in changed)
+
+
+def with_gangs(cluster: Cluster, plugins: Plugins) -> Cluster:
+    """The cluster with each of its machines, marked if its policy is for gangs."""
+    cluster = cluster.expanded()
+    object.__setattr__(cluster, "gang_policy", is_for_gangs(cluster.policy, plugins))
+    return cluster
+
+
+def _checked(cluster: Cluster, scenario: Scenario) -> Cluster:
+    """The cluster with one machine in place of generated ones, which are checked in runs."""
+    if isinstance(cluster.machines, MachineGenerator):
+        cluster = replace(cluster, machines=(Machine(switch_off=cluster.machines.switch_off),))
+    return with_gangs(cluster, scenario.plugins)
 
 
 def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Settings of clusters that their policies do not support, with a sample of each generator."""
-    from grid.config.platform import cluster_of
-
+    """Settings of clusters that their policies do not support."""
+    sections, plugins = scenario.vos or (), scenario.plugins
     vos = [
-        replace(
-            vo, clusters=tuple(cluster_of(_sample(c), vo.names[0], scenario) for c in vo.clusters)
-        )
-        for vo in scenario.vos or ()
+        replace(vo, clusters=tuple(_checked(one, scenario) for one in vo.clusters))
+        for vo in sections
     ]
     jobs = [
         (("vos", v, "workload", "jobs", j, "ram_mb"), job)
@@ -412,32 +414,20 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
         scenario.protocol.recovers or any(job.cancel_after_s is not None for _, job in jobs),
         any(job.predicted_s is not None for _, job in jobs),
     )
-    yield from unsupported(vos, scenario.faults, features, scenario.plugins)
-    sections = [one.machines for vo in scenario.vos or () for one in vo.clusters]
-    is_drawn = any(isinstance(one, MachineGenerator) for one in sections)
-    if not is_drawn and not _have_memory(vos):
+    yield from unsupported(vos, scenario.faults, features, plugins)
+    each = [one.machines for vo in sections for one in vo.clusters]
+    if not any(isinstance(one, MachineGenerator) for one in each) and not _have_memory(vos):
         yield from asking[:1]
     if scenario.vos_from_trace is not None:
         # Faults that concern any VO of a trace concern all, since they cannot name one.
-        pool = cluster_of(scenario.vos_from_trace.pool(1), "", scenario)
-        site = VirtualOrganization("site", (pool,))
+        site = VirtualOrganization("site", (with_gangs(scenario.vos_from_trace.pool(1), plugins),))
         none = JobFeatures(memory=False)
-        for path, found, expected in unsupported([site], scenario.faults, none, scenario.plugins):
+        for path, found, expected in unsupported([site], scenario.faults, none, plugins):
             yield ("vos_from_trace", *path[4:]), found, expected
 
 
 def _have_memory(vos: Sequence[VirtualOrganization]) -> bool:
     return any(one.ram_mb > 0 for vo in vos for c in vo.clusters for one in c.machines)
-
-
-def _sample(cluster: Cluster) -> Cluster:
-    """The cluster with fewer generated machines; third-party generators are called in runs only."""
-    section = cluster.machines
-    if not isinstance(section, MachineGenerator):
-        return cluster
-    if section.generator not in MACHINE_GENERATORS.own:
-        return replace(cluster, machines=(Machine(switch_off=section.switch_off),))
-    return replace(cluster, machines=replace(section, count=min(section.count, SAMPLE)))
 
 
 def unsupported(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from grid.config.checks import license_problems
+from grid.config.checks import license_problems, with_gangs
 from grid.config.schema import Scenario, VosFromTraceSection
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Floats, Ints
@@ -15,7 +15,6 @@ from grid.model.errors import dotted
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, MachineGenerator, VirtualOrganization
 from grid.model.plugins.registry import Plugins
-from grid.policies.registry import is_for_gangs
 
 
 def vos_of(scenario: Scenario) -> tuple[VirtualOrganization, ...]:
@@ -37,13 +36,7 @@ def cluster_of(cluster: Cluster, vo: str, scenario: Scenario) -> Cluster:
     """A cluster of the scenario with the machines of a run, in the VO of that name."""
     if isinstance(cluster.machines, MachineGenerator):
         cluster = _with_generated(cluster, f"{vo}/{cluster.name}", scenario)
-    return with_gangs(cluster.expanded(), scenario.plugins)
-
-
-def with_gangs(cluster: Cluster, plugins: Plugins) -> Cluster:
-    """The cluster, marked if its policy is for gangs."""
-    object.__setattr__(cluster, "gang_policy", is_for_gangs(cluster.policy, plugins))
-    return cluster
+    return with_gangs(cluster, scenario.plugins)
 
 
 def _with_generated(cluster: Cluster, where: str, scenario: Scenario) -> Cluster:
@@ -88,7 +81,7 @@ def vos_from_sites(
     return tuple(
         VirtualOrganization(
             name,
-            (with_gangs(section.pool(int(size)).expanded(), plugins),),
+            (with_gangs(section.pool(int(size)), plugins),),
             selection=section.selection,
             admission=section.admission,
             priority=section.priority,

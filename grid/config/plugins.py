@@ -167,25 +167,19 @@ def object_errors(objects: Mapping[str, Mapping[str, Any]], source: str) -> list
     """Errors in the objects that a run was given, by kind and name."""
     errors = []
     plugins = Plugins({}, objects)
-    for kind_name, of in objects.items():
-        is_mapping = isinstance(of, Mapping) and all(isinstance(name, str) for name in of)
-        if kind_name not in KINDS:
-            expected = expected_name(kind_name, KINDS, "a kind of plugins")
-            if not is_mapping:
-                expected = "an argument of this function or a kind of plugins, such as policies; "
-                expected += "settings of a scenario go into `set`"
-            errors.append(ErrorLine(source, None, kind_name, repr(kind_name), expected))
-            continue
-        if not is_mapping:
-            expected = f"a mapping of names to {KINDS[kind_name].title} objects"
-            errors.append(ErrorLine(source, None, kind_name, shorten(of), expected))
-            continue
-        for name in of:
+    for kind, of in objects.items():
+        if kind not in KINDS:
+            expected = f"an argument of this function, or {expected_name(kind, KINDS, 'a kind')}"
+            errors.append(ErrorLine(source, None, kind, repr(kind), expected))
+        elif not isinstance(of, Mapping):
+            expected = f"a mapping of names to {KINDS[kind].title} objects"
+            errors.append(ErrorLine(source, None, kind, shorten(of), expected))
+        for name in of if kind in KINDS and isinstance(of, Mapping) else ():
             try:
-                plugins.find(KINDS[kind_name], name)
+                plugins.find(KINDS[kind], name)
             except InvalidPlugin as error:
-                where = f"{kind_name}.{name}"
-                errors.append(ErrorLine(source, None, where, error.found, error.expected))
+                found = ErrorLine(source, None, f"{kind}.{name}", error.found, error.expected)
+                errors.append(found)
     return errors
 
 
@@ -193,21 +187,15 @@ def unnamed_objects(
     objects: Mapping[str, Mapping[str, Any]], scenarios: Iterable[Scenario], source: str
 ) -> list[ErrorLine]:
     """An error for each kind of objects of which no scenario names any: they have no effect."""
-    if not objects:
-        return []
     uses = (use for one in scenarios for use in plugin_uses(one))
-    named = {use.name for use in _with_heuristics(uses)}
+    named = {use.name for use in _with_heuristics(uses)} if objects else set()
     expected = "a name that the scenario uses, or no objects of this kind"
+    unnamed = {kind: of for kind, of in objects.items() if of and named.isdisjoint(of)}
     return [
         ErrorLine(
-            source,
-            None,
-            kind,
-            f"{', '.join(map(repr, of))}, of which the scenario names none",
-            expected,
+            source, None, kind, f"{', '.join(map(repr, of))}, of which none is named", expected
         )
-        for kind, of in objects.items()
-        if of and named.isdisjoint(of)
+        for kind, of in unnamed.items()
     ]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 import grid
@@ -51,10 +50,9 @@ def all_shipped() -> list[Shipped]:
 
 
 def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
-    """The file NAME or NAME.yaml in the folder `here`, else the shipped one; else `given`.
+    """The file NAME or NAME.yaml in the folder `here`, else the shipped one.
 
-    Raises InputError if `given` can only be a name and none is shipped, and if there is no such
-    file but one of a similar name in its folder.
+    Raises InputError if there is no such file.
     """
     found = look_for(given, experiment=experiment, here=here)
     path = here / given
@@ -62,19 +60,14 @@ def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
         return found or path
     kinds = {True: ("an experiment", "sweep"), False: ("a scenario", "run")}
     (one, _), (other, command) = kinds[experiment], kinds[not experiment]
-    is_name = given.parent == _CURRENT and given.suffix in ("", _SUFFIX)
-    if is_name and look_for(given, experiment=not experiment) is not None:
+    if look_for(given, experiment=not experiment) is not None:
         raise input_error("", other, f"{one}: try `grid {command} {given}`", str(given))
-    shipped = all_shipped() if is_name else []
-    names = {each.name: each.name for each in shipped if each.is_experiment == experiment}
-    names |= {file.stem: str(file) for file in path.parent.glob(f"*{_SUFFIX}")}
-    if near := get_close_matches(path.stem, names, 1):
-        expected = f"{one} in a file, or its name, such as {names[near[0]]}"
-        raise input_error("", "no such file", expected, str(given))
-    if not is_name or given.suffix:
-        return path
-    what = f"{one} in a file, or a name that `grid scenarios` lists"
-    raise input_error("", "no such file", expected_name(given.name, names, what), str(given))
+    names = [each.name for each in all_shipped() if each.is_experiment == experiment]
+    names += [file.name for file in path.parent.glob(f"*{_SUFFIX}")]
+    expected = expected_name(
+        given.name, names, f"{one} in a file, or one that `grid scenarios` lists"
+    )
+    raise input_error("", "no such file", expected, str(given))
 
 
 def look_for(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path | None:
@@ -104,13 +97,12 @@ def _about(path: Path) -> str:
 def copies(shipped: Shipped) -> dict[str, str]:
     """The texts of files to start from, by name: an experiment with the scenario that it names."""
     text = shipped.path.read_text(encoding="utf-8")
-    if not shipped.is_experiment:
-        return {shipped.path.name: text}
     found = re.search(r"^scenario: *\.\./(\S+)$", text, re.MULTILINE)
-    if found is None:
+    if not shipped.is_experiment or found is None:
         return {shipped.path.name: text}
-    name = found[1]
-    scenario = shipped.path.parent.parent / name
-    own = name if name != shipped.path.name else f"{scenario.stem}-scenario{_SUFFIX}"
+    scenario = shipped.path.parent.parent / found[1]
+    own = scenario.name
+    if own == shipped.path.name:
+        own = f"{scenario.stem}-scenario{_SUFFIX}"
     text = text.replace(found[0], f"scenario: {own}")
     return {shipped.path.name: text, own: scenario.read_text(encoding="utf-8")}

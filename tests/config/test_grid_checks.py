@@ -25,7 +25,6 @@ from grid.model.platform import (
     Cluster,
     License,
     Machine,
-    MachineGenerator,
     VirtualOrganization,
 )
 from grid.model.time import SECOND_US
@@ -86,10 +85,6 @@ def of_raw(**columns: Any) -> Callable[[], grid.Grid]:
 
 FARM = "vos.0.clusters.0"
 WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
-    (lambda: made(settings=None), "settings"),
-    (lambda: made(vos=None), "vos"),
-    (lambda: made(vos=(), submitted=(), direct=()), "vos"),
-    (lambda: made(vos=(1, made().vos[1])), "vos"),
     (lambda: made(vos=(made().vos[0],) * 2), "vos.1.name"),
     (of_vo(selection=PluginRef("best")), "vos.0.selection.name"),
     (
@@ -107,7 +102,6 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
         "protocol.information.settings.edges.1",
     ),
     (of_cluster(policy="nosuch"), f"{FARM}.policy.name"),
-    (of_cluster(machines=MachineGenerator("partial_utility", 3), licenses=()), f"{FARM}.machines"),
     (of_cluster(policy=PluginRef("fcfs", {"deep": 4})), f"{FARM}.policy.settings.deep"),
     (of_cluster(licenses=()), f"{FARM}.machines.1.licenses.0"),
     (lambda: made(submitted=(None,)), "submitted"),
