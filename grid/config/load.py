@@ -20,7 +20,7 @@ from grid.config.plugins import (
     plugin_uses,
 )
 from grid.config.schema import Scenario
-from grid.config.text_file import read_text, reason, refuse_no_file
+from grid.config.text_file import read_text
 from grid.config.yaml_tree import (
     Node,
     ScenarioLines,
@@ -222,18 +222,16 @@ def _find_traces(root: Node, folder: FilePath) -> list[ErrorLine]:
         node = at(root, where)
         if node is None or not isinstance(node.value, str):
             continue
-        try:
-            given = FilePath(node.value)
-            places = [given, FilePath(node.source).parent / given, folder / given]
-            path = next((one for one in places if one.exists()), places[-1])
-            refuse_no_file(path)
+        given = FilePath(node.value)
+        places = [given, FilePath(node.source).parent / given, folder / given]
+        path = next((one for one in places if os.path.isfile(one)), None)  # noqa: PTH113
+        if path is not None:
             node.value = str(path.resolve())
-        except (OSError, ValueError) as error:
-            found = f"{node.found()}: {reason(error)}"
-            key = parameter_in(node.text) or dotted(where)
-            expected = "a log in the current folder or in the scenario's, or another path: "
-            expected += f"--set {key}=FILE (the emulator does not include logs)"
-            errors.append(node.error(where, expected, found))
+            continue
+        key = parameter_in(node.text) or dotted(where)
+        expected = "a log in the current folder or in the scenario's, or another path: "
+        expected += f"--set {key}=FILE (the emulator does not include logs)"
+        errors.append(node.error(where, expected, f"{node.found()}: no such file"))
     return errors
 
 

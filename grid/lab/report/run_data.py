@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute
 import pyarrow.parquet
 
-from grid.config.text_file import read_mapping, read_text, reason, refuse_no_file
+from grid.config.text_file import read_mapping, read_text, reason
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import input_error
 from grid.results.tables import CPUS
@@ -115,7 +115,8 @@ def read_metrics(path: Path) -> dict[str, Any]:
 
 def _table(path: Path) -> pa.Table:
     try:
-        refuse_no_file(path)
+        if not path.is_file():
+            raise ValueError("no such file")
         return pyarrow.parquet.read_table(path)
     except pa.ArrowException:
         found = "a broken file"
