@@ -113,34 +113,6 @@ class LogicalProcess:
             _name_entity(error, self._network.names[position])
             raise
 
-    def take_over(self, others: Sequence[LogicalProcess]) -> None:
-        """Continue with the entities of this process in their state in `others`.
-
-        Those have all entities of the grid, and all messages have arrived or are in their outboxes.
-        This process was made with its part of the same entities, and has not started.
-        """
-        # The earliest process has the board that all later reads need. A process without entities
-        # may not have received any posts.
-        earliest = min((one for one in others if any(one._here)), key=lambda one: one.now)
-        self.now, self._board = earliest.now, earliest._board
-        for other in others:
-            if other is not earliest:
-                for publisher, time, rows in other._outbox.posts:
-                    self._board.post(publisher, time, rows, self.now)
-                other._outbox.posts.clear()
-            for position, old in enumerate(other._contexts):
-                new = self._contexts[position]
-                if old is not None and new is not None:
-                    old.read_board, old.read_least = new.read_board, new.read_least
-                    self._contexts[position] = old
-                    self._sequence[position] = other._sequence[position]
-                    self._timers[position] = other._timers[position]
-            events = [*other._heap, *other._outbox.envelopes]
-            self._heap += [event for event in events if self._here[event[1]]]
-        heapify(self._heap)
-        self._background = sum(event[2] > TIMER for event in self._heap)
-        self._handled = max(other._handled for other in others)
-
     def entities(self) -> dict[str, Entity]:
         """The entities of this process, by name."""
         named = zip(self._network.names, self._entities, strict=True)

@@ -42,8 +42,6 @@ class RunOutcome:
     wall_seconds: float = 0.0
     start_seconds: float = 0.0
     actors: int = 0
-    rebalanced: int = 0
-    """How often VOs were rebalanced between actors."""
     figures: list[ClusterFigure] = field(default_factory=list)
     decisions: list[VoFigure] = field(default_factory=list)
     histories: list[ClusterHistory] = field(default_factory=list)

@@ -1,16 +1,13 @@
-"""Which process has which entities of a grid. It never changes a result."""
+"""Placement of the entities of a grid on processes. It never changes a result."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from grid.config.build import Grid
-from grid.policies.batsim.policy import Batsim
 
 JOB_US = 150.0
-"""What the messages of a job take, about."""
+"""CPU time of the messages of a job."""
 PLANS_US = {
     "conservative": 400.0,
     "cs2": 800.0,
@@ -24,16 +21,11 @@ PLANS_US = {
     "eg_edf": 80.0,
     "easy": 110.0,
     "fcfs": 70.0,
-    "flexible": 200.0,
     "selective": 420.0,
     "tabu": 260.0,
 }
 """Measured CPU time a job by policy, on 150 machines with long queues."""
 OTHER_US = 200.0
-ENOUGH_SECONDS = 0.1
-"""Rebalancing needs this much measured time of VOs."""
-WORTH_IT = 1.1
-"""Rebalancing needs this ratio of the largest load before to that after."""
 
 
 def deal(grid: Grid, placement: str, actors: int) -> list[int]:
@@ -50,51 +42,17 @@ def deal(grid: Grid, placement: str, actors: int) -> list[int]:
         homes = [name if "/cluster/" in name else site for name, site in together]
         number = {home: process for process, home in enumerate(dict.fromkeys(homes))}
         return [number[home] for home in homes]
-    process_of_vo = dealt_by_work(expected_work_us(grid), actors)
+    work = expected_work_us(grid)
+    loads = [0.0] * max(1, min(actors, len(work)))
+    process_of_vo = [0] * len(work)
+    for vo in sorted(range(len(work)), key=lambda v: (-work[v], v)):
+        lightest = loads.index(min(loads))
+        process_of_vo[vo] = lightest
+        loads[lightest] += work[vo] + 1
     return [process_of_vo[vo] for vo in grid.sites]
 
 
-def dealt_by_work(work: Sequence[float], actors: int) -> list[int]:
-    """The process of each VO: largest work first, to the process with the least."""
-    loads = [0.0] * min(actors, len(work))
-    process_of_vo = [0] * len(work)
-    for vo in sorted(range(len(work)), key=lambda v: (-work[v], v)):
-        lightest = min(range(len(loads)), key=lambda p: (loads[p], p))
-        process_of_vo[vo] = lightest
-        loads[lightest] += work[vo] + 1
-    return process_of_vo
-
-
-def better_process_of(
-    grid: Grid, process_of: Sequence[int], seconds: Sequence[float]
-) -> list[int] | None:
-    """The process of each entity after rebalancing by `better_dealing`.
-
-    None as well if the entities of a VO are in several processes, or an external scheduler, which
-    cannot be moved, decides for a cluster.
-    """
-    of_vo = dict(zip(grid.sites, process_of, strict=True))
-    is_by_vo = all(of_vo[vo] == p for vo, p in zip(grid.sites, process_of, strict=True))
-    found = better_dealing([of_vo[vo] for vo in range(len(grid.vos))], seconds)
-    policies = (grid.policy_of(cluster) for vo in grid.vos for cluster in vo.clusters)
-    if not is_by_vo or found is None or any(isinstance(one, Batsim) for one in policies):
-        return None
-    return [found[vo] for vo in grid.sites]
-
-
-def better_dealing(process_of_vo: Sequence[int], seconds: Sequence[float]) -> list[int] | None:
-    """The process of each VO by measured `seconds` of VOs; None if that hardly pays."""
-    count = max(process_of_vo) + 1
-    found = dealt_by_work([1e6 * one for one in seconds], count)
-    heaviest = [
-        np.bincount(placed, weights=seconds, minlength=count).max()
-        for placed in (process_of_vo, found)
-    ]
-    is_better = sum(seconds) > ENOUGH_SECONDS and heaviest[0] > WORTH_IT * heaviest[1]
-    return found if is_better else None
-
-
-def expected_work_us(grid: Grid) -> list[float]:
+def expected_work_us(grid: Grid) -> Sequence[float]:
     """Expected CPU time of the jobs of each VO in microseconds, if they stay there."""
     per_job = [
         JOB_US

@@ -396,7 +396,6 @@ def manifest_of(name: str, seed: int, results: JobResults, outcome: RunOutcome) 
         "messages": outcome.messages,
         "snapshots": outcome.snapshots,
         "rounds": outcome.rounds,
-        "rebalanced": outcome.rebalanced,
         "actors": outcome.actors,
         "start_seconds": round(outcome.start_seconds, 6),
         "wall_seconds": round(outcome.wall_seconds, 6),

@@ -67,22 +67,28 @@ class WindowActor:
     `options` has the settings of `Window`, and `compile_first`.
     """
 
-    def __init__(self, grid: Grid, number: int, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        number: int,
+        grid: Grid,
+        process_of: Sequence[int],
+        lookahead: Ints,
+        options: Mapping[str, Any],
+    ) -> None:
         collect_rarely()
-        self._grid = grid
         self._options = dict(options)
-        if self._options.pop("compile_first", False):
+        if self._options.pop("compile_first"):
             compile_kernels()
-        self._number = number
-        self._count: int
-        self._safe_times: SafeTimes
+        self._grid, self._process_of = grid, process_of
+        self._number, self._count = number, len(lookahead)
+        self._safe_times = SafeTimes(lookahead)
         self._window: Window
         self._ring: Ring
 
-    def begin(self, state: bytes | None, process_of: Sequence[int], lookahead: Ints) -> str:
+    def begin(self, state: bytes | None) -> str:
         """Restore `state`, or start; returns the Ray node of this actor."""
-        self._safe_times, self._count = SafeTimes(lookahead), len(lookahead)
-        self._window = Window(self._grid, self._number, process_of, state, **self._options)
+        arguments = self._grid, self._number, self._process_of, state
+        self._window = Window(*arguments, **self._options)
         self._options["cpu_began_s"] = self._window.cpu_began_s
         return str(ray.get_runtime_context().get_node_id())
 

@@ -7,7 +7,7 @@ import pickle
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from grid.config.build import Grid, RuntimeHooks
 from grid.config.warm_up import warm_up
@@ -48,13 +48,12 @@ from grid.runtime.schedulers import Schedulers
 
 @dataclass(slots=True)
 class Saved:
-    """The state of a process; jobs, events, timings and seconds by VO since the last one."""
+    """The state of a process; jobs, events and timings since the last one."""
 
     state: bytes
     chunks: list[JobResults]
     events: list[bytes]
     timings: Timings
-    costs: dict[int, float]
 
 
 class RoundsDone(NamedTuple):
@@ -62,14 +61,6 @@ class RoundsDone(NamedTuple):
 
     rounds: int
     reports: RoundReports
-
-
-class Player(Protocol):
-    """What `run_rounds` needs of a `Window`."""
-
-    def report(self) -> tuple[ProcessReport, list[Parcel]]: ...
-    def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None: ...
-    def advance(self, until: Time) -> None: ...
 
 
 class WindowSchedule:
@@ -81,7 +72,7 @@ class WindowSchedule:
 
     def __init__(
         self,
-        window: Player,
+        window: Window,
         number: int,
         safe_times: SafeTimes,
         pays: Callable[[RoundReports], bool],
@@ -114,7 +105,7 @@ class WindowSchedule:
 
 
 def run_rounds(
-    window: Player, number: int, safe_times: SafeTimes, ring: Ring, rounds: int, seconds: float
+    window: Window, number: int, safe_times: SafeTimes, ring: Ring, rounds: int, seconds: float
 ) -> RoundsDone:
     """Run rounds of process `number` with the others, until a pause or the end.
 
@@ -142,12 +133,11 @@ class Window:
 
     `process_of[i]` is the process of entity i. It stops after many events, so that there are
     pauses. With `events` it records its events; if it `is_watched`, it supports `look`; with
-    `profile` it measures the events of each VO in each round, else in some rounds. `cpu_began_s` is
-    that of the window before in the same actor.
+    `profile` it measures the CPU time of each VO. `cpu_began_s` is that of the window before in the
+    same actor.
     """
 
     EVENTS_AT_A_TIME = 5000
-    ROUNDS_A_SAMPLE = 64
 
     def __init__(
         self,
@@ -173,8 +163,6 @@ class Window:
         self._reports: RoundReports | None = None
         """The last reports of all."""
         self._profile = profile
-        self._rounds = 0
-        self._costs: dict[int, float] = {}
         self._interpreted_s = interpreted_seconds()
         self._process: LogicalProcess
         if state is not None:
@@ -236,20 +224,17 @@ class Window:
     def advance(self, until: Time) -> None:
         """Handle events strictly before `until`, up to EVENTS_AT_A_TIME."""
         self._stopwatch.lap(POSTS)
-        self._rounds += 1
         costs: dict[int, float] = {}
         reports = self._reports if self._process.idle else None
         foreground = MIN_EVENT_KEY if reports is None else foreground_of(reports)
         if self._process.next_time() < until:
-            if self._profile or self._rounds % self.ROUNDS_A_SAMPLE == 0:
+            if self._profile:
                 costs = advance_timed(self._process, until, self.EVENTS_AT_A_TIME, foreground)
-                for vo, seconds in costs.items():
-                    self._costs[vo] = self._costs.get(vo, 0.0) + seconds
             else:
                 self._process.advance(until, self.EVENTS_AT_A_TIME, None, foreground)
             self._store.add(self._process.records)
         self._busy_us = int(1e6 * self._stopwatch.lap(BUSY))
-        self._stopwatch.end_round(self._has_reported, costs if self._profile else {})
+        self._stopwatch.end_round(self._has_reported, costs)
 
     def resume(self) -> None:
         """End a pause."""
@@ -262,8 +247,7 @@ class Window:
             state = self._shared.dumps((self._process, self._store, self._schedulers))
         except Exception as error:
             raise not_saved("the run", error) from error
-        costs, self._costs = self._costs, {}
-        return Saved(state, chunks, events, self._stopwatch.take(), costs)
+        return Saved(state, chunks, events, self._stopwatch.take())
 
     def look(self) -> ProcessLook:
         """The state of the process for observers."""
@@ -289,26 +273,6 @@ class Window:
             timings=self._stopwatch.take(),
         )
         return total
-
-
-def rebalanced(grid: Grid, states: Sequence[bytes], process_of: Sequence[int]) -> list[bytes]:
-    """The saved states with entities moved to the processes in `process_of`.
-
-    Records and counters stay with their process number.
-    """
-    shared = Shared(grid)
-    saved = [shared.loads(state) for state in states]
-    before = [process for process, _, _ in saved]
-    entities = {name: entity for one in before for name, entity in one.entities().items()}
-    after = []
-    for number, (old, store, schedulers) in enumerate(saved):
-        members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
-        mine = {name: entities[name] for name in members}
-        process = LogicalProcess(mine, grid.network, grid.seed, grid.first_rows())
-        process.take_over(before)
-        process.messages, process.snapshots, process.kinds = old.messages, old.snapshots, old.kinds
-        after.append(shared.dumps((process, store, schedulers)))
-    return after
 
 
 class Shared:

@@ -24,10 +24,9 @@ from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import NO_OBSERVER, Look, Observer
 from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
 from grid.runtime.outcome import RunOutcome
-from grid.runtime.placement import better_process_of, deal
+from grid.runtime.placement import deal
 from grid.runtime.safe_times import is_full, is_over
 from grid.runtime.transport import LOST, RayCalls, Sockets, WindowActor, call_all, why_not_made
-from grid.runtime.window import rebalanced
 
 if TYPE_CHECKING:
     from grid.results.events import EventSpool
@@ -38,8 +37,6 @@ SECONDS_A_LOOK = 0.1
 MANY_JOBS = 10_000
 """With more jobs, kernels are compiled before the run."""
 ANSWER_SECONDS = 300.0
-MAX_STATE_BYTES = 1_000_000_000
-"""VOs are not rebalanced if the states are larger: the driver would hold them all."""
 DEATHS_IN_A_ROW = 20
 """Limit of deaths without a checkpoint between them."""
 SECONDS_A_DEATH = 3600.0
@@ -80,8 +77,7 @@ def run_windowed(
         warm_up(grid)
     observer.stage("starting Ray" if address is None else "connecting to Ray")
     with ray_cluster(address, watch=True):
-        count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        process_of = deal(grid, placement, count)
+        process_of = deal(grid, placement, actors or int(ray.cluster_resources().get("CPU", 1)))
         with places(max(process_of) + 1) as options:
             observer.stage(f"starting {len(options)} Ray actors")
             settings = {
@@ -127,16 +123,16 @@ class _Run:
     ) -> None:
         self._grid = grid
         self._options = options
-        self._settings = settings
         self._spool = spool
         self._observer = observer
-        self._began_again = False
-        self._begun = time.perf_counter()
         refuse_unsendable(grid.plugins)
-        self._shared = ray.put(grid)
-        self._place(process_of)
-        self._vo_seconds = np.zeros(len(grid.vos))
-        self._rebalanced = 0
+        members: list[list[int]] = [[] for _ in options]
+        for entity, (process, vo) in enumerate(zip(process_of, grid.sites, strict=True)):
+            # A VO whose jobs all enter clusters directly sends nothing to other VOs.
+            if grid.submitted[vo] is not None or grid.direct[vo] is None:
+                members[process].append(entity)
+        self._lookahead = grid.network.lookahead(members)
+        self._arguments = ray.put(grid), ray.put(process_of), ray.put(self._lookahead), settings
         self._states: list[bytes | None] = [None for _ in options]
         self._chunks: list[JobResults] = []
         """The jobs that had ended at the checkpoint."""
@@ -144,22 +140,16 @@ class _Run:
         """Those of each process, from one checkpoint to the next."""
         self._rounds = self._unsaved_rounds = 0
         self._save_s = FIRST_SAVE_SECONDS
-        self._saved_at = time.perf_counter()
+        self._begun = self._saved_at = time.perf_counter()
         self._actors = [self._start_actor(number) for number in range(len(options))]
+        self._began_again = False
         self._deaths = 0
         self._missing = 0
         """The actor that was last found dead."""
 
-    def _place(self, process_of: list[int]) -> None:
-        grid = self._grid
-        members: list[list[int]] = [[] for _ in self._options]
-        for entity, (process, vo) in enumerate(zip(process_of, grid.sites, strict=True)):
-            # A VO whose jobs all enter clusters directly sends nothing to other VOs.
-            if grid.submitted[vo] is not None or grid.direct[vo] is None:
-                members[process].append(entity)
-        self._process_of = process_of
-        self._lookahead = grid.network.lookahead(members)
-        self._placement = ray.put(process_of), ray.put(self._lookahead)
+    def _start_actor(self, number: int) -> Any:
+        actor: Any = WindowActor
+        return actor.options(**self._options[number]).remote(number, *self._arguments)
 
     def begin(self, *, is_counted: bool = False) -> None:
         """Return all actors to the last checkpoint, or to the beginning of the run.
@@ -186,7 +176,7 @@ class _Run:
     def _restored(self) -> list[str] | None:
         """The node of each actor, restored; None if one was dead, which is replaced."""
         states = zip(self._actors, self._states, strict=True)
-        calls = [actor.begin.remote(state, *self._placement) for actor, state in states]
+        calls = [actor.begin.remote(state) for actor, state in states]
         nodes = []
         for number, call in enumerate(calls):
             try:
@@ -199,11 +189,6 @@ class _Run:
             except ray.exceptions.GetTimeoutError:
                 raise ActorDied(f"actor {number} does not answer") from None
         return nodes if len(nodes) == len(calls) else None
-
-    def _start_actor(self, number: int) -> Any:
-        return WindowActor.options(**self._options[number]).remote(  # type: ignore[attr-defined]
-            self._shared, number, self._settings
-        )
 
     def _count_death(self) -> None:
         self._deaths += 1
@@ -266,31 +251,19 @@ class _Run:
         return passed_s > sqrt(2 * self._save_s * SECONDS_A_DEATH)
 
     def _save(self) -> None:
-        """Save a checkpoint, and move VOs between actors by their measured times, if that pays."""
+        """Save a checkpoint."""
         began = time.perf_counter()
         self._look(is_saved=True)
         saved = call_all(self._actors, "save")
         for number, one in enumerate(saved):
             if self._spool is not None:
-                self._spool.add(self._stream(number), one.events)
+                self._spool.add(number, one.events)
             self._chunks += one.chunks
             self._timings[number].append(one.timings)
-            for vo, seconds in one.costs.items():
-                self._vo_seconds[vo] += seconds
-        self._states = states = [one.state for one in saved]
-        self._deaths = 0
-        found = better_process_of(self._grid, self._process_of, self._vo_seconds.tolist())
-        if found is not None and sum(map(len, states)) <= MAX_STATE_BYTES:
-            self._states[:] = rebalanced(self._grid, states, found)
-            self._place(found)
-            self._rebalanced += 1
-            self.begin()
-        self._unsaved_rounds, self._saved_at = 0, time.perf_counter()
+        self._states = [one.state for one in saved]
+        self._deaths = self._unsaved_rounds = 0
+        self._saved_at = time.perf_counter()
         self._save_s = self._saved_at - began
-
-    def _stream(self, number: int) -> int:
-        """The stream of events of an actor, in order of time until VOs are rebalanced."""
-        return self._rebalanced * len(self._actors) + number
 
     def _look(self, *, is_saved: bool = False, is_over: bool = False) -> None:
         """Call the observer, if there is one and it is due."""
@@ -305,11 +278,10 @@ class _Run:
     def _outcome(self) -> RunOutcome:
         """The records of all actors, and their costs."""
         total = RunOutcome(chunks=list(self._chunks), actors=len(self._actors))
-        total.rebalanced = self._rebalanced
         parts = call_all(self._actors, "outcome")
         for number, part in enumerate(parts):
             if self._spool is not None:
-                self._spool.add(self._stream(number), part.events)
+                self._spool.add(number, part.events)
             total.add(part)
         grid = self._grid
         together = zip(self._timings, parts, strict=True)

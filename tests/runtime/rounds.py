@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle
+from typing import Any
 
 from grid.kernel.network import Network
 from grid.runtime.connections import Parcel
 from grid.runtime.safe_times import ProcessReport, RoundReports, SafeTimes, is_over
-from grid.runtime.window import Player, WindowSchedule
+from grid.runtime.window import WindowSchedule
 
 
 def grants_of(network: Network, process_of: Sequence[int], count: int = 0) -> SafeTimes:
@@ -19,24 +20,24 @@ def grants_of(network: Network, process_of: Sequence[int], count: int = 0) -> Sa
     return SafeTimes(network.lookahead(members))
 
 
-def rounds(windows: Sequence[Player], safe_times: SafeTimes) -> Iterator[RoundReports]:
+def rounds(windows: Sequence[Any], safe_times: SafeTimes) -> Iterator[RoundReports]:
     """Before each round, the reports of all windows; everything that was sent has arrived."""
     return _rounds(windows, safe_times, lambda _: False)
 
 
-def overlapping_rounds(windows: Sequence[Player], safe_times: SafeTimes) -> Iterator[RoundReports]:
+def overlapping_rounds(windows: Sequence[Any], safe_times: SafeTimes) -> Iterator[RoundReports]:
     """Before each round, the reports before the last ones; some messages are under way."""
     return _rounds(windows, safe_times, lambda _: True)
 
 
-def mixed_rounds(windows: Sequence[Player], safe_times: SafeTimes) -> Iterator[RoundReports]:
+def mixed_rounds(windows: Sequence[Any], safe_times: SafeTimes) -> Iterator[RoundReports]:
     """Rounds of both kinds."""
     kinds = cycle((False, False, True, False, True, True, True, True))
     return _rounds(windows, safe_times, lambda _: next(kinds))
 
 
 def _rounds(
-    windows: Sequence[Player], safe_times: SafeTimes, pays: Callable[[RoundReports], bool]
+    windows: Sequence[Any], safe_times: SafeTimes, pays: Callable[[RoundReports], bool]
 ) -> Iterator[RoundReports]:
     """As `run_rounds` does. A window may be replaced between two rounds."""
     overlaps = False
@@ -59,7 +60,7 @@ def _rounds(
 
 
 def _accepted(
-    windows: Sequence[Player], reports: Sequence[tuple[ProcessReport, list[Parcel]]]
+    windows: Sequence[Any], reports: Sequence[tuple[ProcessReport, list[Parcel]]]
 ) -> RoundReports:
     """All windows accept the reports and messages of all."""
     every_report = [report for report, _ in reports]
