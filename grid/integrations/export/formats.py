@@ -49,7 +49,7 @@ def export_run(folder: Path, to: Format, target: Path) -> int:
     refuse_sweep(folder)
     if to is Format.PERFETTO:
         need(f"--to {to.value}", "perfetto", "perfetto")
-    from grid.integrations.export import chrome, paje, perfetto, tables
+    from grid.integrations.export import paje, tables, traces
     from grid.integrations.export.schedule import read_schedule
 
     if to is Format.BATSIM:
@@ -65,9 +65,9 @@ def export_run(folder: Path, to: Format, target: Path) -> int:
     target = target.resolve()
     with _replacing(target.parent) as partial, (partial / target.name).open("wb") as file:
         if to is Format.PERFETTO:
-            perfetto.write_perfetto(schedule, folder, file)
+            traces.write_trace(schedule, folder, traces.PerfettoTrace(file))
         elif to is Format.CHROME:
-            chrome.write_chrome(schedule, folder, file)
+            traces.write_trace(schedule, folder, traces.ChromeTrace(file))
         elif to is Format.PAJE:
             paje.write_paje(schedule, folder, file)
         else:

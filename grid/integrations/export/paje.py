@@ -14,7 +14,7 @@ from typing import IO
 import numpy as np
 
 from grid.integrations.export.schedule import Counter, Schedule, counters, in_parts
-from grid.integrations.export.tracks import Layout, layout
+from grid.integrations.export.traces import Layout, layout
 from grid.model.arrays import Ints
 from grid.model.time import SECOND_US
 
