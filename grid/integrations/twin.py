@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,8 +56,8 @@ class SlurmConf:
     ignored: list[str] = field(default_factory=list)
     """Parameters of scheduling that the policy does not have."""
 
-    def pools(self) -> Iterator[tuple[list[str], int]]:
-        """The names of partitions that share nodes, with the CPUs of their nodes."""
+    def pools(self) -> Iterator[tuple[list[str], list[int]]]:
+        """The names of partitions that share nodes, with the CPUs of each node."""
         left = dict(self.partitions)
         while left:
             pool = [next(iter(left))]
@@ -64,7 +65,7 @@ class SlurmConf:
             while sharing := [one for one in left if nodes.keys() & left[one]]:
                 pool += sharing
                 nodes |= dict.fromkeys(node for one in sharing for node in left.pop(one))
-            yield pool, sum(self.cpus[node] for node in nodes)
+            yield pool, [self.cpus[node] for node in nodes]
 
 
 def read_slurm_conf(path: Path) -> SlurmConf:
@@ -204,8 +205,11 @@ def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
         vo: dict[str, Any] = {
             "name": _identifier("-".join(names)),
             "clusters": [{
-                "name": "nodes", "cpus": cpus,
-                "policy": {"name": "slurm", "settings": dict(conf.scheduling)},
+                "name": "nodes", "cpus": sum(cpus),
+                "policy": {
+                    "name": "slurm",
+                    "settings": {"cpus_per_node": statistics.mode(cpus), **conf.scheduling},
+                },
             }],
         }  # fmt: skip
         if not numbers or workload["filter"]["sites"]:
@@ -261,6 +265,9 @@ class Comparison:
     """A run next to the records of the site, over the jobs that started in both."""
 
     rows: tuple[Row, ...]
+    real_wait_s: Floats
+    """Of each job, shape (jobs,)."""
+    twin_wait_s: Floats
     real_utilization: float
     twin_utilization: float
     only_real: int
@@ -316,7 +323,7 @@ def compare(run: Path, records: Path) -> Comparison:
         return work / (capacity * float((starts + run_s).max() - real.submit_s.min()))
 
     return Comparison(
-        rows, utilization(real.start_s), utilization(start[at]),
+        rows, real_wait, twin_wait, utilization(real.start_s), utilization(start[at]),
         int((~both).sum()), len(place) - len(at), times,
         _queued(real.submit_s, real.start_s, times), _queued(submitted[at], start[at], times),
     )  # fmt: skip

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from bisect import bisect_left
+from collections.abc import Iterator
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from pydantic import Field, Strict
 
-from grid.model.arrays import Floats
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import NEVER, SECOND_US, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.multifactor import Multifactor, MultifactorSettings, Weight
 
 MINUTE_US = 60 * SECOND_US
+CHECK_US = SECOND_US // 2
+"""Once a second, at this part of it, slurmctld looks whether the main scheduler is due. Backfill's
+iterations begin with a second: in a real slurmctld both loops drift."""
+GROUP_US = 30 * SECOND_US
+"""The first time for which backfill counts ends of running jobs as one (as in 22.05)."""
 Count = Annotated[int, Strict()]
 
 
@@ -27,8 +34,14 @@ class SlurmSettings(MultifactorSettings):
     sched_interval: Annotated[Count, Field(ge=1)] = Field(
         default=60, description="seconds between runs of the main scheduler over the whole queue"
     )
+    batch_sched_delay: Annotated[Count, Field(ge=0)] = Field(
+        default=3, description="minimum seconds between two such runs"
+    )
     sched_min_interval: Annotated[Count, Field(ge=0)] = Field(
         default=2, description="minimum microseconds between two runs of the main scheduler"
+    )
+    cpus_per_node: Annotated[Count, Field(ge=1)] = Field(
+        default=1, description="CPUs of each node; backfill reserves whole nodes for jobs"
     )
     bf_interval: Annotated[Count, Field(ge=1, le=10_800)] = Field(
         default=30, description="seconds between backfill iterations"
@@ -56,35 +69,93 @@ class SlurmSettings(MultifactorSettings):
     )
 
 
-class Timeline:
-    """The free CPUs of a machine from now on, as steps."""
+class Nodes:
+    """The nodes of a cluster, with their free CPUs, shape (nodes,)."""
 
-    def __init__(self, now: Time, free: int) -> None:
-        self._times: list[Time] = [now]
-        self._free = [free]
+    def __init__(self, machine_cpus: Ints, cpus_per_node: int) -> None:
+        sizes = [
+            [*[cpus_per_node] * (cpus // cpus_per_node), *filter(None, [cpus % cpus_per_node])]
+            for cpus in machine_cpus.tolist()
+        ]
+        self.free = np.concatenate(sizes).astype(np.int64)
+        self.machine = np.repeat(np.arange(len(sizes)), [len(one) for one in sizes])
+        self.held: dict[int, Ints] = {}
+        """The CPUs of each running job on each node, by slot."""
 
-    def add(self, time: Time, end: Time, cpus: int) -> None:
-        """Add free CPUs from `time` to `end`; a negative number takes them."""
-        for edge in (time, end):
-            if edge > self._times[0] and edge not in self._times:
-                place = int(np.searchsorted(self._times, edge))
-                self._times.insert(place, edge)
-                self._free.insert(place, self._free[place - 1])
-        for place, begin in enumerate(self._times):
-            if time <= begin < end:
-                self._free[place] += cpus
+    def run(self, slot: int, cpus: Ints) -> None:
+        self.free -= cpus
+        self.held[slot] = cpus
 
-    def earliest(self, cpus: int, duration: Time) -> Time:
-        """The first time from which `cpus` CPUs are free for the duration; NEVER if none is."""
-        start = NEVER
-        for begin, free in zip(self._times, self._free, strict=True):
-            if start < NEVER and begin >= start + duration:
-                return start
-            if free < cpus:
-                start = NEVER
-            elif start == NEVER:
-                start = begin
-        return start
+    def end(self, slot: int) -> None:
+        self.free += self.held.pop(slot)
+
+
+def placed(free: Ints, cpus: int) -> Ints | None:
+    """The CPUs that a job takes of each node; None if there are too few.
+
+    Of the sets of consecutive nodes with free CPUs, the smallest that is large enough, or else the
+    largest, and others after it. Within a set, the node that fits best, or else nodes in order.
+    """
+    if free.sum() < cpus:
+        return None
+    taken, left = np.zeros_like(free), free.copy()
+    while cpus > 0:
+        edges = np.flatnonzero(np.diff(left > 0, prepend=False, append=False))
+        sets = list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+        sizes = [int(left[first:last].sum()) for first, last in sets]
+        wide = [size for size in sizes if size >= cpus]
+        first, last = sets[sizes.index(min(wide) if wide else max(sizes))]
+        several = left[first:last]
+        fitting = several[several >= cpus]
+        if len(fitting):
+            best = int(np.flatnonzero(several == fitting.min())[0])
+            taken[first + best] = cpus
+            return taken
+        before = np.cumsum(several) - several
+        taken[first:last] = np.clip(cpus - before, 0, several)
+        cpus -= int(several.sum())
+        left[first:last] = 0
+    return taken
+
+
+class NodeSpace:
+    """The nodes that no planned job will use, in steps of time until the end of the window."""
+
+    def __init__(self, now: Time, end: Time, nodes: int) -> None:
+        self._begin = [now]
+        self._end = end
+        self._available = [np.ones(nodes, np.bool_)]
+
+    def _steps(self) -> Iterator[tuple[Time, Time, Bools]]:
+        ends = [*self._begin[1:], self._end]
+        return zip(self._begin, ends, self._available, strict=True)
+
+    def available(self, start: Time, end: Time) -> tuple[Bools, Time]:
+        """The nodes that are available from start to end, and when others may be; NEVER if none."""
+        steps = [one for one in self._steps() if one[1] > start and one[0] <= end]
+        later = steps[0][1] if steps and steps[0][1] < self._end else NEVER
+        found = np.ones_like(self._available[0])
+        for _, _, available in steps:
+            found &= available
+        return found, later
+
+    def are_available(self, start: Time, end: Time, nodes: Bools) -> bool:
+        return all(
+            bool(available[nodes].all())
+            for begin, last, available in self._steps()
+            if last > start and begin < end
+        )
+
+    def take(self, start: Time, end: Time, nodes: Bools) -> None:
+        """Plan a job on these nodes."""
+        for edge in (start, end):
+            place = bisect_left(self._begin, edge)
+            if self._begin[0] < edge < self._end and edge not in self._begin:
+                self._begin.insert(place, edge)
+                self._available.insert(place, self._available[place - 1].copy())
+        for begin, available in zip(self._begin, self._available, strict=True):
+            if start <= begin < end:
+                available &= ~nodes
 
 
 class Slurm:
@@ -94,43 +165,68 @@ class Slurm:
 
     def __init__(self, settings: SlurmSettings) -> None:
         self._settings = settings
+        self._nodes: Nodes | None = None
+        self._ending: list[int] = []
+        """Slots of the jobs that ended last: nodes confirm an end some time after it."""
+        self._tested: list[int] = []
+        """The queue for which backfill starts nothing until another job starts, ends or arrives."""
         self._priority = Multifactor(settings)
-        self._main_us: Time = -1
+        self._main_us: Time = -NEVER
         """When the main scheduler ran last."""
+        self._due_us: Time = NEVER
+        """When it runs next, after a submission or an end."""
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         settings = self._settings
+        if self._nodes is None:
+            self._nodes = Nodes(view.machines.cpus, settings.cpus_per_node)
+        if self._ending or len(view.arrived):
+            self._tested = []
+        for slot in self._ending:
+            self._nodes.end(slot)
+        running = set(view.running.tolist())
+        self._ending = [slot for slot in self._nodes.held if slot not in running]
         users, priorities = self._priority.ranked(view, now)
         order = np.argsort(-priorities, kind="stable")
-        queue, users = view.queue[order].tolist(), users[order].tolist()
+        queue = view.queue[order].tolist()
         plan = Plan()
-        jobs, cpus = self._priority.quotas(view)
-        starts = _Starts(view, plan, dict(zip(queue, users, strict=True)), jobs, cpus)
-        earliest_main = self._main_us + settings.sched_min_interval if self._main_us >= 0 else now
-        is_whole = now % (settings.sched_interval * SECOND_US) == 0
-        if now >= earliest_main:
-            self._main_us = now
+        user_of = dict(zip(queue, users[order].tolist(), strict=True))
+        starts = _Starts(view, self._nodes, plan, user_of, *self._priority.quotas(view))
+        if self._due_us < now:  # Nothing waited then.
+            self._main_us, self._due_us = self._due_us, NEVER
+        is_whole = now % (settings.sched_interval * SECOND_US) == CHECK_US
+        if is_whole or now == self._due_us:
+            self._main_us, self._due_us = now, NEVER
             self._main(queue if is_whole else queue[: settings.default_queue_depth], starts, now)
-        if now % (settings.bf_interval * SECOND_US) == 0:
-            self._backfill(view, queue, starts, now)
+        if now % (settings.bf_interval * SECOND_US) == 0 and queue != self._tested:
+            is_same_later = self._backfill(queue, starts, now)
+            self._tested = queue if is_same_later else []
+        if plan.start:
+            self._tested = []
         self._priority.started(view, plan)
+        if self._due_us == NEVER and (len(view.arrived) or len(view.ended)):
+            delay_us = max(settings.batch_sched_delay * SECOND_US, settings.sched_min_interval)
+            earliest = max(self._main_us + delay_us, now + 1)
+            self._due_us = _next(earliest - 1, SECOND_US, CHECK_US)
         left = [slot for slot in queue if slot not in starts.slots]
         # If nothing runs, only a job that a scheduler has not tested yet can start later.
-        goes_on = len(view.running) + len(plan.start) > 0
+        goes_on = len(view.running) + len(plan.start) + len(view.ended) > 0
         if left and (goes_on or any(view.fastest(slot) >= 0 for slot in left)):
-            nexts = [_next(now, one * SECOND_US)
-                     for one in (settings.sched_interval, settings.bf_interval)]  # fmt: skip
-            plan.wake_us = min([*nexts, earliest_main] if earliest_main > now else nexts)
+            plan.wake_us = min(
+                self._due_us,
+                _next(now, settings.sched_interval * SECOND_US, CHECK_US),
+                _next(now, settings.bf_interval * SECOND_US),
+            )
         return plan
 
     def _main(self, queue: list[int], starts: _Starts, now: Time) -> None:
         """Start jobs in order, up to the first that does not fit; jobs over a limit are skipped."""
         for slot in queue:
-            if not starts.is_within_limits(slot):
+            if slot in starts.slots or not starts.is_within_limits(slot):
                 continue
-            machine = starts.view.fastest(slot)
-            if machine >= 0:
-                starts.add(slot, machine)
+            place = starts.place_now(slot)
+            if place is not None:
+                starts.add(slot, place, now)
             elif self._may_reserve(starts.view, slot, now):
                 return
 
@@ -138,12 +234,15 @@ class Slurm:
         waited_us = now - int(view.jobs.arrival_us[slot])
         return waited_us >= self._settings.bf_min_age_reserve * SECOND_US
 
-    def _backfill(self, view: ClusterView, queue: list[int], starts: _Starts, now: Time) -> None:
-        """Give each job the first start that delays no job before it; start those that can now."""
+    def _backfill(self, queue: list[int], starts: _Starts, now: Time) -> bool:
+        """Give each job the first start that delays no job before it; start those that can now.
+
+        Returns whether iterations to come find the same starts if nothing else happens.
+        """
         settings = self._settings
-        resolution_us = settings.bf_resolution * SECOND_US
-        timelines = self._timelines(view, starts, now)
-        order = view.machines.speed_order.tolist()
+        is_same_later = settings.bf_min_age_reserve == 0
+        window_us = settings.bf_window * MINUTE_US
+        space = NodeSpace(now, now + window_us, len(starts.nodes.free))
         tested: dict[int, int] = {}
         begun = reserved = 0
         for slot in [one for one in queue if one not in starts.slots][: settings.bf_max_job_test]:
@@ -153,69 +252,145 @@ class Slurm:
                 continue
             if not starts.is_within_limits(slot):
                 continue
-            cpus, bound = int(view.jobs.processors[slot]), int(view.jobs.bound_machine[slot])
-            best, place = NEVER, -1
-            for machine in order if bound < 0 else [bound]:
-                time = timelines[machine].earliest(cpus, _limit_us(view, slot, machine))
-                if time < best:
-                    best, place = time, machine
-            if best >= now + settings.bf_window * MINUTE_US:
+            found = self._earliest(space, slot, starts, now)
+            if found is None or found.start_us >= now + window_us:
+                is_same_later = False
                 continue
-            end_us = _up(best + _limit_us(view, slot, place), resolution_us)
-            if best <= now and view.fits(slot, place):
-                starts.add(slot, place)
+            if found.start_us <= now:
+                starts.add(slot, found, now)
                 begun += 1
-                timelines[place].add(now, end_us, -cpus)
                 if begun == settings.bf_max_job_start:
-                    return
-            elif self._may_reserve(view, slot, now):
+                    break
+            elif self._may_reserve(starts.view, slot, now):
                 count = settings.bf_job_part_count_reserve
                 if count and reserved >= count:
                     continue
                 reserved += 1
-                starts.plan.reserve.append((slot, place, best))  # type: ignore[union-attr]
-                timelines[place].add(best // resolution_us * resolution_us, end_us, -cpus)
+                starts.reserve(slot, found)
+                space.take(*self._rounded(found), found.cpus > 0)
+        return is_same_later
 
-    def _timelines(self, view: ClusterView, starts: _Starts, now: Time) -> list[Timeline]:
-        """The free CPUs of each machine while running jobs end at their limits."""
-        resolution_us = self._settings.bf_resolution * SECOND_US
-        timelines = [Timeline(now, int(free)) for free in view.free.tolist()]
-        ends = [(int(view.jobs.start_us[slot]), slot, int(view.jobs.machine[slot]))
-                for slot in view.running.tolist()]  # fmt: skip
-        ends += [(now, slot, machine) for slot, machine in starts.plan.start]
-        for start_us, slot, machine in ends:
-            end_us = _up(start_us + _limit_us(view, slot, machine), resolution_us)
-            cpus = int(view.jobs.processors[slot])
-            timelines[machine].add(max(end_us, now + resolution_us), NEVER, cpus)
-        return timelines
+    def _earliest(
+        self, space: NodeSpace, slot: int, starts: _Starts, now: Time
+    ) -> _Placement | None:
+        """The first start of a job on nodes that no planned job has; None if there is none."""
+        best: _Placement | None = None
+        for machine in starts.machines_of(slot):
+            limit_us, start = _limit_us(starts.view, slot, machine), now
+            while start < NEVER:
+                available, later = space.available(start, start + limit_us)
+                found = starts.place(slot, machine, available, max(start, now))
+                if found is None or found.start_us > max(later, now):
+                    start = later
+                elif found.start_us <= now or space.are_available(
+                    *self._rounded(found), found.cpus > 0
+                ):
+                    best = found if best is None or found.start_us < best.start_us else best
+                    break
+                else:
+                    start = found.start_us if found.start_us > start else later
+        return best
+
+    def _rounded(self, found: _Placement) -> tuple[Time, Time]:
+        """The planned start and end of a job in steps of the resolution."""
+        step_us = self._settings.bf_resolution * SECOND_US
+        end_us = found.start_us + found.limit_us
+        return found.start_us // step_us * step_us, _up(end_us, step_us)
+
+
+class _Placement(NamedTuple):
+    """When and where a job can start: its machine, its CPUs on each node, and its time limit."""
+
+    start_us: Time
+    machine: int
+    cpus: Ints
+    limit_us: Time
 
 
 class _Starts:
-    """The starts of a plan so far, and what is left of the limits of users."""
+    """The starts of a plan so far, what runs then, and what is left of the limits of users."""
 
     def __init__(
         self,
         view: ClusterView,
+        nodes: Nodes,
         plan: Plan,
         user_of: dict[int, int],
         jobs: Floats,
         cpus: Floats,
     ) -> None:
-        self.view, self.plan, self.user_of = view, plan, user_of
+        self.view, self.user_of = view, user_of
+        self.nodes, self._plan = nodes, plan
         self._jobs, self._cpus = jobs, cpus
         self.slots: dict[int, None] = {}
+        machines = view.jobs.machine
+        self._ends = [
+            (int(view.jobs.start_us[slot]) + _limit_us(view, slot, int(machines[slot])), slot)
+            for slot in nodes.held
+        ]
 
     def is_within_limits(self, slot: int) -> bool:
         user = self.user_of[slot]
         return bool(self._jobs[user] >= 1 and self._cpus[user] >= self.view.jobs.processors[slot])
 
-    def add(self, slot: int, machine: int) -> None:
+    def machines_of(self, slot: int) -> list[int]:
+        """The machines on which a job may run, the fastest first."""
+        bound = int(self.view.jobs.bound_machine[slot])
+        order: list[int] = self.view.machines.speed_order.tolist()
+        return order if bound < 0 else [bound]
+
+    def _free(self, machine: int) -> Ints:
+        """The free CPUs of each node of a machine; none if it is down."""
+        is_there = (self.nodes.machine == machine) & (self.view.free[machine] > 0)
+        return np.where(is_there, self.nodes.free, 0)
+
+    def place_now(self, slot: int) -> _Placement | None:
+        cpus, now = int(self.view.jobs.processors[slot]), self.view.now
+        for machine in self.machines_of(slot):
+            taken = placed(self._free(machine), cpus)
+            if taken is not None:
+                return _Placement(now, machine, taken, _limit_us(self.view, slot, machine))
+        return None
+
+    def place(self, slot: int, machine: int, available: Bools, start: Time) -> _Placement | None:
+        """When enough CPUs of the available nodes are free, if running jobs end at their limits.
+
+        Ends are counted in groups, of 30 s at first, then of twice the time each.
+        """
+        cpus, limit_us = int(self.view.jobs.processors[slot]), _limit_us(self.view, slot, machine)
+        available = available & (self.nodes.machine == machine)
+        free = np.where(available, self._free(machine), 0)
+        taken = placed(free, cpus)
+        if taken is not None:
+            return _Placement(start, machine, taken, limit_us)
+        group_us, first_us = GROUP_US, NEVER
+        ends = [
+            (end_us, self.nodes.held[slot])
+            for end_us, slot in sorted(self._ends)
+            if self.nodes.held[slot][available].any()
+        ]
+        for number, (end_us, held) in enumerate(ends, 1):
+            first_us = min(first_us, end_us)
+            free += np.where(available, held, 0)
+            if number == len(ends) or ends[number][0] > first_us + group_us:
+                taken = placed(free, cpus)
+                if taken is not None:
+                    start = max(start, end_us, self.view.now + SECOND_US)
+                    return _Placement(start, machine, taken, limit_us)
+                group_us, first_us = 2 * group_us, NEVER
+        return None
+
+    def add(self, slot: int, place: _Placement, now: Time) -> None:
         user = self.user_of[slot]
-        self.view.take(slot, machine)
-        self.plan.start.append((slot, machine))
+        self.nodes.run(slot, place.cpus)
+        self._plan.start.append((slot, place.machine))
+        self._ends.append((now + place.limit_us, slot))
         self.slots[slot] = None
         self._jobs[user] -= 1
         self._cpus[user] -= self.view.jobs.processors[slot]
+
+    def reserve(self, slot: int, place: _Placement) -> None:
+        self._plan.reserve.append((slot, place.machine, place.start_us))  # type: ignore[union-attr]
 
 
 def _limit_us(view: ClusterView, slot: int, machine: int) -> Time:
@@ -229,23 +404,25 @@ def _up(time: Time, step_us: Time) -> Time:
     return -(-time // step_us) * step_us
 
 
-def _next(now: Time, step_us: Time) -> Time:
-    """The first multiple of the step after `now`."""
-    return (now // step_us + 1) * step_us
+def _next(now: Time, step_us: Time, phase_us: Time = 0) -> Time:
+    """The first multiple of the step, plus the phase, after `now`."""
+    return ((now - phase_us) // step_us + 1) * step_us + phase_us
 
 
 def slurm(settings: SlurmSettings) -> Slurm:
     """Slurm's main and backfill schedulers with the parameters of slurm.conf.
 
-    The main scheduler starts jobs in order of priority, up to the first that does not fit, after
-    each submission and end. Every `bf_interval` seconds the backfill scheduler gives each job the
-    first start that delays no job of higher priority, based on time limits, and starts those that
-    can start at once.
+    The main scheduler starts jobs in order of priority, up to the first that does not fit, at most
+    a second after a submission or an end, and `batch_sched_delay` after its last run. Every
+    `bf_interval` seconds the backfill scheduler gives each job the first start that delays no job
+    of higher priority, based on time limits, and starts those that can start at once.
 
     | Slurm | here |
     | --- | --- |
-    | main scheduler: after each submission and end, and every `sched_interval` | modelled |
-    | backfill scheduler: interval, window, resolution, queue depth and limits | modelled |
+    | main scheduler after submissions and ends, `batch_sched_delay`, `sched_interval` | modelled |
+    | backfill: interval, window, resolution, queue depth and limits | modelled |
+    | backfill plans jobs on whole nodes, and counts ends of running jobs in groups | modelled |
+    | nodes of a job (`select/cons_tres`, `CR_CPU`, `--ntasks`) | best fit, nodes of equal CPUs |
     | multifactor priority, limits by user | as in `multifactor`; weights are 0 by default |
     | time limits in minutes | plans round estimates up to minutes |
     | one partition, jobs on one machine or pool | modelled |

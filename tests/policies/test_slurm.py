@@ -1,18 +1,21 @@
 """Slurm's main and backfill schedulers: schedules worked by hand from slurm.conf's documentation.
 
 Four CPUs. Job 1 holds two of them until 100 s, with a limit of two minutes; job 2 needs four from
-1 s on. Job 3 needs one from 2 s on, for 50 s, with a limit of one minute.
+1 s on. Job 3 needs one from 2 s on, for 50 s, with a limit of one minute. The main scheduler runs
+at the first half second after an end or submission, and three seconds after its last run.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grid
+from grid.policies.slurm import placed
 from tests.examples import examples
 
 JOBS = [
@@ -38,29 +41,29 @@ def starts(jobs: list[dict[str, Any]], policy: str = "slurm", **parameters: int)
         ({"bf_interval": 1}, 2),
         ({"bf_interval": 45}, 45),
         # At 70 s a limit of one minute would end after 120 s, when job 2 may start.
-        ({"bf_interval": 70}, 110),
+        ({"bf_interval": 70}, 111.5),
         # Only job 2 is tested.
-        ({"bf_max_job_test": 1}, 110),
+        ({"bf_max_job_test": 1}, 111.5),
         # Job 2 does not block job 3.
-        ({"bf_min_age_reserve": 1000}, 2),
+        ({"bf_min_age_reserve": 1000}, 3.5),
     ],
 )
 def test_the_third_job(parameters: dict[str, int], start: float) -> None:
-    assert starts(JOBS, **parameters) == [0, 100, start]
+    assert starts(JOBS, **parameters) == [0, 100.5, start]
 
 
 def test_limits_are_rounded_up_to_minutes_and_planned_times_to_the_resolution() -> None:
-    """With a limit of 61 s, job 3 would end after 120 s; with 30 minutes, all ends count alike."""
+    """With a limit of 61 s, job 3 would end after 120 s; in steps of 30 minutes job 2 has all."""
     longer = [*JOBS[:2], {**JOBS[2], "estimate_s": 61}]
-    assert starts(longer) == [0, 100, 110]
-    assert starts(longer, bf_resolution=1800) == [0, 100, 30]
+    assert starts(longer) == [0, 100.5, 111.5]
+    assert starts(JOBS, bf_resolution=1800) == [0, 100.5, 111.5]
 
 
 def test_no_reservation_beyond_the_window() -> None:
     """Job 2 can start at 120 s, beyond a window of one minute: job 3 starts, and delays it."""
     longer = [*JOBS[:2], {**JOBS[2], "run_s": 300}]
-    assert starts(longer, bf_window=2) == [0, 100, 110]
-    assert starts(longer, bf_window=1) == [0, 330, 30]
+    assert starts(longer, bf_window=2) == [0, 100.5, 111.5]
+    assert starts(longer, bf_window=1) == [0, 330.5, 30]
 
 
 def test_only_some_jobs_have_reservations() -> None:
@@ -74,28 +77,29 @@ def test_only_some_jobs_have_reservations() -> None:
         {"submit_s": 2, "run_s": 10, "cpus": 4, "user": 3},
         {"submit_s": 3, "run_s": 170, "cpus": 2, "user": 4},
     ]
-    assert starts(jobs, bf_interval=60) == [0, 1, 100, 110]
-    assert starts(jobs, bf_interval=60, bf_min_age_reserve=500) == [0, 1, 221, 51]
+    assert starts(jobs, bf_interval=60) == [0, 3.5, 100.5, 111.5]
+    assert starts(jobs, bf_interval=60, bf_min_age_reserve=500) == [0, 3.5, 225.5, 54.5]
 
 
 def test_the_main_scheduler_tests_some_jobs_after_an_event() -> None:
     alone = [{"submit_s": 1, "run_s": 10, "user": 1}]
-    assert starts(alone) == [1]
+    assert starts(alone) == [1.5]
     assert starts(alone, default_queue_depth=0, bf_interval=45) == [45]
-    assert starts(alone, default_queue_depth=0, bf_interval=10_000) == [60]
+    assert starts(alone, default_queue_depth=0, bf_interval=10_000) == [60.5]
     two = [alone[0], {"submit_s": 2, "run_s": 10, "user": 1}]
-    assert starts(two, sched_min_interval=5_000_000, bf_interval=10_000) == [1, 6]
+    assert starts(two, sched_min_interval=5_000_000, bf_interval=10_000) == [1.5, 6.5]
+    assert starts(two, batch_sched_delay=0, bf_interval=10_000) == [1.5, 2.5]
 
 
 def test_backfill_starts_and_tests_some_jobs_of_a_user() -> None:
     jobs = [
-        JOBS[0],
+        {**JOBS[0], "estimate_s": 150},
         JOBS[1],
         {"submit_s": 2, "run_s": 10, "user": 3},
         {"submit_s": 2, "run_s": 10, "user": 3},
         {"submit_s": 2, "run_s": 10, "user": 4},
     ]
-    assert starts(jobs) == [0, 100, 30, 30, 60]
+    assert starts(jobs) == [0, 100.5, 30, 30, 60]
     assert starts(jobs, bf_max_job_user=1)[2:] == [30, 60, 30]
     assert starts(jobs, bf_max_job_start=1, bf_interval=20)[2:] == [20, 40, 60]
 
@@ -107,22 +111,76 @@ def test_higher_priority_first() -> None:
         {"submit_s": 1, "run_s": 10, "cpus": 4, "user": 1},
         {"submit_s": 2, "run_s": 10, "cpus": 4, "user": 2},
     ]
-    assert starts(jobs) == [0, 100, 110]
-    assert starts(jobs, fair_share_weight=1000.0, calc_period_s=10.0) == [0, 110, 100]
+    assert starts(jobs) == [0, 100.5, 111.5]
+    assert starts(jobs, fair_share_weight=1000.0, calc_period_s=10.0) == [0, 111.5, 100.5]
 
 
 def test_a_job_over_its_user_s_limit_is_skipped() -> None:
     jobs = [{"run_s": 100, "user": 1}, {"run_s": 10, "user": 1}, {"run_s": 10, "user": 2}]
-    assert starts(jobs, max_running_jobs=1) == [0, 100, 0]
+    assert starts(jobs, max_running_jobs=1) == [0, 100.5, 0]
+
+
+def test_backfill_reserves_whole_nodes() -> None:
+    """Job 2 is planned on three CPUs from 120 s on, and job 3 would use the fourth until then.
+
+    With two CPUs on each node, the fourth is on a node that job 2 reserves.
+    """
+    jobs = [
+        JOBS[0],
+        {"submit_s": 1, "run_s": 60, "cpus": 3, "user": 2},
+        {"submit_s": 2, "run_s": 10, "estimate_s": 240, "cpus": 1, "user": 3},
+    ]
+    assert starts(jobs) == [0, 100.5, 30]
+    assert starts(jobs, cpus_per_node=2) == [0, 100.5, 100.5]
+
+
+def test_jobs_are_placed_on_nodes_that_fit_best() -> None:
+    free = np.array([1, 4, 0, 2, 2, 0, 3])
+
+    def nodes(cpus: int) -> list[int]:
+        found = placed(free, cpus)
+        assert found is not None
+        return found.tolist()
+
+    # Sets of consecutive nodes with free CPUs: 5, 4 and 3 CPUs.
+    assert nodes(3) == [0, 0, 0, 0, 0, 0, 3]
+    assert nodes(2) == [0, 0, 0, 0, 0, 0, 2]
+    assert nodes(4) == [0, 0, 0, 2, 2, 0, 0]
+    assert nodes(5) == [1, 4, 0, 0, 0, 0, 0]
+    assert nodes(8) == [1, 4, 0, 0, 0, 0, 3]
+    assert nodes(12) == free.tolist()
+    assert placed(free, 13) is None
+
+
+def by_checks(jobs: list[dict[str, Any]]) -> list[float]:
+    """FCFS at half seconds after events, at least three seconds after the last time."""
+    found: dict[int, float] = {}
+    ends: dict[int, float] = {}
+    check, last = 0.5, -10.0
+    while len(found) < len(jobs):
+        events = [*(job["submit_s"] for job in jobs), *ends.values()]
+        is_full = check % 60 == 0.5 and any(
+            job["submit_s"] <= check for number, job in enumerate(jobs) if number not in found
+        )
+        if is_full or (check >= last + 3 and any(last <= event < check for event in events)):
+            last = check
+            for number, job in enumerate(jobs):
+                if number in found or job["submit_s"] > check:
+                    continue
+                held = sum(jobs[one]["cpus"] for one, end in ends.items() if end >= check)
+                if held + job["cpus"] > 4:
+                    break
+                found[number], ends[number] = check, check + job["run_s"]
+        check += 1
+    return [found[number] for number in range(len(jobs))]
 
 
 @settings(max_examples=examples(15), deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 4), st.integers(1, 4)), max_size=9))
-def test_without_backfill_it_is_fcfs(described: list[tuple[int, int, int]]) -> None:
-    """With an iteration only every three hours, the main scheduler alone starts jobs in order."""
+@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 40), st.integers(1, 4)), max_size=9))
+def test_the_main_scheduler_alone_is_fcfs_at_checks(described: list[tuple[int, int, int]]) -> None:
     jobs = [
-        {"submit_s": 60 * submit + 1, "run_s": 60 * run, "cpus": cpus, "user": 1}
+        {"submit_s": submit + 1, "run_s": run, "cpus": cpus, "user": 1}
         for submit, run, cpus in sorted(described)
     ]
     if jobs:
-        assert starts(jobs, bf_interval=10_800) == starts(jobs, "fcfs")
+        assert starts(jobs, bf_interval=10_800) == by_checks(jobs)

@@ -1,0 +1,277 @@
+"""How close the emulator comes to real Slurm clusters; see scripts/slurm-validation."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import random
+import runpy
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow.parquet
+
+import grid
+from grid.integrations.twin import Comparison, compare, read_slurm_conf, twin_scenario
+from grid.lab.report.picture import Picture
+from grid.lab.statistics import mean_interval
+
+ROOT = Path(__file__).parents[1]
+SLURM = runpy.run_path(str(ROOT / "scripts" / "slurm"))
+FEDERATION = ROOT / "scenarios" / "slurm-federation.yaml"
+NODES, CPUS_OF_NODE = 8, 4
+NODES_OF_SITE = 2
+"""Of each site of the federation."""
+SIZES = {1: 30, 2: 20, 4: 20, 8: 15, 16: 10, 32: 5}
+"""CPUs of jobs, with their weights."""
+POLICIES = ("slurm", "easy", "conservative")
+
+
+class Submission(NamedTuple):
+    """A job for `sbatch`."""
+
+    at_s: float
+    cpus: int
+    run_s: int
+    limit_minutes: int
+
+
+def workload(load: float, seed: int, jobs: int, seconds: float) -> list[Submission]:
+    """Jobs submitted at random within `seconds`, with a share `load` of the cluster's CPUs.
+
+    Run times are log-normal, time limits 1 to 4 times as long, in whole minutes.
+    """
+    rng = random.Random(f"{load} {seed}")
+    sizes, weights = list(SIZES), list(SIZES.values())
+    drawn = sorted(
+        (
+            rng.uniform(0.0, seconds),
+            rng.choices(sizes, weights)[0],
+            rng.lognormvariate(0.0, 0.8),
+            rng.uniform(1.0, 4.0),
+        )
+        for _ in range(jobs)
+    )
+    scale = load * NODES * CPUS_OF_NODE * seconds / sum(cpus * run for _, cpus, run, _ in drawn)
+    submissions = []
+    for at_s, cpus, run, factor in drawn:
+        run_s = max(1, round(run * scale))
+        submissions.append(Submission(at_s, cpus, run_s, math.ceil(run_s * factor / 60.0)))
+    return submissions
+
+
+@contextmanager
+def clusters(count: int, nodes: int, cpus: int) -> Iterator[list[Path]]:
+    """Real clusters; their slurm.conf files."""
+    with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
+        home = Path(folder) / "s"
+        yield SLURM["start"](home, count, nodes, cpus)
+        SLURM["stop"](home)
+
+
+def call(conf: Path, *command: str) -> str:
+    done = subprocess.run(
+        command, env=os.environ | {"SLURM_CONF": str(conf)}, check=True, capture_output=True
+    )
+    return done.stdout.decode()
+
+
+def submit(conf: Path, jobs: Sequence[Submission]) -> None:
+    """Submit the jobs in time, and wait until they have ended."""
+    start = time.monotonic()
+    for at_s, cpus, run_s, minutes in jobs:
+        time.sleep(max(0.0, start + at_s - time.monotonic()))
+        options = [f"--ntasks={cpus}", f"--time={minutes}", "--output=/dev/null"]
+        call(conf, "sbatch", *options, f"--wrap=exec sleep {run_s}")
+    while call(conf, "squeue", "--noheader"):
+        time.sleep(1.0)
+
+
+def write_records(conf: Path, path: Path) -> None:
+    """Write what the cluster has recorded as `sacct --parsable2` prints it."""
+    columns = {
+        "JobID": "JobId", "User": "UserId", "Partition": "Partition", "Submit": "SubmitTime",
+        "Start": "StartTime", "End": "EndTime", "State": "JobState", "ReqCPUS": "ProcCnt",
+        "AllocCPUS": "ProcCnt", "Timelimit": "TimeLimit",
+    }  # fmt: skip
+    lines = ["|".join(columns)]
+    for line in (conf.parent / "jobcomp.txt").read_text().splitlines():
+        found = dict(word.partition("=")[::2] for word in line.split())
+        hours, minutes = divmod(int(found["TimeLimit"]), 60)
+        found["TimeLimit"] = f"{hours:02}:{minutes:02}:00"
+        lines.append("|".join(found[key] for key in columns.values()))
+    path.write_text("\n".join(lines) + "\n")
+
+
+def twin_of(folder: Path, policy: str) -> Comparison:
+    """The comparison of a cluster, whose records are in `folder`, with its twin under a policy."""
+    scenario = folder / "twin.yaml"
+    conf, records = read_slurm_conf(folder / "slurm.conf"), folder / "sacct.txt"
+    scenario.write_text(twin_scenario(conf, records))
+    other = [] if policy == "slurm" else [f"vos.*.clusters.*.policy={policy}"]
+    grid.run(scenario, set=other, out=folder / policy, force=True)
+    return compare(folder / policy, records)
+
+
+def validate_cluster(given: argparse.Namespace) -> None:
+    """Submit jobs to real clusters; print and draw the waits there and in their twins."""
+    for seed in given.seeds:
+        with clusters(len(given.loads), NODES, CPUS_OF_NODE) as confs, ThreadPoolExecutor() as pool:
+            jobs = [workload(load, seed, given.jobs, given.seconds) for load in given.loads]
+            list(pool.map(submit, confs, jobs))
+            for load, conf in zip(given.loads, confs, strict=True):
+                folder = given.out / f"{load:g}-{seed}"
+                folder.mkdir(parents=True)
+                (folder / "slurm.conf").write_text(conf.read_text())
+                write_records(conf, folder / "sacct.txt")
+    report_clusters(given.out)
+
+
+def report_clusters(out: Path) -> None:
+    """Print the table and draw the figure of the records in a folder."""
+    head = ["load", "policy", "real wait (s)", "emulated (s)", "error (%)", "starts within 5 s (%)"]
+    print(_row(head), _row(["---"] * len(head)), sep="\n")
+    points: dict[str, list[Any]] = {"load": [], "real": [], "emulated": []}
+    loads = sorted({path.name.partition("-")[0] for path in out.glob("*-*")}, key=float)
+    for load in loads:
+        folders = sorted(out.glob(f"{load}-*"))
+        for policy in POLICIES:
+            every = [twin_of(folder, policy) for folder in folders]
+            rows = [one.rows[0] for one in every]
+            real, emulated, close = (
+                float(np.mean([getattr(row, key) for row in rows]))
+                for key in ("real_wait_s", "twin_wait_s", "close")
+            )
+            error = f"{100 * (emulated / real - 1):+.1f}"
+            print(
+                _row([load, policy, f"{real:.1f}", f"{emulated:.1f}", error, f"{100 * close:.1f}"])
+            )
+            if policy == "slurm":
+                for one in every:
+                    points["load"] += [f"load {load}"] * len(one.real_wait_s)
+                    points["real"] += one.real_wait_s.tolist()
+                    points["emulated"] += one.twin_wait_s.tolist()
+    axis = {"type": "quantitative", "scale": {"type": "symlog"}}
+    specification = {
+        "data": {"name": "jobs"},
+        "mark": {"type": "circle", "opacity": 0.4},
+        "encoding": {
+            "x": {"field": "real", "title": "wait in the real cluster (s)", **axis},
+            "y": {"field": "emulated", "title": "emulated wait (s)", **axis},
+            "column": {"field": "load", "type": "nominal", "title": None},
+        },
+        "width": 260,
+        "height": 260,
+    }
+    picture = Picture("slurm", "Real and emulated waits.", specification, {"jobs": points})
+    (out / "slurm.svg").write_bytes(picture.svg)
+
+
+def validate_federation(given: argparse.Namespace) -> None:
+    """Run the federation with real clusters and in virtual time; print both."""
+    given.out.mkdir(parents=True)
+    runs = []
+    for seed in given.seeds:
+        options = [*given.settings, f"seed={seed}"]
+        virtual = grid.run(FEDERATION, set=options).metrics
+        folder = given.out / str(seed)
+        with clusters(3, NODES_OF_SITE, CPUS_OF_NODE) as confs:
+            options += ["backend=slurm", f"folder={confs[0].parents[1]}"]
+            command = [sys.executable, "-m", "grid", "run", str(FEDERATION), "--live"]
+            command += ["--placement", "vo", "--out", str(folder)]
+            with subprocess.Popen([*command, *(f"--set={one}" for one in options)]) as live:
+                if given.kill:
+                    kill_twice(confs[0], virtual["grid"]["makespan"])
+            if live.returncode:
+                sys.exit(live.returncode)
+            starts = sum((count_starts(conf) for conf in confs), Counter())
+        jobs = pyarrow.parquet.read_table(folder / "jobs.parquet")
+        states = Counter(jobs["final_state"].to_pylist())
+        again = sum(starts.values()) - len(starts)
+        print(f"seed {seed}: {dict(states)}, {again} jobs started again")
+        runs.append((json.loads((folder / "metrics.json").read_text()), virtual))
+    report_federation(runs)
+
+
+def kill_twice(conf: Path, seconds: float) -> None:
+    """Kill slurmctld after a third and two thirds of the time, and start it again 5 s later."""
+    saved = conf.parent / "state" / "job_state"
+    start = time.monotonic()
+    for part in (1, 2):
+        time.sleep(max(0.0, start + part * seconds / 3.0 - time.monotonic()))
+        before = saved.stat().st_mtime
+        # What slurmctld has not saved is lost, and nodes that run such jobs are drained.
+        while saved.stat().st_mtime == before:
+            time.sleep(0.01)
+        SLURM["kill_controller"](conf)
+        time.sleep(5.0)
+        SLURM["start_controller"](conf)
+        call(conf, "scontrol", "update", "nodename=ALL", "state=resume")
+
+
+def count_starts(conf: Path) -> Counter[str]:
+    """How often each job has started, by its name."""
+    records = (conf.parent / "jobcomp.txt").read_text().splitlines()
+    each = (dict(word.partition("=")[::2] for word in line.split()) for line in records)
+    return Counter(one["Name"] for one in each if one["NodeList"] not in ("", "(null)"))
+
+
+def report_federation(runs: Sequence[tuple[Any, Any]]) -> None:
+    """Print the metrics of pairs of runs, with real clusters and in virtual time."""
+    head = ["metric", "real clusters", "virtual time", "difference (%)"]
+    print(_row(head), _row(["---"] * len(head)), sep="\n")
+    for name, key, vo in (
+        ("jobs forwarded", "jobs_forwarded", None),
+        ("response time, mean (s)", "response_time_mean", None),
+        *((f"utilization of {vo} (%)", "utilization", vo) for vo in runs[0][0]["vos"]),
+    ):
+        scale = 100.0 if vo else 1.0
+        values = [
+            [scale * (run["vos"][vo] if vo else run["grid"])[key] for run in pair] for pair in runs
+        ]
+        real, virtual = (mean_interval(one, 0.95) for one in zip(*values, strict=True))
+        error = 100.0 * (virtual.mean / real.mean - 1.0)
+        cells = (f"{one.mean:.1f} ± {one.mean - one.low:.1f}" for one in (real, virtual))
+        print(_row([name, *cells, f"{error:+.1f}"]))
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="scripts/slurm-validation")
+    commands = parser.add_subparsers(required=True)
+    for name, command in (("cluster", validate_cluster), ("federation", validate_federation)):
+        one = commands.add_parser(name, help=command.__doc__)
+        one.add_argument("out", type=Path, metavar="OUT")
+        one.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+        one.set_defaults(command=command)
+        if command is validate_cluster:
+            one.add_argument("--loads", type=float, nargs="+", default=[0.6, 0.9])
+            one.add_argument("--jobs", type=int, default=300)
+            one.add_argument("--seconds", type=float, default=1200.0)
+        else:
+            one.add_argument("--kill", action="store_true")
+            one.add_argument("--set", dest="settings", action="append", default=[])
+    given = parser.parse_args()
+    if given.out.exists():
+        sys.exit(f"{given.out} exists")
+    if missing := SLURM["missing_programs"]():
+        sys.exit(f"{', '.join(missing)} not found (on Debian: apt-get install slurm-wlm munge)")
+    given.command(given)
+
+
+if __name__ == "__main__":
+    main()
