@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import re
 import runpy
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ import numpy as np
 import pyarrow.parquet
 
 import grid
-from grid.integrations.twin import Comparison, compare, read_slurm_conf, twin_scenario
+from grid.integrations.twin import CLOSE_S
 from grid.lab.report.picture import Picture
 from grid.lab.statistics import mean_interval
 
@@ -43,7 +45,7 @@ class Submission(NamedTuple):
 
     at_s: float
     cpus: int
-    run_s: int
+    run_s: float
     limit_minutes: int
 
 
@@ -66,18 +68,20 @@ def workload(load: float, seed: int, jobs: int, seconds: float) -> list[Submissi
     scale = load * NODES * CPUS_OF_NODE * seconds / sum(cpus * run for _, cpus, run, _ in drawn)
     submissions = []
     for at_s, cpus, run, factor in drawn:
-        run_s = max(1, round(run * scale))
+        run_s = round(max(1.0, run * scale), 3)
         submissions.append(Submission(at_s, cpus, run_s, math.ceil(run_s * factor / 60.0)))
     return submissions
 
 
 @contextmanager
-def clusters(count: int, nodes: int, cpus: int) -> Iterator[list[Path]]:
+def clusters(count: int, nodes: int) -> Iterator[list[Path]]:
     """Real clusters; their slurm.conf files."""
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
         home = Path(folder) / "s"
-        yield SLURM["start"](home, count, nodes, cpus)
-        SLURM["stop"](home)
+        try:
+            yield SLURM["start"](home, count, nodes, CPUS_OF_NODE, ["SlurmctldDebug=debug"])
+        finally:
+            SLURM["stop"](home)
 
 
 def call(conf: Path, *command: str) -> str:
@@ -98,70 +102,107 @@ def submit(conf: Path, jobs: Sequence[Submission]) -> None:
         time.sleep(1.0)
 
 
-def write_records(conf: Path, path: Path) -> None:
-    """Write what the cluster has recorded as `sacct --parsable2` prints it."""
-    columns = {
-        "JobID": "JobId", "User": "UserId", "Partition": "Partition", "Submit": "SubmitTime",
-        "Start": "StartTime", "End": "EndTime", "State": "JobState", "ReqCPUS": "ProcCnt",
-        "AllocCPUS": "ProcCnt", "Timelimit": "TimeLimit",
-    }  # fmt: skip
-    lines = ["|".join(columns)]
-    for line in (conf.parent / "jobcomp.txt").read_text().splitlines():
-        found = dict(word.partition("=")[::2] for word in line.split())
-        hours, minutes = divmod(int(found["TimeLimit"]), 60)
-        found["TimeLimit"] = f"{hours:02}:{minutes:02}:00"
-        lines.append("|".join(found[key] for key in columns.values()))
-    path.write_text("\n".join(lines) + "\n")
+class Times(NamedTuple):
+    """When jobs were submitted, started and ended, by number, in seconds of a slurmctld's log.
+
+    An iteration of backfill, which begins a little more than a second after the last, is a second.
+    """
+
+    submitted: dict[int, float]
+    started: dict[int, float]
+    ended: dict[int, float]
 
 
-def twin_of(folder: Path, policy: str) -> Comparison:
-    """The comparison of a cluster, whose records are in `folder`, with its twin under a policy."""
-    scenario = folder / "twin.yaml"
-    conf, records = read_slurm_conf(folder / "slurm.conf"), folder / "sacct.txt"
-    scenario.write_text(twin_scenario(conf, records))
-    other = [] if policy == "slurm" else [f"vos.*.clusters.*.policy={policy}"]
-    grid.run(scenario, set=other, out=folder / policy, force=True)
-    return compare(folder / policy, records)
+def times_of(log: Path) -> Times:
+    """The times in a log, since Slurm's records have whole seconds."""
+    patterns = (
+        r"_slurm_rpc_submit_batch_job: JobId=(\d+) ",
+        r"(?:Started|sched: Allocate) JobId=(\d+) ",
+        r"_job_complete: JobId=(\d+) done",
+    )
+    found: tuple[dict[int, float], ...] = ({}, {}, {})
+    iterations: list[float] = []
+    for line in log.read_text(errors="replace").splitlines():
+        time_of, _, text = line.removeprefix("[").partition("] ")
+        if "_attempt_backfill: beginning" in text:
+            iterations.append(datetime.fromisoformat(time_of).timestamp())
+        for times, pattern in zip(found, patterns, strict=True):
+            if match := re.search(pattern, text):
+                times[int(match[1])] = datetime.fromisoformat(time_of).timestamp()
+    known = np.array(iterations)
+    step = float(np.median(np.diff(known)))
+    numbers = np.round((known - known[0]) / step)
+    # No iteration begins while nothing waits.
+    known = np.array([known[0] - 100 * step, *known, known[-1] + 1e5 * step])
+    numbers = np.array([-100, *numbers, numbers[-1] + 1e5])
+    return Times(*({job: float(np.interp(at, known, numbers)) for job, at in times.items()}
+                   for times in found))  # fmt: skip
+
+
+def emulated(times: Times, jobs: Sequence[Submission], policy: str) -> dict[int, float]:
+    """The start of each job in virtual time; run times are those of the real cluster."""
+    first = math.floor(min(times.submitted.values()))
+    conf = {"bf_interval": 1, "bf_resolution": 1, "cpus_per_node": CPUS_OF_NODE}
+    cluster = {
+        "cpus": NODES * CPUS_OF_NODE,
+        "policy": {"name": policy, "settings": conf} if policy == "slurm" else policy,
+    }
+    order = sorted(times.submitted)
+    workload = {
+        "entry_point": "cluster",
+        "jobs": [
+            {
+                "submit_s": round(times.submitted[number] - first, 6),
+                "run_s": round(times.ended[number] - times.started[number], 6),
+                "estimate_s": 60 * jobs[number - 1].limit_minutes,
+                "cpus": jobs[number - 1].cpus,
+                "user": 1,
+            }
+            for number in order
+        ],
+    }
+    run = grid.run({"vos": [{"name": "site", "clusters": [cluster], "workload": workload}]})
+    starts = run.jobs().sort_values("job_id")["starting_time"]
+    return {number: first + start for number, start in zip(order, starts, strict=True)}
 
 
 def validate_cluster(given: argparse.Namespace) -> None:
-    """Submit jobs to real clusters; print and draw the waits there and in their twins."""
-    for seed in given.seeds:
-        with clusters(len(given.loads), NODES, CPUS_OF_NODE) as confs, ThreadPoolExecutor() as pool:
+    """Submit jobs to real clusters; print and draw waits there and in virtual time."""
+    for seed in [] if given.report else given.seeds:
+        with clusters(len(given.loads), NODES) as confs, ThreadPoolExecutor() as pool:
             jobs = [workload(load, seed, given.jobs, given.seconds) for load in given.loads]
             list(pool.map(submit, confs, jobs))
+            given.out.mkdir(parents=True, exist_ok=True)
             for load, conf in zip(given.loads, confs, strict=True):
-                folder = given.out / f"{load:g}-{seed}"
-                folder.mkdir(parents=True)
-                (folder / "slurm.conf").write_text(conf.read_text())
-                write_records(conf, folder / "sacct.txt")
-    report_clusters(given.out)
+                log = (conf.parent / "controller.log").read_bytes()
+                (given.out / f"{load:g}-{seed}.log").write_bytes(log)
+    report_clusters(given)
 
 
-def report_clusters(out: Path) -> None:
-    """Print the table and draw the figure of the records in a folder."""
-    head = ["load", "policy", "real wait (s)", "emulated (s)", "error (%)", "starts within 5 s (%)"]
+def report_clusters(given: argparse.Namespace) -> None:
+    """Print the table and draw the figure of the logs in a folder."""
+    head = ["load", "policy", "real wait (s)", "emulated (s)", "error (%)",
+            f"starts within {CLOSE_S:g} s (%)"]  # fmt: skip
     print(_row(head), _row(["---"] * len(head)), sep="\n")
     points: dict[str, list[Any]] = {"load": [], "real": [], "emulated": []}
-    loads = sorted({path.name.partition("-")[0] for path in out.glob("*-*")}, key=float)
-    for load in loads:
-        folders = sorted(out.glob(f"{load}-*"))
+    for load in given.loads:
         for policy in POLICIES:
-            every = [twin_of(folder, policy) for folder in folders]
-            rows = [one.rows[0] for one in every]
-            real, emulated, close = (
-                float(np.mean([getattr(row, key) for row in rows]))
-                for key in ("real_wait_s", "twin_wait_s", "close")
-            )
-            error = f"{100 * (emulated / real - 1):+.1f}"
-            print(
-                _row([load, policy, f"{real:.1f}", f"{emulated:.1f}", error, f"{100 * close:.1f}"])
-            )
+            real, virtual = [], []
+            for seed in given.seeds:
+                times = times_of(given.out / f"{load:g}-{seed}.log")
+                jobs = workload(load, seed, given.jobs, given.seconds)
+                for number, start in emulated(times, jobs, policy).items():
+                    real.append(times.started[number] - times.submitted[number])
+                    virtual.append(start - times.submitted[number])
+            waits, others = np.array(real), np.array(virtual)
+            error = 100 * (others.mean() / waits.mean() - 1)
+            close = 100 * np.mean(np.abs(waits - others) <= CLOSE_S)
+            means = f"{waits.mean():.1f}", f"{others.mean():.1f}"
+            print(_row([f"{load:g}", policy, *means, f"{error:+.1f}", f"{close:.1f}"]))
             if policy == "slurm":
-                for one in every:
-                    points["load"] += [f"load {load}"] * len(one.real_wait_s)
-                    points["real"] += one.real_wait_s.tolist()
-                    points["emulated"] += one.twin_wait_s.tolist()
+                points["load"] += [f"load {load:g}"] * len(real)
+                points["real"] += real
+                points["emulated"] += virtual
     axis = {"type": "quantitative", "scale": {"type": "symlog"}}
     specification = {
         "data": {"name": "jobs"},
@@ -175,7 +216,7 @@ def report_clusters(out: Path) -> None:
         "height": 260,
     }
     picture = Picture("slurm", "Real and emulated waits.", specification, {"jobs": points})
-    (out / "slurm.svg").write_bytes(picture.svg)
+    (given.out / "slurm.svg").write_bytes(picture.svg)
 
 
 def validate_federation(given: argparse.Namespace) -> None:
@@ -186,7 +227,7 @@ def validate_federation(given: argparse.Namespace) -> None:
         options = [*given.settings, f"seed={seed}"]
         virtual = grid.run(FEDERATION, set=options).metrics
         folder = given.out / str(seed)
-        with clusters(3, NODES_OF_SITE, CPUS_OF_NODE) as confs:
+        with clusters(3, NODES_OF_SITE) as confs:
             options += ["backend=slurm", f"folder={confs[0].parents[1]}"]
             command = [sys.executable, "-m", "grid", "run", str(FEDERATION), "--live"]
             command += ["--placement", "vo", "--out", str(folder)]
@@ -262,11 +303,13 @@ def main() -> None:
             one.add_argument("--loads", type=float, nargs="+", default=[0.6, 0.9])
             one.add_argument("--jobs", type=int, default=300)
             one.add_argument("--seconds", type=float, default=1200.0)
+            one.add_argument("--report", action="store_true", help="of logs that OUT has")
         else:
+            one.set_defaults(report=False)
             one.add_argument("--kill", action="store_true")
             one.add_argument("--set", dest="settings", action="append", default=[])
     given = parser.parse_args()
-    if given.out.exists():
+    if given.out.exists() and not given.report:
         sys.exit(f"{given.out} exists")
     if missing := SLURM["missing_programs"]():
         sys.exit(f"{', '.join(missing)} not found (on Debian: apt-get install slurm-wlm munge)")
