@@ -50,6 +50,7 @@ _OF_JOBS = {
     "checkpointable": "Whether it keeps completed work on another machine.",
     "power": "Factor of the power of a busy CPU.",
     "requirements": "Requirements with their options and utilities.",
+    "data": "Pairs of a VO and the MB there that it reads: output of its predecessors.",
 }
 
 _OF_RESULTS = {
@@ -155,7 +156,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "latency_us": "Latency to each VO that is not in `links`.",
         "links": "Pairs of a VO and a deviating latency.",
         "bandwidth_mbps": "Megabits per second for a job's input; None: no limit. "
-        "`distances.hops_us(vos, megabytes)` is the sum of both.",
+        "`distances.hops_us(vos, megabytes, data)` is the transfer time of a job.",
     },
     Job: _OF_JOBS,
     Policy: {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,6 +22,7 @@ from grid.config.checks import (
     vo_problems,
     with_gangs,
 )
+from grid.config.dependencies import Dependencies, dependencies_of
 from grid.config.faults import machine_outages, message_faults
 from grid.config.information import GridInformation
 from grid.config.plugins import plugin_problems, plugin_uses
@@ -30,7 +31,6 @@ from grid.kernel.entity import Entity
 from grid.kernel.event import Rows
 from grid.kernel.network import Network
 from grid.model.fields import PluginRef
-from grid.model.job import JobKey
 from grid.model.job_table import JobTable
 from grid.model.platform import (
     Cluster,
@@ -55,6 +55,7 @@ from grid.protocol.resource_manager import AdmissionSettings, ResourceManager
 from grid.protocol.selection import Selection
 from grid.protocol.workload_source import WorkloadSource
 from grid.results.machines import ClusterEntry, Directory
+from grid.results.workflows import Workflows
 
 if TYPE_CHECKING:
     from grid.protocol.migration import Migration
@@ -106,6 +107,7 @@ class Grid:
             object.__setattr__(self, "vos", tuple(vos))
         tables = self.submitted, self.direct
         refuse(job_problems(self.vos, *tables, is_drawn=self.is_drawn))
+        refuse(self._dependencies.problems)
         refuse(unsupported(self.vos, self.settings.faults, self.job_features, self.plugins))
         if self.settings.faults is not None:
             refuse(fault_problems(self.settings.faults, self.names, machines_of(self.vos)))
@@ -114,6 +116,11 @@ class Grid:
     def may_pass_the_end(self) -> bool:
         """Whether virtual time may end before all jobs do."""
         return may_pass_the_end(self.vos, (*self.submitted, *self.direct))
+
+    @property
+    def workflows(self) -> Workflows | None:
+        """The workflows of the jobs; None if no job depends on another."""
+        return self._dependencies.workflows
 
     @property
     def name(self) -> str:
@@ -282,8 +289,8 @@ class Grid:
             yield name, self._information.service(position, self._board_vos, distances)
         jobs = self.submitted[position]
         if jobs is not None and (name := names.workload_source(vo.name)) in wanted:
-            waiting = self._follow_ups[position].rows
-            yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs, waiting)
+            successors = self._dependencies.successors[position]
+            yield name, WorkloadSource(vo.name, names.scheduler(vo.name), jobs, successors)
 
     def cluster_of(
         self, vo: VirtualOrganization, cluster: Cluster, hooks: RuntimeHooks = NO_HOOKS
@@ -337,7 +344,7 @@ class Grid:
             protocol.when_refused,
             RecoverySettings(*after_us) if protocol.recovers else None,
             getattr(discount, "counts_dispatches", False),
-            self._follow_ups[position].listeners,
+            self._dependencies.listeners[position],
         )
         first = self._first_cluster[position]
         return LocalScheduler(
@@ -357,8 +364,8 @@ class Grid:
         return Distances(position, network.latency_us, links, network.bandwidth_mbps)
 
     @cached_property
-    def _follow_ups(self) -> list[FollowUps]:
-        return follow_ups([vo.name for vo in self.vos], self.submitted)
+    def _dependencies(self) -> Dependencies:
+        return dependencies_of([vo.name for vo in self.vos], self.submitted, self.direct)
 
     @cached_property
     def _information(self) -> GridInformation:
@@ -390,52 +397,6 @@ class Grid:
             membership=vo.membership,
             directory=tuple(information.services[other] for other in notified),
         )
-
-
-# Dependencies
-
-
-class FollowUps(NamedTuple):
-    """The dependencies of one VO's jobs: rows of its dependent jobs, by their predecessor.
-
-    `listeners` are the Workload Sources that depend on a job of this VO, by its number.
-    """
-
-    rows: dict[JobKey, tuple[int, ...]]
-    listeners: dict[int, tuple[str, ...]]
-
-
-def follow_ups(vos: Sequence[str], tables: Sequence[JobTable | None]) -> list[FollowUps]:
-    """The dependencies of each VO.
-
-    A predecessor is looked up in the job's own VO, then in the others. One that does not exist, or
-    does not precede the job by time and number, is ignored.
-    """
-    found = [FollowUps({}, {}) for _ in vos]
-    if not any(table is not None and table.predecessors is not None for table in tables):
-        return found
-    submitted = [{} if table is None else dict(zip(*_keys(table), strict=True)) for table in tables]
-    anywhere: dict[int, int] = {}
-    for vo, numbers in enumerate(submitted):
-        for number in numbers:
-            anywhere.setdefault(number, vo)
-    for vo, table in enumerate(tables):
-        if table is None or table.predecessors is None:
-            continue
-        source = names.workload_source(vos[vo])
-        each = zip(table.predecessors.after.tolist(), *_keys(table), strict=True)
-        for row, (before, number, submit_us) in enumerate(each):
-            of = vo if before in submitted[vo] else anywhere.get(before, -1)
-            if of >= 0 and (submitted[of][before], before) < (submit_us, number):
-                rows, listeners = found[vo].rows, found[of].listeners
-                key = (vos[of], before)
-                rows[key] = (*rows.get(key, ()), row)
-                listeners[before] = tuple(dict.fromkeys((*listeners.get(before, ()), source)))
-    return found
-
-
-def _keys(table: JobTable) -> tuple[list[int], list[int]]:
-    return table.number.tolist(), table.submit_us.tolist()
 
 
 # Migration of gangs between clusters

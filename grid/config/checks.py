@@ -194,6 +194,7 @@ def _workload_problems(scenario: Scenario) -> Iterator[Problem]:
             expected = "scheduler: jobs of the whole grid enter at Local Schedulers"
             yield ("workload", "entry_point"), "'cluster'", expected
     everywhere = _widest([cluster for vo in vos for cluster in vo.clusters], scenario.plugins)
+    names = [name for vo in vos for name in vo.names]
     for v, vo in enumerate(vos):
         if vo.workload is None:
             continue
@@ -202,7 +203,7 @@ def _workload_problems(scenario: Scenario) -> Iterator[Problem]:
         if vo.is_direct and len(vo.clusters) != 1:
             found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
             yield (*path, "entry_point"), found, "a VO with one cluster"
-        yield from _job_list_problems(vo.workload, widest, (*path, "jobs"))
+        yield from _job_list_problems(vo.workload, widest, names, (*path, "jobs"))
         yield from _requirement_problems(vo.workload.attributes, (*path, "attributes"))
 
 
@@ -220,7 +221,7 @@ def _widest(clusters: Sequence[Cluster], plugins: Plugins) -> int | None:
 
 
 def _job_list_problems(
-    workload: WorkloadSection, widest: int | None, path: Path
+    workload: WorkloadSection, widest: int | None, vos: Sequence[str], path: Path
 ) -> Iterator[Problem]:
     numbers: dict[int, int] = {}
     for index, job in enumerate(workload.jobs or ()):
@@ -231,6 +232,10 @@ def _job_list_problems(
         if widest is not None and job.cpus > widest:
             expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
             yield (*path, index, "cpus"), str(job.cpus), expected
+        for place, one in enumerate(job.after):
+            if one.vo is not None and one.vo not in vos:
+                expected = expected_name(one.vo, vos, "a VO of this scenario")
+                yield (*path, index, "after", place, "vo"), shorten(one.vo), expected
         yield from _requirement_problems(job, (*path, index))
 
 

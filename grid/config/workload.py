@@ -20,7 +20,14 @@ from grid.kernel.entity import random_stream
 from grid.model.arrays import Bools, Ints
 from grid.model.errors import InputError, input_error
 from grid.model.job import Option, Requirement
-from grid.model.job_table import COLUMNS, JobTable, concatenate, repeated_number
+from grid.model.job_table import (
+    COLUMNS,
+    After,
+    JobTable,
+    Predecessors,
+    concatenate,
+    repeated_number,
+)
 from grid.model.platform import VirtualOrganization
 from grid.model.time import NEVER, SECOND_US, from_seconds
 from grid.model.workload import (
@@ -60,6 +67,8 @@ class _Jobs:
         self.scenario = scenario
         self.file = file
         self.traces = Traces(file)
+        self.positions: dict[str | None, int] = {}
+        """Of VOs by their names."""
 
     def grid(self, vos: Vos, submitted: Tables, direct: Tables) -> Grid:
         """The grid of VOs with jobs that enter each at its scheduler and at its cluster."""
@@ -72,13 +81,18 @@ class _Jobs:
             at, vo = sections[int(found[2])] if sections else (found[0], None)
             if found[1] == "vos":
                 return at
-            return f"{at}.workload" if vo is not None and vo.workload else "workload"
+            if vo is None or vo.workload is None:
+                return "workload"
+            for index, job in enumerate(vo.workload.jobs or () if found[3] else ()):
+                if found[3] == str(index + 1 if job.number is None else job.number):
+                    return f"{at}.workload.jobs.{index}.after"
+            return f"{at}.workload"
 
         try:
             tables, plugins = (tuple(submitted), tuple(direct)), self.scenario.plugins
             return Grid(self.scenario, vos, *tables, is_drawn=True, plugins=plugins)
         except InputError as error:
-            pattern = re.compile(r"^(vos|submitted|direct)\.(\d+)")
+            pattern = re.compile(r"^(vos|submitted|direct)\.(\d+)(?:\.after\.(\d+))?")
             fields = [(one, pattern.sub(place, one.field)) for one in error.errors]
             located = [replace(one, file=self.file, field=field) for one, field in fields]
             raise InputError(located) from None
@@ -111,6 +125,7 @@ class _Jobs:
             for _ in section.names
         ]
         widest = _widest(vos)
+        self.positions = {vo.name: position for position, vo in enumerate(vos)}
         submitted: Tables = []
         direct: Tables = [None] * len(vos)
         for position, ((where, workload), vo) in enumerate(zip(own, vos, strict=True)):
@@ -168,7 +183,7 @@ class _Jobs:
         if workload.generator is not None:
             return self._generated(workload, (vo,), where, f"workload of {vo.name}")[vo.name]
         if workload.jobs is not None:
-            return _in_order([_written_jobs(workload.jobs)])
+            return _in_order([_written_jobs(workload.jobs, self.positions)])
         most = _widest([vo]) if workload.entry_point == "cluster" else widest
         return self.traces.jobs(workload, most, where)
 
@@ -202,7 +217,18 @@ def _widest(vos: Sequence[VirtualOrganization]) -> int:
     return max(cluster.widest for vo in vos for cluster in vo.clusters)
 
 
-def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
+def _written_jobs(
+    sections: tuple[JobSection, ...], positions: Mapping[str | None, int]
+) -> JobTable:
+    submit_us = [from_seconds(section.submit_s) for section in sections]
+    after = [
+        [
+            After(one.job, positions.get(one.vo, -1), one.state == "ok", one.data_mb)
+            for one in section.after
+        ]
+        for section in sections
+    ]
+    predecessors = Predecessors.of(after, earliest_us=np.array(submit_us, np.int64))
     estimates = [section.estimate_s or section.run_s for section in sections]
     as_written = {
         name: [getattr(section, name) for section in sections]
@@ -216,7 +242,7 @@ def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
             index if section.number is None else section.number
             for index, section in enumerate(sections, start=1)
         ],
-        submit_us=[from_seconds(section.submit_s) for section in sections],
+        submit_us=submit_us,
         estimate_us=[from_seconds(estimate) for estimate in estimates],
         run_us=[from_seconds(section.run_s) for section in sections],
         predicted_us=[from_seconds(section.predicted_s or 0.0) for section in sections],
@@ -225,6 +251,7 @@ def _written_jobs(sections: tuple[JobSection, ...]) -> JobTable:
         requirements=[
             tuple(one.requirement for one in section.requirements) for section in sections
         ],
+        predecessors=predecessors if any(after) else None,
     )
 
 

@@ -129,7 +129,8 @@ class Job(JobRequest[int, float, bool]):
     Its user cancels it at `cancel_us` if it has not started by then. `predicted_us` is the run time
     that clusters expect in place of the estimate, which remains the limit at which it is killed; 0:
     none. Policies do not receive `run_us` and `cancel_us`. Selections and forwarding policies
-    receive whole jobs and must not read them.
+    receive whole jobs and must not read them. `data` has (VO, megabytes): output of its
+    predecessors that it reads, and where that is.
     """
 
     number: int
@@ -138,6 +139,11 @@ class Job(JobRequest[int, float, bool]):
     cancel_us: Time = NEVER
     predicted_us: Time = 0
     requirements: tuple[Requirement, ...] = ()
+    data: tuple[tuple[int, float], ...] = ()
+
+    def data_beyond(self, vo: int) -> float:
+        """Megabytes of `data` that are not in VO number `vo`."""
+        return sum(megabytes for holder, megabytes in self.data if holder != vo)
 
     @property
     def key(self) -> JobKey:

@@ -24,14 +24,120 @@ OfJob = tuple[Requirement, ...]
 """The requirements of one job."""
 
 
-class Predecessors(NamedTuple):
-    """Jobs that are submitted after the ends of others. Shapes (n,).
+class After(NamedTuple):
+    """A job that has to end before another one is submitted.
 
-    `after` is the number of the predecessor, -1 without one; the job is submitted `think_us` later.
+    `vo` is the position of the VO that submits it; -1: that of the other job, else the first VO
+    that has the number. With `must_complete` the other job is cancelled if it does not complete.
+    The other job reads `data_mb` of its output. `if_known` is for logs: the predecessor is ignored
+    if there is no such job, or if it does not precede the other one by submission and number.
     """
 
-    after: Ints
+    number: int
+    vo: int = -1
+    must_complete: bool = True
+    data_mb: float = 0.0
+    if_known: bool = False
+
+
+class Predecessors(NamedTuple):
+    """The predecessors of n jobs, m in all.
+
+    Those of job j are `first[j]` to before `first[j + 1]`, with the columns of `After`. The job is
+    submitted `think_us` after the last end, and not before `earliest_us`. Jobs of the same
+    `workflow` belong together even if no dependency connects them; -1: of none. Shapes (n + 1,),
+    (n,), (n,), (n,), and (m,) for the others.
+    """
+
+    first: Ints
     think_us: Ints
+    earliest_us: Ints
+    workflow: Ints
+    number: Ints
+    vo: Ints
+    must_complete: Bools
+    data_mb: Floats
+    if_known: Bools
+
+    @classmethod
+    def of(
+        cls,
+        after: Sequence[Sequence[After | int]],
+        think_us: Ints | None = None,
+        earliest_us: Ints | None = None,
+        workflow: int = -1,
+    ) -> Predecessors:
+        """Those of each job; a number alone is one of the same VO that must complete."""
+        every = [After(one) if isinstance(one, int) else one for each in after for one in each]
+        none = np.zeros(len(after), np.int64)
+        columns = zip(*every, strict=True) if every else [()] * len(After._fields)
+        types = (np.int64, np.int64, np.bool_, np.float64, np.bool_)
+        return cls(
+            _firsts([np.array([len(each) for each in after], np.int64)]),
+            none if think_us is None else think_us,
+            none if earliest_us is None else earliest_us,
+            np.full(len(after), workflow),
+            *(np.array(column, kind) for column, kind in zip(columns, types, strict=True)),
+        )
+
+    def rows(self) -> Iterator[tuple[int, After]]:
+        """The row of the later job, and a predecessor of it."""
+        rows = np.repeat(np.arange(len(self.think_us)), np.diff(self.first)).tolist()
+        columns = [column.tolist() for column in self[4:]]
+        yield from zip(rows, map(After, *columns), strict=True)
+
+    def take(self, rows: Ints) -> Predecessors:
+        """Those of the given jobs, in the given order."""
+        first, every = _inner(self.first, rows)
+        columns: list[Any] = [column[rows] for column in self[1:4]]
+        columns += [column[every] for column in self[4:]]
+        return Predecessors(first, *columns)
+
+    def repeated(self, times: int, number: int, period_us: int) -> Predecessors:
+        """Those of the same jobs several times, with numbers and times that grow by these."""
+        copies = np.arange(times)
+        of_jobs, of_all = (np.repeat(copies, len(one)) for one in (self.think_us, self.number))
+        made = self.take(np.tile(np.arange(len(self.think_us)), times))
+        return made._replace(
+            number=made.number + of_all * number,
+            earliest_us=made.earliest_us + of_jobs * period_us,
+            workflow=_shifted(made.workflow, of_jobs * (self.workflow.max(initial=-1) + 1)),
+        )
+
+
+def _firsts(counts: Sequence[Ints]) -> Ints:
+    """The first index of each, and the end of the last one."""
+    return np.cumsum(np.concatenate([np.zeros(1, np.int64), *counts]))
+
+
+def _inner(first: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """The first index of each of `rows` among their inner rows, and these inner rows."""
+    counts = first[rows + 1] - first[rows]
+    begins = _firsts([counts])
+    return begins, np.arange(begins[-1]) + np.repeat(first[rows] - begins[:-1], counts)
+
+
+def _shifted(workflow: Ints, by: Ints | int) -> Ints:
+    return np.where(workflow < 0, -1, workflow + by)
+
+
+def topological_order(before: Sequence[Sequence[int]]) -> list[int]:
+    """Positions so that each comes after all those in `before` of it; none that depends on a cycle.
+
+    A. B. Kahn, Topological sorting of large networks (1962).
+    """
+    missing = [len(each) for each in before]
+    after: list[list[int]] = [[] for _ in before]
+    for one, each in enumerate(before):
+        for other in each:
+            after[other].append(one)
+    order = [one for one, count in enumerate(missing) if not count]
+    for one in order:
+        for other in after[one]:
+            missing[other] -= 1
+            if not missing[other]:
+                order.append(other)
+    return order
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -39,8 +145,8 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     """One row a job, every column of shape (n,); see `Job` for meanings and units.
 
     `site` is the number that routes a job to its VO (a log's partition, group, queue or user), -1
-    without one. `requirements` is empty, or has one tuple a row. Jobs with a predecessor are
-    submitted relative to its end, and not at `submit_us`.
+    without one. `requirements` is empty, or has one tuple a row. Jobs with predecessors are
+    submitted relative to their ends, and not at `submit_us`.
     """
 
     number: Ints = column(0, 2**53)
@@ -52,7 +158,12 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     predecessors: Predecessors | None = None
 
     @classmethod
-    def of(cls, requirements: list[OfJob] | None = None, **columns: npt.ArrayLike) -> JobTable:
+    def of(
+        cls,
+        requirements: list[OfJob] | None = None,
+        predecessors: Predecessors | None = None,
+        **columns: npt.ArrayLike,
+    ) -> JobTable:
         """A table of the given columns, the others at their defaults.
 
         Raises TypeError for a missing or an unknown column, and ArithmeticError or ValueError for
@@ -66,7 +177,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         for name, value in DEFAULTS.items():
             if name not in made:
                 made[name] = np.broadcast_to(np.array(value, COLUMNS[name]), (size,))
-        return cls(**made, requirements=requirements or [])
+        return cls(**made, requirements=requirements or [], predecessors=predecessors)
 
     def __len__(self) -> int:
         return len(self.number)
@@ -83,7 +194,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
             requirements = [self.requirements[row] for row in chosen]
         before = self.predecessors
         if before is not None:
-            before = Predecessors(before.after[rows], before.think_us[rows])
+            before = before.take(np.arange(len(self))[rows])
         return JobTable(**columns, requirements=requirements, predecessors=before)
 
     def job(self, row: int, vo: str) -> Job:
@@ -132,13 +243,23 @@ def concatenate(tables: Sequence[JobTable]) -> JobTable:
     }
     before = None
     if any(table.predecessors for table in tables):
-        each = [table.predecessors or _none_before(len(table)) for table in tables]
-        before = Predecessors(*map(np.concatenate, zip(*each, strict=True)))
+        before = _all_predecessors(tables)
     requirements: list[OfJob] = []
     if any(table.requirements for table in tables):
         for table in tables:
             requirements += table.requirements or [()] * len(table)
     return JobTable(**columns, requirements=requirements, predecessors=before)
+
+
+def _all_predecessors(tables: Sequence[JobTable]) -> Predecessors:
+    each: list[Predecessors] = []
+    workflows = 0
+    for table in tables:
+        one = table.predecessors or Predecessors.of([()] * len(table))
+        each.append(one._replace(workflow=_shifted(one.workflow, workflows)))
+        workflows += int(one.workflow.max(initial=-1)) + 1
+    first = _firsts([np.diff(one.first) for one in each])
+    return Predecessors(first, *map(np.concatenate, zip(*(one[1:] for one in each), strict=True)))
 
 
 def repeated_number(tables: Sequence[JobTable | None]) -> int | None:
@@ -148,7 +269,3 @@ def repeated_number(tables: Sequence[JobTable | None]) -> int | None:
         return None
     values, counts = np.unique(numbers, return_counts=True)
     return next(iter(values[counts > 1].tolist()), None)
-
-
-def _none_before(count: int) -> Predecessors:
-    return Predecessors(np.full(count, -1), np.zeros(count, np.int64))

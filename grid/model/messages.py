@@ -66,9 +66,14 @@ class SubmitJob(NamedTuple):
 
 @message(subject="job")
 class PredecessorEnded(NamedTuple):
-    """Local Scheduler to Workload Source of any VO: a job has ended on which others depend."""
+    """Local Scheduler to Workload Source of any VO: a job has ended on which others depend.
+
+    `state` is that of `JobState`, and `vo` the number of the VO where it ran; -1: it did not.
+    """
 
     key: JobKey
+    state: int
+    vo: int
 
 
 class QueryResources(NamedTuple):

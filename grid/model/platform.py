@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -441,13 +442,23 @@ class Distances(NamedTuple):
     def longest_us(self) -> Time:
         return max([self.latency_us, *(latency_us for _, latency_us in self.links)])
 
-    def hops_us(self, vos: Ints, megabytes: float) -> Ints:
-        """Transfer time of a job with that input to each of `vos`, 0 to its own. Same shape."""
+    def hops_us(self, vos: Ints, megabytes: float, data: Sequence[tuple[int, float]] = ()) -> Ints:
+        """Transfer time of a job with that input, and `data`, to each of `vos`. Same shape.
+
+        It is 0 to the own VO, unless there are `data` in others (VO, megabytes).
+        """
         hop_us = np.full(len(vos), self.latency_us, np.int64)
         for vo, latency_us in self.links:
             hop_us[vos == vo] = latency_us
         hop_us += transfer_us(megabytes, self.bandwidth_mbps)
-        hop_us[vos == self.vo] = 0
+        is_own = vos == self.vo
+        hop_us[is_own] = 0
+        if data:
+            holders = np.array([holder for holder, _ in data if holder != self.vo], np.int64)
+            hop_us[is_own] = self.hops_us(holders, 0.0).max(initial=0)
+            for there in np.unique(vos).tolist():
+                beyond = sum(size for holder, size in data if holder != there)
+                hop_us[vos == there] += transfer_us(beyond, self.bandwidth_mbps)
         return hop_us
 
 

@@ -86,6 +86,26 @@ def of_column(name: str, **changes: Any) -> Any:
     return Field(**(facts | changes))
 
 
+class AfterSection(Section):
+    """A job that has to end before another one is submitted; its number alone, with defaults."""
+
+    job: Annotated[int, Field(ge=0, le=2**53, strict=True)]
+    """Its number."""
+    vo: str | None = None
+    """The VO whose users submit it. Default: the same VO, or the first that has the number."""
+    state: Literal["ok", "any"] = "ok"
+    """How it has to end. `ok`: completed; if it fails, is rejected or cancelled, the job that waits
+    is cancelled. `any`: in any state."""
+    data_mb: Annotated[float, Field(ge=0, le=1e9, strict=True)] = 0.0
+    """Megabytes of its output that the job reads: they are transferred from the VO where it ran to
+    the one where the job is assigned a resource, if these differ."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_number(cls, given: Any) -> Any:
+        return {"job": given} if isinstance(given, int) else given
+
+
 class JobSection(Section):
     """One job."""
 
@@ -93,7 +113,9 @@ class JobSection(Section):
     """Number of the job. Default: its position in the list, from 1."""
     user: int = of_column("user", default=0)
     submit_s: Seconds = 0.0
-    """When the user submits it."""
+    """When the user submits it. With `after`: not before that time."""
+    after: tuple[AfterSection, ...] = ()
+    """Jobs that have to end before it is submitted."""
     cpus: Cpus = 1
     """CPUs that it holds from start to end."""
     run_s: PositiveSeconds
@@ -239,8 +261,8 @@ class WorkloadSection(Section):
 
     trace: str | None = None
     """Path of a log, relative to the current folder or to the scenario's: .gwf, .parquet (of `grid
-    trace --to`), .json (Batsim's), any other name: SWF, or what `sacct --parsable2` prints; plain
-    or compressed (gzip, bzip2, xz, zstd, zip)."""
+    trace --to`), .json (Batsim's or WfCommons'), any other name: SWF, or what `sacct --parsable2`
+    prints; plain or compressed (gzip, bzip2, xz, zstd, zip)."""
     route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = None
     """The field of the trace by which jobs of the grid's workload are routed: its values in
     ascending order, -1 (unknown) first, go to the VOs in turn. Required for a trace of several VOs.
@@ -273,8 +295,9 @@ class WorkloadSection(Section):
     """A job that ran longer than its estimate in the trace runs for its estimate. `false`: it runs
     as long as in the trace, and `overrun` of its cluster applies."""
     waits_for_predecessors: Switch = False
-    """A job with a preceding job in the SWF log is submitted when that has ended, in any VO, and
-    the log's think time is over. Other jobs are submitted at the log's time."""
+    """A job with preceding jobs in the SWF log is submitted when these have ended, in any VO and
+    state, and the log's think time is over. Other jobs are submitted at the log's time. Tasks of
+    WfCommons always wait for their parents to complete."""
     generator: Annotated[PluginName | None, PluginOf("job_generators")] = None
     """Name of the job generator."""
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -303,6 +326,8 @@ class WorkloadSection(Section):
             raise ValueError("a `route` for the `sites` of the `filter`")
         if self.waits_for_predecessors and self.entry_point == "cluster":
             raise ValueError("`waits_for_predecessors` only with `entry_point: scheduler`")
+        if self.entry_point == "cluster" and any(job.after for job in self.jobs or ()):
+            raise ValueError("`after` only with `entry_point: scheduler`")
         return self
 
 

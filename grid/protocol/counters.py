@@ -74,8 +74,9 @@ class SchedulerCounters(Counters):
 
     def leaves(self, job: Job, came_from: str) -> None:
         """A job does not run in this VO: its input was transferred for nothing."""
-        if came_from and job.input_mb:
-            self.add("transfers_wasted_mb", job.input_mb)
+        megabytes = job.input_mb + job.data_beyond(self._vo)
+        if came_from and megabytes:
+            self.add("transfers_wasted_mb", megabytes)
 
 
 class HerdCounter:

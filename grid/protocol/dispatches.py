@@ -46,7 +46,7 @@ class Dispatches:
         """The job was sent to that resource; `is_own`: a user of this VO submitted it."""
         vo, included_us = self._distances.vo, NEVER
         if place[0] != vo:
-            hop_us = self._distances.hops_us(np.array([place[0]]), job.input_mb)
+            hop_us = self._distances.hops_us(np.array([place[0]]), job.input_mb, job.data)
             included_us = now + int(hop_us[0]) + 2 * self._within_us
         one = _Dispatch(place, job.processors, included_us, is_own and place[0] != vo)
         self._sent[job.key] = one

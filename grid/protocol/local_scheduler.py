@@ -48,6 +48,8 @@ CHANGES = frozenset(
     kind for kind, spec in msg.MESSAGES.items() if spec.custody in ("transfer", "end")
 )
 """Messages with which a job's state changes."""
+STAGED = "staged "
+"""Timers of jobs whose data are transferred to this VO begin with this."""
 UNKNOWN_CPUS = float("nan")
 """Assigned CPUs by a bid, which only has whether the resource is free."""
 
@@ -100,6 +102,10 @@ class PendingJob:
     refusals: int = 0
     utility: float = 0.0
     assigned_us: Time = NO_TIME
+    has_data: bool = False
+    """The output of its predecessors has been transferred to this VO."""
+    staged: msg.AssignJob | None = None
+    """It is being transferred, for this assignment."""
 
 
 class LocalScheduler(MessageHandler):
@@ -159,6 +165,10 @@ class LocalScheduler(MessageHandler):
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer.startswith(CANCEL):
             self._query(ctx, self._caller.close(ctx, key_of_timer(timer)))
+        elif timer.startswith(STAGED):
+            pending = self._pending[key_of_timer(timer, STAGED)]
+            ctx.send(self._peers.resource_manager, pending.staged)
+            pending.has_data, pending.staged = True, None
         elif timer == LOOK and self._puller is not None:
             self._puller.look(ctx)
         elif self._recovery is not None and (timer == CHECK or timer.startswith(RECALL)):
@@ -173,7 +183,8 @@ class LocalScheduler(MessageHandler):
     def job_progress(self) -> JobProgress:
         """How often a job has changed state here, and the pending jobs without a resource."""
         waiting = [key for key, one in self._pending.items() if one.assigned_us == NO_TIME]
-        return JobProgress(self._changes, waiting=waiting)
+        is_due = any(one.staged is not None for one in self._pending.values())
+        return JobProgress(self._changes, is_due, waiting)
 
     # Jobs arrive
 
@@ -192,7 +203,7 @@ class LocalScheduler(MessageHandler):
         job = forwarded.job
         self._pending[job.key] = PendingJob(
             job, forwarded.origin, forwarded.ttl - 1, forwarded.hops, forwarded.barred, sender,
-            utility=forwarded.utility,
+            utility=forwarded.utility, has_data=True,
         )  # fmt: skip
         self._returned_here(ctx, job.key)
         assign = msg.AssignJob(
@@ -354,11 +365,12 @@ class LocalScheduler(MessageHandler):
         if self._dispatches is not None:
             self._dispatches.sent(job, (vo, resource), pending.origin == self._vo, ctx.now)
         if vo == self._vo:
-            ctx.send(self._peers.resource_manager, msg.AssignJob(job, resource, wait, call, late))
+            self._assign(ctx, pending, msg.AssignJob(job, resource, wait, call, late))
             return
         self._drop(ctx, pending)
-        if job.input_mb:
-            self._counters.add("transfers_mb", job.input_mb)
+        megabytes = job.input_mb + job.data_beyond(vo)
+        if megabytes:
+            self._counters.add("transfers_mb", megabytes)
         if pending.origin == self._vo:
             self._remote[job.key] = job
         self._report_move(ctx, pending, vo)
@@ -367,7 +379,19 @@ class LocalScheduler(MessageHandler):
             job, pending.origin, pending.ttl, pending.hops + 1, resource, pending.utility, wait,
             barred, call, observed,
         )  # fmt: skip
-        ctx.send(self._peers.schedulers[vo], message, job.input_mb)
+        ctx.send(self._peers.schedulers[vo], message, megabytes)
+
+    def _assign(self, ctx: Context, pending: PendingJob, assign: msg.AssignJob) -> None:
+        """Assign a resource of this VO, when the output of the job's predecessors is here."""
+        job = pending.job
+        megabytes = 0.0 if pending.has_data else job.data_beyond(self._vo)
+        if not megabytes:
+            ctx.send(self._peers.resource_manager, assign)
+            return
+        self._counters.add("transfers_mb", megabytes)
+        pending.staged = assign
+        transfer_us = self._peers.distances.hops_us(np.array([self._vo]), 0.0, job.data)
+        ctx.set_timer(int(transfer_us[0]), f"{STAGED}{job.number} {job.vo}")
 
     def _drop(self, ctx: Context, pending: PendingJob) -> None:
         """The job leaves this VO, or ends without having started."""
@@ -458,7 +482,8 @@ class LocalScheduler(MessageHandler):
                 self._cancel(ctx, msg.CancelJob(key, True))
         ctx.record(row)
         for source in self._settings.listeners.get(row.job.number, ()):
-            ctx.send(source, msg.PredecessorEnded(row.job.key))
+            state, vo = row.outcome.state, row.placement.executed_vo
+            ctx.send(source, msg.PredecessorEnded(row.job.key, state, vo))
 
     # Recovery
 

@@ -25,12 +25,12 @@ from grid.model.time import NEVER, SECOND_US
 from grid.results.energy import cluster_energy, has_watts
 from grid.results.machines import Directory, MachineUse, machine_use, ran, rows_that_ran
 from grid.results.series import loss_of_capacity
+from grid.results.workflows import Values, Workflows, workflow_metrics
 
 BOUND_S = 10.0
 """Shorter jobs count as this long in the bounded slowdown (Feitelson's customary bound)."""
 BYTES_A_NUMBER = 8
 
-Values = dict[str, int | float | None]
 _Record = TypeVar("_Record", ClusterFigure, VoFigure)
 
 
@@ -46,6 +46,7 @@ def metrics(
     histories: Sequence[ClusterHistory] = (),
     counted: Sequence[VoFigure] = (),
     measured: MeasuredJobs = ALL_JOBS,
+    workflows: Workflows | None = None,
 ) -> Metrics:
     """The metrics of the grid, and of each VO: of its users' jobs and of its own machines.
 
@@ -64,12 +65,15 @@ def metrics(
     gang_histories = [one for one in histories if one.levels.smallest is not None]
     recorded_by_vo = _grouped(recorded, [entry.vo for entry in directory.clusters])
     counted_by_vo = _grouped(counted, range(vo_count))
+    of_workflows = workflow_metrics(results, workflows, measured) if workflows else None
 
     def metrics_of(vo: int | None, jobs: JobResults) -> Values:
         """Those of the VO at that position, or of the grid."""
         own = slice(None) if vo is None else use.vo == vo
         clusters = np.ones(len(vo_of_cluster), np.bool_) if vo is None else vo_of_cluster == vo
         values = _of_jobs(jobs)
+        if of_workflows is not None:
+            values |= of_workflows(vo if several else None)
         values |= _of_machines(MachineUse(use.vo[own], use.cpus[own], use.busy_s[own]), span_s)
         values |= combine(recorded if vo is None else recorded_by_vo.get(vo, ()))
         if gangs := [one for one in gang_histories if clusters[one.cluster]]:

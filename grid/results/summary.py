@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from grid.results.definitions import METRICS, label_of, row_texts
-from grid.results.metrics import Metrics, Values
+from grid.results.metrics import Metrics
+from grid.results.workflows import Values
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,6 +16,7 @@ _ROWS = (
     "jobs_submitted", "jobs_completed", "jobs_failed", "jobs_rejected", "jobs_cancelled",
     "jobs_forwarded",
     "response_time_mean", "wait_mean", "bounded_slowdown_mean", "utilization", "user_utility",
+    "workflows_completed", "workflow_makespan_mean", "workflow_slowdown_mean",
 )  # fmt: skip
 _IF_ANY = ("jobs_failed", "jobs_rejected", "jobs_cancelled")
 """Rows that are omitted if the grid has none."""

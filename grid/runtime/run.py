@@ -33,6 +33,7 @@ from grid.results.look import NO_OBSERVER, Observer
 from grid.results.machines import Directory, machine_cpus
 from grid.results.metric_plugins import MoreColumns, add_vo_metrics, more_columns
 from grid.results.metrics import Metrics, metrics
+from grid.results.workflows import Workflows
 from grid.runtime.clock import Pace
 from grid.runtime.interventions import with_outages
 from grid.runtime.measurement import collecting_rarely
@@ -242,6 +243,7 @@ class _Execution(NamedTuple):
     may_pass_the_end: bool
     events: EventSpool | None
     measured: MeasuredJobs
+    workflows: Workflows | None
 
 
 def _execute(grid: Grid, how: RunOptions, source: str) -> _Execution:
@@ -290,6 +292,7 @@ def _execute(grid: Grid, how: RunOptions, source: str) -> _Execution:
         may_pass_the_end=grid.may_pass_the_end,
         events=spool,
         measured=grid.settings.metrics.measured,
+        workflows=grid.workflows,
     )
 
 
@@ -315,7 +318,7 @@ def _checked(execution: _Execution, how: RunOptions) -> Run:
     if how.live is not None and lived is not None:
         manifest["live"] = lived.report(how.live.pace, results)
     counted = outcome.figures, outcome.histories, outcome.decisions
-    figures = metrics(results, directory, *counted, execution.measured)
+    figures = metrics(results, directory, *counted, execution.measured, execution.workflows)
     if not execution.measured.are_all:
         from_s, until_s = execution.measured.interval_s
         manifest["measured"] = {

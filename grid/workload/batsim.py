@@ -25,7 +25,7 @@ from grid.model.platform import Machine
 from grid.model.plugins.settings import expected
 from grid.model.time import SECOND_US
 from grid.workload.generators import GeneratorSettings
-from grid.workload.lines import line_blocks
+from grid.workload.lines import read_whole
 from grid.workload.logs import PROCESSOR_LIMIT, TIME_LIMIT_S, UNKNOWN, Log, SwfField, log_error
 
 FLOPS = 1e9
@@ -57,10 +57,10 @@ class _Workload(BaseModel):
     nb_res: int | None = None
 
 
-def read_batsim(path: Path) -> Log:
+def read_batsim(path: Path, text: bytes) -> Log:
     """The jobs of a workload in JSON. Raises InputError, with the place in the file as field."""
     try:
-        read = _Workload.model_validate_json(b"".join(line_blocks(path)))
+        read = _Workload.model_validate_json(text)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field, found = ".".join(map(str, first["loc"])), shorten(first["input"])
@@ -118,7 +118,7 @@ def batsim_machines(
     del rng
     path = Path(settings.platform)
     try:
-        root = ET.fromstring(b"".join(line_blocks(path)))
+        root = ET.fromstring(read_whole(path))
     except ET.ParseError as error:
         raise log_error(path, f"invalid XML ({error})", "a platform of SimGrid") from None
     found: list[Machine] = []

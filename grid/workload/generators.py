@@ -186,6 +186,9 @@ def table_problems(path: Path, table: object) -> Iterator[Problem]:
         before = table.submit_us[row - 1]
         expected = f"jobs in order of submission (the previous one is submitted at {before})"
         yield (*path, "submit_us", row), str(table.submit_us[row]), expected
+    before = table.predecessors
+    if before is not None and (len(before.think_us) != size or len(before.first) != size + 1):
+        yield (*path, "predecessors"), "those of other jobs", f"those of {size} jobs"
     wanted, path = table.requirements, (*path, "requirements")
     if wanted and len(wanted) != size:
         yield path, f"those of {len(wanted)} jobs", f"none, or a tuple for each of {size} jobs"

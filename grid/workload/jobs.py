@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from grid.model.arrays import Bools, Ints
 from grid.model.errors import ErrorLine, InputError
-from grid.model.job_table import COLUMNS, LIMITS, JobTable, Predecessors, compact
+from grid.model.job_table import COLUMNS, LIMITS, After, JobTable, Predecessors, compact
 from grid.model.time import NEVER
 from grid.workload.logs import MOST_ERRORS, UNKNOWN, GwfField, Log, SwfField
 
@@ -63,7 +63,8 @@ def jobs_from_log(
     processor, times processors. The estimate is the requested time, else the run time. With
     `cut_at_estimate` a job runs at most its estimate, as enforced by the log's batch system. `site`
     is the field that `route` names. `runnable_rows` defines what is left out. With `predecessors`
-    (SWF only), jobs wait for their preceding job, and for the think time after it. With
+    (SWF only), jobs wait for their preceding jobs, and for the think time after these; tasks of
+    workflows always wait. With
     `keep_cancelled`, jobs that were cancelled while they waited (see `cancelled_in_queue`) are
     cancelled after the same time, or run for their requested time if they start earlier. A time of
     an extra field of the log is the job's prediction. Raises InputError if two of the jobs have the
@@ -98,11 +99,28 @@ def jobs_from_log(
         field = SwfField.REQUESTED_MEMORY if memory == "requested" else SwfField.USED_MEMORY
         kilobytes = np.maximum(log[field][rows], 0) * jobs.processors.astype(np.float64)
         jobs = replace(jobs, ram_mb=kilobytes / 1024)
-    if predecessors:
+    if log.tasks is not None:
+        tasks = [log.tasks[line] for line in log.lines[rows].tolist()]
+        jobs = replace(
+            jobs,
+            input_mb=np.array([task.input_mb for task in tasks]),
+            predecessors=Predecessors.of([task.after for task in tasks], workflow=0),
+        )
+    elif predecessors:
+        skipped.pop("several_predecessors", None)
         think_us = np.maximum(log[SwfField.THINK_TIME][rows], 0)
-        before = Predecessors(np.maximum(log[SwfField.PRECEDING_JOB][rows], UNKNOWN), think_us)
-        jobs = replace(jobs, predecessors=before)
+        jobs = replace(jobs, predecessors=Predecessors.of(_preceding(log, rows), think_us))
     return jobs, skipped
+
+
+def _preceding(log: Log, rows: npt.NDArray[np.intp]) -> list[list[After]]:
+    """The preceding jobs of SWF records, which may have ended in any state."""
+    last, lines = log[SwfField.PRECEDING_JOB][rows].tolist(), log.lines[rows].tolist()
+    numbers = [log.several.get(line, (one,)) for line, one in zip(lines, last, strict=True)]
+    return [
+        [After(number, must_complete=False, if_known=True) for number in each if number >= 0]
+        for each in numbers
+    ]
 
 
 def cancelled_in_queue(columns: Ints) -> Bools:
@@ -222,8 +240,7 @@ def repeated(jobs: JobTable, times: int) -> JobTable:
     before = jobs.predecessors
     if before is None:
         return made
-    after = np.where(_tiled(before.after, times) < 0, -1, _tiled(before.after, times, numbers))
-    return replace(made, predecessors=Predecessors(after, _tiled(before.think_us, times)))
+    return replace(made, predecessors=before.repeated(times, numbers, period_us))
 
 
 def _tiled(column: Ints, times: int, step: int = 0) -> Ints:

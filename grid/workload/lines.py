@@ -15,6 +15,7 @@ import zipfile
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +45,9 @@ OF_A_TABLE = (
 _NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,2})?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
-Repair = Callable[[list[bytes], bool], list[bytes]]
-"""Converts the fields of a line of a dialect, the first record or not, to the format's own form; no
-fields for a line that is no record."""
+Repair = Callable[[list[bytes], int, bool], list[bytes]]
+"""Converts the fields of a line of a dialect, by its number and whether it is the first record, to
+the format's own form; no fields for a line that is no record."""
 
 
 def read_text(path: Path, layout: LogFormat, repair: Repair | None = None) -> Log:
@@ -150,7 +151,7 @@ class _Reader:
             fields = text.split()
             if self._repair is not None:
                 is_first = not self.lines and number == numbered[0][0]
-                fields = self._repair(fields, is_first)
+                fields = self._repair(fields, number, is_first)
             if fields and self._is_valid(number, text, fields):
                 yield number, b" ".join(fields)
             if self.is_hopeless or len(self.errors) >= MOST_ERRORS:
@@ -234,13 +235,26 @@ def line_blocks(path: Path) -> Iterator[bytes]:
     Every block ends with a line end, except perhaps the last. Raises InputError for a file that is
     missing, a directory or a device, truncated or corrupt data, NUL bytes, and too long lines.
     """
+    with _opened(path) as stream:
+        yield from _split_at_line_ends(path, stream)
+
+
+def read_whole(path: Path) -> bytes:
+    """The text of a file, plain or compressed. Raises InputError as `line_blocks` does."""
+    with _opened(path) as stream:
+        text: bytes = stream.read()
+    return text.removeprefix(BOM_UTF8)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     try:
         # A pipe or a device may never end, so it is rejected before it is opened.
         if not stat.S_ISREG(path.stat().st_mode):
             found = "a directory" if path.is_dir() else "a device or pipe"
             raise log_error(path, found, "a log file")
         with path.open("rb") as file:
-            yield from _split_at_line_ends(path, _decompressed(path, file))
+            yield _decompressed(path, file)
     except FileNotFoundError:
         raise log_error(path, "no such file", "a log file") from None
     except PermissionError:

@@ -1,4 +1,4 @@
-"""Logs of jobs, and their files: SWF, GWF, records of sacct, workloads of Batsim, and Parquet.
+"""Logs of jobs, and their files: SWF, GWF, sacct, Batsim, WfCommons, and Parquet.
 
 The Standard Workload Format (SWF) of the Parallel Workloads Archive has a job a line, 18 numbers a
 job, -1 for unknown values, and `;` before comments; version 2.2 is assumed (Feitelson, Tsafrir and
@@ -21,11 +21,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from grid.model.arrays import Ints
 from grid.model.errors import ErrorLine, InputError
+from grid.model.job_table import After
 from grid.model.time import SECOND_US
 
 UNKNOWN = -1
@@ -145,6 +147,13 @@ SWF = _format("swf", tuple(SwfField), b";", " ", names=False)
 GWF = _format("gwf", _GWF_FIELDS, b"#", "\t", names=True)
 
 
+class Task(NamedTuple):
+    """A task of a workflow: its parents, and megabytes of input that no parent produces."""
+
+    after: tuple[After, ...]
+    input_mb: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Log:
     """The jobs of a log, in its order.
@@ -156,7 +165,8 @@ class Log:
     A field of text has a number for each name: the name itself if all names of the field are
     integers, else 1, 2, ... by first appearance. `names` maps these numbers to names, by field.
     `remarks` counts by kind the lines of which something was ignored. `extra_us` has the times (n,)
-    of a field after those of the format, if one was read.
+    of a field after those of the format, if one was read. By line, `several` has the preceding jobs
+    of records with more than one, and `tasks` what the records of a workflow have in addition.
     """
 
     path: Path
@@ -168,6 +178,8 @@ class Log:
     names: dict[int, dict[int, str]] = field(default_factory=dict)
     format: LogFormat = SWF
     extra_us: Ints | None = None
+    several: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    tasks: dict[int, Task] | None = None
 
     @property
     def is_gwf(self) -> bool:
@@ -239,6 +251,7 @@ def read_log(path: Path, extra_field: int | None = None) -> Log:
 
     `extra_field` is for SWF only, see `read_swf`. Raises InputError.
     """
+    from grid.workload.lines import read_whole
     from grid.workload.sacct import is_sacct, read_sacct
 
     path = Path(path)
@@ -252,8 +265,10 @@ def read_log(path: Path, extra_field: int | None = None) -> Log:
             return read_gwf(path)
         case "json":
             from grid.workload.batsim import read_batsim
+            from grid.workload.wfcommons import is_workflow, read_workflow
 
-            return read_batsim(path)
+            text = read_whole(path)
+            return read_workflow(path, text) if is_workflow(text) else read_batsim(path, text)
     return read_sacct(path) if is_sacct(path) else read_swf(path, extra_field)
 
 
@@ -268,15 +283,16 @@ def read_swf(path: Path, extra_field: int | None = None) -> Log:
     """An SWF log. Raises InputError as `read_text` does.
 
     Other simulators write a head row, columns after the 18th, and several preceding jobs ("1&2",
-    "4,5"), of which the last is kept. `remarks` counts these. `extra_field` is the position, from
-    19 on, of a time that each line has.
+    "4,5"), of which only `several` has all. `remarks` counts these. `extra_field` is the position,
+    from 19 on, of a time that each line has.
     """
     from grid.workload.lines import read_text
 
     remarks: dict[str, int] = {}
     extra: list[bytes] = []
+    several: dict[int, tuple[int, ...]] = {}
 
-    def repair(fields: list[bytes], is_first: bool) -> list[bytes]:
+    def repair(fields: list[bytes], line: int, is_first: bool) -> list[bytes]:
         count, found = len(SwfField), []
         if is_first and len(fields) >= count and fields[0][:1].isalpha():
             found, fields = ["head_rows"], []
@@ -284,15 +300,16 @@ def read_swf(path: Path, extra_field: int | None = None) -> Log:
             if len(fields) > count:
                 extra.extend(fields[(extra_field or 0) - 1 : extra_field])
                 found, fields = ["extra_columns"], fields[:count]
-            before = re.fullmatch(rb"(?:\d+[&,;])+(\d+)", fields[SwfField.PRECEDING_JOB])
-            if before:
-                fields[SwfField.PRECEDING_JOB] = before[1]
+            before = fields[SwfField.PRECEDING_JOB]
+            if re.fullmatch(rb"(?:\d{1,15}[&,;])+\d{1,15}", before):
+                several[line] = tuple(map(int, re.split(rb"[&,;]", before)))
+                fields[SwfField.PRECEDING_JOB] = b"%d" % several[line][-1]
                 found.append("several_predecessors")
         for kind in found:
             remarks[kind] = remarks.get(kind, 0) + 1
         return fields
 
-    log = replace(read_text(path, SWF, repair), remarks=remarks)
+    log = replace(read_text(path, SWF, repair), remarks=remarks, several=several)
     return log if extra_field is None else replace(log, extra_us=_times(log, extra, extra_field))
 
 
@@ -369,7 +386,12 @@ def _texts(log: Log, rows: slice, field: int) -> list[str]:
     if kind == TEXT:
         names = log.names[field] | {UNKNOWN: str(UNKNOWN)}
         return [names[value] for value in values]
-    return list(map(_time_text if kind == TIME else str, values))
+    texts = list(map(_time_text if kind == TIME else str, values))
+    if field == SwfField.PRECEDING_JOB and log.several:
+        for row, line in enumerate(log.lines[rows].tolist()):
+            if line in log.several:
+                texts[row] = "&".join(map(str, log.several[line]))
+    return texts
 
 
 def _time_text(time_us: int) -> str:

@@ -52,11 +52,18 @@ def test_extra_columns_and_a_head_row_are_ignored(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("several", ["1&2", "1,2", "1;2"])
-def test_the_last_of_several_preceding_jobs_is_kept(tmp_path: Path, several: str) -> None:
+def test_a_record_may_have_several_preceding_jobs(tmp_path: Path, several: str) -> None:
     text = ROWS + f"4 300 -1 5 1 -1 -1 1 5 -1 1 1 1 1 1 1 {several} 0\n"
     log = read_swf(log_in(tmp_path, text))
     assert log[SwfField.PRECEDING_JOB].tolist() == [-1, -1, -1, 2]
     assert log.remarks == {"several_predecessors": 1}
+    write_log(log, tmp_path / "written.swf")
+    written = read_swf(tmp_path / "written.swf")
+    for one in (log, written):
+        assert list(one.several.values()) == [(1, 2)]
+        before = jobs_from_log(one, predecessors=True)[0].predecessors
+        assert before is not None
+        assert [(row, after.number) for row, after in before.rows()] == [(3, 1), (3, 2)]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from grid.model.job import Option, Requirement, RequirementKind
-from grid.model.job_table import COLUMNS, JobTable, Predecessors
+from grid.model.job_table import COLUMNS, After, JobTable, Predecessors
 from grid.model.time import NEVER
 from grid.workload.jobs import repeated
 
@@ -30,14 +30,20 @@ def test_each_time_begins_a_mean_gap_after_the_last() -> None:
 
 
 def test_jobs_wait_for_jobs_of_their_own_time() -> None:
-    before = Predecessors(np.array([-1, 3, -1]), np.array([0, 9, 0]))
+    before = Predecessors.of([(), (3, After(5, data_mb=2.0)), ()], np.array([0, 9, 0]))
     asked = [(Requirement(RequirementKind.RAM, (Option(1.0, 1.0),)),), (), ()]
     once = JobTable(
         **{name: getattr(ONCE, name) for name in COLUMNS}, requirements=asked, predecessors=before
     )
     jobs = repeated(once, 2)
     assert jobs.predecessors is not None
-    assert jobs.predecessors.after.tolist() == [-1, 3, -1, -1, 11, -1]
+    expected = [
+        (1, After(3)),
+        (1, After(5, data_mb=2.0)),
+        (4, After(11)),
+        (4, After(13, data_mb=2.0)),
+    ]
+    assert list(jobs.predecessors.rows()) == expected
     assert jobs.predecessors.think_us.tolist() == [0, 9, 0, 0, 9, 0]
     assert jobs.requirements == asked * 2
 

@@ -135,7 +135,7 @@ class Episode:
             self._metrics = metrics(
                 results, self._grid.directory, store.records["figures"], store.records["histories"],
                 store.records["decisions"],
-                measured,
+                measured, self._grid.workflows,
             )  # fmt: skip
         return deepcopy(self._metrics)
 

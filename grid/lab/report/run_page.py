@@ -43,7 +43,8 @@ FIRST = ("wait_mean", "bounded_slowdown_mean", "user_utility", "utilization", "j
 MAIN = (
     "jobs_submitted", "jobs_completed", "jobs_failed", "jobs_rejected", "jobs_forwarded",
     "hops_mean", "wait_mean", "response_time_mean", "bounded_slowdown_mean", "late_percent",
-    "user_utility", "utilization", "makespan", "energy_j",
+    "user_utility", "utilization", "makespan", "workflow_makespan_mean", "workflow_slowdown_mean",
+    "energy_j",
 )  # fmt: skip
 """Metrics of the grid that are not folded."""
 FEW_VOS = 6

@@ -212,7 +212,7 @@ def _held(question: Question) -> list[int]:
 
 def _end_us(question: Question, bid: Bid) -> Time:
     """Time from now to the end of the job at the bidder, including the transfer."""
-    hop = question.distances.hops_us(np.array([bid.vo]), question.job.input_mb)
+    hop = question.distances.hops_us(np.array([bid.vo]), question.job.input_mb, question.job.data)
     return int(hop[0]) + bid.finish_us
 
 

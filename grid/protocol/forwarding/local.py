@@ -194,7 +194,7 @@ def expected_finish_us(question: Question, queued_run_s: float | None = None) ->
     ahead_us = run_us if queued_run_s is None else queued_run_s * SECOND_US
     lacking = np.maximum(question.table.lacking_cpus(job.processors), 0.0)
     finish: Floats = run_us + lacking / columns.cpus * ahead_us
-    return finish + question.distances.hops_us(columns.vo, job.input_mb)
+    return finish + question.distances.hops_us(columns.vo, job.input_mb, job.data)
 
 
 def stay(local: Choice) -> Destination:
