@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from grid.lab.report.picture import shown
+from grid.lab.report.picture import counted, shown
 from grid.lab.statistics import Interval
 from grid.lab.store import MeasuredInterval, read_sweep, runs_missing
 from grid.lab.study import Study, without
@@ -16,6 +17,7 @@ from grid.results.definitions import METRICS, label_of, row_texts
 
 UNITS = {"s": "s", "mb": "MB", "mips": "MIPS", "mbps": "Mb/s"}
 """Units by the last part of a setting's name."""
+NO_VALUE = "–"
 SAME = "="
 SAME_NOTE = "=: equal in all repetitions, so there is no interval"
 NAMED = 3
@@ -69,8 +71,8 @@ def named_point(point: Mapping[str, Any]) -> str:
 def cells_of(intervals: Sequence[Interval | None]) -> list[str]:
     """A column of means, with their intervals if there are any, else with common decimals."""
     if any(one is not None and math.isfinite(one.half_width) for one in intervals):
-        return ["–" if one is None else plus_minus(one) for one in intervals]
-    return row_texts([None if one is None else one.mean for one in intervals], "–")
+        return [NO_VALUE if one is None else plus_minus(one) for one in intervals]
+    return row_texts([None if one is None else one.mean for one in intervals], NO_VALUE)
 
 
 def plus_minus(interval: Interval) -> str:
@@ -134,7 +136,7 @@ def _best_of(study: Study, axis: str, metric: str, sign: float) -> Iterator[str]
         if means[worst]:
             gains.append(100 * (means[worst] - means[best]) / abs(means[worst]))
         gaps = [study.difference(metric, points[best], points[one]) for one in means if one != best]
-        significant += all(gap is not None and (gap.above_zero or gap.below_zero) for gap in gaps)
+        significant += all(gap is not None and gap.excludes_zero for gap in gaps)
     if not wins:
         return
     best, count = wins.most_common(1)[0]
@@ -220,17 +222,22 @@ def unfinished_jobs(study: Study) -> str:
 
 
 def without_effect(study: Study) -> str:
-    """The axes that change no run, and those that change no run at some values of others."""
+    """The axes that changed no run, and those that changed no run at some values of others.
+
+    Other seeds may show a difference, so their number is named.
+    """
     axes = [axis for axis, values in study.axes.items() if len(values) > 1]
+    seeds = counted(len({seed for _, seed, _ in study.runs}), "seed")
     inert = [axis for axis in axes if _inert_where(study, axis, None)]
-    found = [f"{', '.join(inert)} had no effect: all runs are equal."] if inert else []
-    for axis in (one for one in axes if one not in inert):
-        for other in (one for one in axes if one != axis):
-            values = list(map(str, _inert_where(study, axis, other)))
-            if values:
-                more = f" and in {len(values) - NAMED} more cases" * (len(values) > NAMED)
-                where = " or ".join(values[:NAMED])
-                found.append(f"{axis} has no effect if {other} is {where}{more}.")
+    found = [f"No difference by {axis} could be shown with {seeds}." for axis in inert]
+    for axis, other in itertools.permutations(axes, 2):
+        values = list(map(str, _inert_where(study, axis, other))) if axis not in inert else []
+        if values:
+            more = f" and in {len(values) - NAMED} more cases" * (len(values) > NAMED)
+            where = f"{' or '.join(values[:NAMED])}{more}"
+            found.append(
+                f"No difference by {axis} could be shown with {seeds} if {other} is {where}."
+            )
     return " ".join(found)
 
 

@@ -71,12 +71,13 @@ class Interval:
         return self.high < bound or (self.high == bound and not strictly)
 
     @property
-    def above_zero(self) -> bool:
-        return self.low > 0
+    def excludes_zero(self) -> bool:
+        return self.low > 0 or self.high < 0
 
     @property
-    def below_zero(self) -> bool:
-        return self.high < 0
+    def is_undecided(self) -> bool:
+        """Whether a difference has this interval, and it contains zero."""
+        return self.count > 1 and not self.excludes_zero and not self.is_constant
 
 
 def mean_interval(values: Sequence[float], level: float) -> Interval:

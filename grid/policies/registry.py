@@ -124,8 +124,7 @@ def _interpreted(policy: Any) -> Any:
 POLICIES = Kind(
     "policies",
     "policy",
-    "decides which waiting jobs of a cluster start, and where; policies for gangs inherit from "
-    "GangPolicy",
+    "decides which waiting jobs of a cluster start, and where",
     {
         "fcfs": "grid.policies.queue:fcfs",
         "sjf": "grid.policies.queue:sjf",

@@ -131,7 +131,9 @@ def row_texts(values: Sequence[float | None], missing: str = "-") -> list[str]:
         digits = 0
     else:
         largest = max(abs(value) for value in known)
-        digits = 1 if largest >= 100 else 3 if largest == 0 or largest >= 0.01 else 6
+        digits = 1 if largest >= 100 else 3
+        if 0 < largest < 0.01:
+            digits = 2 - math.floor(math.log10(largest))
     return [missing if value is None else f"{value:z,.{digits}f}" for value in values]
 
 

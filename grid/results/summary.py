@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from grid.results.definitions import METRICS, label_of, row_texts
 from grid.results.metrics import Metrics
 from grid.results.workflows import Values
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
 _ROWS = (
     "jobs_submitted", "jobs_completed", "jobs_failed", "jobs_rejected", "jobs_cancelled",
@@ -24,7 +27,9 @@ _ALL_UP_TO = 12
 """Up to this number of VOs, all are shown if they fit; of more, the busiest `_BUSIEST`."""
 _BUSIEST = 6
 _NAME_WIDTH = 16
-_GAP = 2
+GAP = 2
+"""Between columns."""
+_UNLIMITED = 400
 
 
 def measured_line(manifest: Mapping[str, Any]) -> str | None:
@@ -40,29 +45,36 @@ def measured_line(manifest: Mapping[str, Any]) -> str | None:
     return f"job metrics cover {measured['jobs']:,} jobs, {when}"
 
 
+def console_for_tables() -> Console:
+    """Standard output, without a limit of its width if it is a file or pipe."""
+    from rich.console import Console
+
+    return Console(width=None if Console().is_terminal else _UNLIMITED)
+
+
+def text_table(console: Console) -> Table:
+    """An empty table, plain text if not on a terminal."""
+    from rich import box
+    from rich.table import Table
+
+    style = box.SIMPLE_HEAD if console.is_terminal else None
+    return Table(box=style, pad_edge=False, padding=(0, GAP, 0, 0), show_edge=False)
+
+
 def print_summary(
     metrics: Metrics, console: Console | None = None, *, every_row: bool = False
 ) -> None:
-    """Print the table, of all metrics or of the usual ten: plain text if not on a terminal.
+    """Print the table, of all metrics or of the usual ten.
 
     VOs are in the scenario's order. If not all fit, the busiest are shown, by utilization of their
     machines, then by jobs, and a last line says where the others are.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
     from rich.text import Text
 
-    # Files and pipes have no width.
-    console = console or Console(width=None if Console().is_terminal else 400)
+    console = console or console_for_tables()
     texts = _texts(metrics, every_row)
     shown = _shown(metrics, texts, console.width)
-    table = Table(
-        box=box.SIMPLE_HEAD if console.is_terminal else None,
-        pad_edge=False,
-        padding=(0, _GAP, 0, 0),
-        show_edge=False,
-    )
+    table = text_table(console)
     table.add_column("", no_wrap=True)
     table.add_column("grid", justify="right", style="bold", no_wrap=True)
     for name in shown:
@@ -79,22 +91,20 @@ def print_summary(
 
 
 def _shown(metrics: Metrics, texts: Mapping[str, dict[str | None, str]], width: int) -> list[str]:
+    """The VOs that fit, the busiest first to be chosen."""
     vos = metrics["vos"]
-
-    def load(name: str) -> tuple[float, float]:
-        return vos[name]["utilization"] or 0.0, vos[name]["jobs_submitted"] or 0
-
-    def column_width(name: str | None) -> int:
-        return max(len(_shortened(name or "grid")), *(len(row[name]) for row in texts.values()))
-
-    left = width - max(len(_label(key)) for key in texts) - _GAP - column_width(None)
-    fitting: list[str] = []
+    busiest = sorted(
+        vos,
+        key=lambda name: (vos[name]["utilization"] or 0.0, vos[name]["jobs_submitted"] or 0),
+        reverse=True,
+    )
+    widths = [
+        GAP + max(len(_shortened(name or "grid")), *(len(row[name]) for row in texts.values()))
+        for name in (None, *busiest)
+    ]
+    room = width - max(len(_label(key)) for key in texts) - GAP - np.cumsum(widths)
     limit = _BUSIEST if len(vos) > _ALL_UP_TO else _ALL_UP_TO
-    for name in sorted(vos, key=load, reverse=True)[:limit]:
-        left -= _GAP + column_width(name)
-        if left < _GAP:
-            break
-        fitting.append(name)
+    fitting = busiest[: min(limit, max(0, int(np.count_nonzero(room >= 0)) - 1))]
     return [name for name in vos if name in fitting]
 
 

@@ -30,10 +30,10 @@ def test_an_interval_by_hand() -> None:
 def test_one_value_has_an_infinite_interval_and_equal_values_an_empty_one() -> None:
     one = mean_interval([7.0], 0.95)
     assert (one.mean, one.low, one.high) == (7.0, -math.inf, math.inf)
-    assert not one.above_zero
+    assert not one.excludes_zero
     equal = mean_interval([7.0, 7.0, 7.0], 0.95)
     assert (equal.low, equal.high) == (7.0, 7.0)
-    assert equal.above_zero
+    assert equal.excludes_zero
     with pytest.raises(ValueError, match="no values"):
         mean_interval([], 0.95)
 

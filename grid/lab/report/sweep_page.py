@@ -251,7 +251,7 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
     known = [metric for metric in metrics if metric in differing]
     return [
         "Difference of each row from the baseline with the same seeds, largest relative effect "
-        "first." + (" Unsure: the interval contains zero." if over_seeds(study) else ""),
+        "first." + (" Undecided: the interval contains zero." if over_seeds(study) else ""),
         Choice("baseline", f"Baseline of {axis}", {name: name for name in by_baseline}),
         Choice("difference_metric", "Metric", {metric: label_of(metric) for metric in known}),
         _differences_chart(study, by_baseline, known),
@@ -262,7 +262,7 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
     ]
 
 
-KINDS = {"interval without zero": "var(--c0)", "unsure": "var(--c7)", "one seed": "var(--c0)",
+KINDS = {"interval without zero": "var(--c0)", "undecided": "var(--c7)", "one seed": "var(--c0)",
          "equal in all repetitions": "var(--c6)"}  # fmt: skip
 
 
@@ -271,7 +271,7 @@ def _kind_of(one: Interval) -> str:
         return "one seed"
     if one.is_constant:
         return "equal in all repetitions"
-    return "interval without zero" if one.above_zero or one.below_zero else "unsure"
+    return "undecided" if one.is_undecided else "interval without zero"
 
 
 def _differences_chart(
@@ -321,9 +321,10 @@ def _differences_table(study: Study, found: Sequence[Difference], metrics: Seque
     columns = [[str(points[row][axis]) for row in order] for axis in study.axes]
     for metric in metrics:
         every = [cells[row, metric].interval if (row, metric) in cells else None for row in order]
-        unsure = [one is not None and _kind_of(one) == "unsure" for one in every]
-        texts = zip(cells_of(every), unsure, strict=True)
-        columns.append([text + " (unsure)" * is_unsure for text, is_unsure in texts])
+        columns.append([
+            f"{text} (undecided)" if one is not None and one.is_undecided else text
+            for text, one in zip(cells_of(every), every, strict=True)
+        ])  # fmt: skip
     rows = [list(row) for row in zip(*columns, strict=True)]
     if equal:
         rest = ["0"] * len(metrics)

@@ -32,7 +32,7 @@ def test_markup_in_texts_is_escaped() -> None:
 
 
 def test_columns_of_words_are_aligned_left_and_keys_may_break() -> None:
-    rows = [["1", "two 2", "-3,000.5 ± 0.25"], ["4", "5", "–"], ["4", "5", "6.5 (unsure)"]]
+    rows = [["1", "two 2", "-3,000.5 ± 0.25"], ["4", "5", "–"], ["4", "5", "6.5 (undecided)"]]
     page = html_page("a", [], [Section("c", [Table(["x", "words", "figures"], rows)])])
     assert page.count('<th scope="col" class="words">') == 1
     assert page.count('<td class="words">') == 3
