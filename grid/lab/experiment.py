@@ -24,7 +24,7 @@ from grid.config.shipped import find
 from grid.config.text_file import read_text
 from grid.config.traces import hash_of_log
 from grid.config.yaml_tree import Node, at, child, read_tree, resolve, tree_of_value
-from grid.model.errors import ErrorLine, InputError, input_error, shorten
+from grid.model.errors import ErrorLine, InputError, dotted, input_error, shorten
 from grid.model.errors import Path as Steps
 from grid.model.fields import Name, Section, Seed
 from grid.results.definitions import METRICS
@@ -309,13 +309,10 @@ def _rows(experiment: ExperimentSection) -> dict[tuple[str, ...], list[Row]]:
     found: dict[tuple[str, ...], list[Row]] = {}
     for group in dict.fromkeys(together.get(name, (name,)) for name in experiment.axes):
         columns = [axis_choices(name, experiment.axes[name]) for name in group]
-        found[group] = [
-            (
-                tuple(label for label, _ in row),
-                {key: one for _, all in row for key, one in all.items()},
-            )
-            for row in zip(*columns, strict=True)
-        ]
+        found[group] = []
+        for row in zip(*columns, strict=True):
+            labels, settings = zip(*row, strict=True)
+            found[group].append((labels, dict(pair for one in settings for pair in one.items())))
     return found
 
 
@@ -364,18 +361,14 @@ def load_experiment(
     key takes precedence. KEY=VALUE,VALUE is an axis. `seeds`, a count from 1 or a list, replaces
     the experiment's.
     """
-    root, errors = _read(given)
-    if errors:
-        raise InputError(errors)
+    root = _read(given)
     keys = root.value.keys() if isinstance(root.value, dict) else ()
     if "scenario" not in keys and ("vos" in keys or "vos_from_trace" in keys):
         expected = "an experiment, which names a scenario (grid run runs a scenario)"
         raise InputError([root.error((), expected, "a scenario")])
     experiment = _validated(root, ExperimentSection)
     if quick and experiment.quick is None:
-        raise InputError(
-            [ErrorLine(root.source, None, "quick", "nothing", "axes, seeds or set for --quick")]
-        )
+        raise input_error("quick", "nothing", "axes, seeds or set for --quick", root.source)
     chosen = experiment.quickened() if quick else experiment
     axes: dict[str, Any] = {}
     if not isinstance(overrides, Mapping):
@@ -387,28 +380,24 @@ def load_experiment(
     update: dict[str, Any] = {"set": chosen.set | typed, "axes": chosen.axes | axes}
     if seeds is not None:
         listed = seeds if isinstance(seeds, int | str) else list(seeds)
-        tree, errors = tree_of_value({"seeds": listed}, FROM_PYTHON)
-        if errors:
-            raise InputError(errors)
+        tree = _tree_of({"seeds": listed}, FROM_PYTHON)
         update["seeds"] = _validated(tree, QuickSection).seeds
     chosen = chosen.model_copy(update=update)
 
-    def error_of(field: str, found: str, expected: str) -> ErrorLine:
-        key = field.removeprefix("set.")
-        if key in typed:
-            return ErrorLine("--set", None, key, found, expected)
-        return ErrorLine(root.source, _line_of(root, field), field, found, expected)
+    def refuse(problems: Iterable[Problem]) -> None:
+        errors = [
+            ErrorLine("--set", None, steps[1], found, expected)
+            if steps[0] == "set" and steps[1] in typed
+            else _error_at(root, steps, found, expected)
+            for steps, found, expected in problems
+        ]
+        if errors:
+            raise InputError(list(dict.fromkeys(errors)))
 
-    for check in (_problems_of_names, _problems_of_cells, _problems_of_size):
-        if errors := [error_of(*one) for one in check(chosen)]:
-            raise InputError(errors)
+    refuse(_unknown_axes(chosen))
+    refuse(_unknown_values(chosen))
     chosen = chosen.sampled()
-    if errors := [error_of(*one) for one in (*_problems(chosen), *_problems_of_study(experiment))]:
-        # Errors of the runs are reported too: an unknown axis name may be the cause of both.
-        file = Path(given) if isinstance(given, str | os.PathLike) else None
-        settings = {key: one for key, one in chosen.set.items() if key not in ("seed", "seeds")}
-        refused = expand(chosen.model_copy(update={"set": settings}), file)[1]
-        raise InputError([*dict.fromkeys(errors), *errors_of(refused)])
+    refuse([*_problems(chosen), *_problems_of_study(experiment)])
     return chosen
 
 
@@ -423,114 +412,125 @@ def _validated(root: Node, model: type[Model]) -> Model:
     return found
 
 
-def _line_of(root: Node, field: str) -> int | None:
-    """The line of the top-level key that `field` begins with, or of the axis that it names."""
-    top, _, axis = field.partition(".")
-    node = child(root, top)
-    if node is None:
-        return None
-    return (child(node, axis) or node).line  # The name of an axis may have dots.
-
-
-def _read(given: Any) -> tuple[Node, list[ErrorLine]]:
+def _read(given: Any) -> Node:
+    """The tree of an experiment in a file or mapping. Raises InputError."""
     if isinstance(given, Mapping):
-        return tree_of_value(given, FROM_PYTHON)
+        return _tree_of(given, FROM_PYTHON)
     if not isinstance(given, str | os.PathLike):
         expected = "the path of an experiment in YAML, or a mapping"
-        raise InputError([ErrorLine(FROM_PYTHON, None, "", shorten(given), expected)])
+        raise input_error("", shorten(given), expected, FROM_PYTHON)
     path = Path(given)
     expected = f"an experiment in a UTF-8 file of at most {MAX_BYTES} bytes"
-    return read_tree(read_text(path, MAX_BYTES, expected), str(path))
+    root, errors = read_tree(read_text(path, MAX_BYTES, expected), str(path))
+    if errors:
+        raise InputError(errors)
+    return root
+
+
+def _tree_of(value: Any, source: str) -> Node:
+    root, errors = tree_of_value(value, source)
+    if errors:
+        raise InputError(errors)
+    return root
 
 
 def _settings(overrides: Overrides) -> dict[str, Any]:
     if not isinstance(overrides, Mapping):
         return {name: node.plain() for name, node in map(written_override, each_of(overrides))}
-    node, errors = tree_of_value(overrides, OVERRIDE.strip())
-    if errors:
-        raise InputError(errors)
-    return dict(node.plain())
+    return dict(_tree_of(overrides, OVERRIDE.strip()).plain())
 
 
 # Checks of several keys together
 
-Problem = tuple[str, str, str]
-"""Field, found and expected."""
+Problem = tuple[Steps, str, str]
+"""Path, found and expected."""
 
 
-def _cells_of(experiment: ExperimentSection) -> list[tuple[str, Mapping[str, Any]]]:
+def _error_at(root: Node, steps: Steps, found: str, expected: str) -> ErrorLine:
+    """An error with the line of its key, or of the top-level key that it is in."""
+    node = at(root, steps) or at(root, steps[:1])
+    line = None if node is None else node.line
+    return ErrorLine(root.source, line, dotted(steps), found, expected)
+
+
+def _cells_of(experiment: ExperimentSection) -> list[tuple[Steps, Mapping[str, Any]]]:
     return [
-        *(("exclude", cells) for cells in experiment.exclude),
-        *((f"conditions.{name}", cells) for name, cells in experiment.conditions.items()),
+        *((("exclude",), cells) for cells in experiment.exclude),
+        *((("conditions", name), cells) for name, cells in experiment.conditions.items()),
     ]
 
 
-def _axes_in(axes: Iterable[str]) -> str:
-    return ", ".join(axes) or "none"
+def _listing(values: Iterable[Any]) -> str:
+    return ", ".join(map(str, values)) or "none"
 
 
-def _problems_of_names(experiment: ExperimentSection) -> Iterator[Problem]:
+def _unknown_axes(experiment: ExperimentSection) -> Iterator[Problem]:
     """Names in what combines the axes that are no axes of values."""
     axes, ranges = experiment.axes, experiment.ranges
     if bool(ranges) != (experiment.sampling is not None):
         found = f"the range {next(iter(ranges))}" if ranges else "no axis that is a range"
-        yield ("axes" if ranges else "sampling"), found, "`sampling` with an axis of low and high"
+        top: Steps = ("axes" if ranges else "sampling",)
+        yield top, found, "`sampling` with an axis of low and high"
         return
     zipped = tuple(name for group in experiment.zip for name in group)
-    named = [
-        *(("zip", name) for name in zipped),
-        *(("conditions", name) for name in experiment.conditions),
-        *((field, name) for field, cells in _cells_of(experiment) for name in cells),
+    named: list[tuple[Steps, str]] = [
+        *((("zip",), name) for name in zipped),
+        *((("conditions",), name) for name in experiment.conditions),
+        *((steps, name) for steps, cells in _cells_of(experiment) for name in cells),
     ]
-    for field, name in named:
+    for steps, name in named:
         if name not in axes:
-            yield field, f"{name!r}, which is no axis", f"axes: {_axes_in(axes)}"
+            yield steps, f"{name!r}, which is no axis", f"axes: {_listing(axes)}"
         elif name in ranges:
-            yield field, f"the range {name}", "an axis of values"
+            yield steps, f"the range {name}", "an axis of values"
     for name in _repeated(zipped)[:1]:
-        yield "zip", f"{name} again", "each axis once"
+        yield ("zip",), f"{name} again", "each axis once"
 
 
-def _problems_of_cells(experiment: ExperimentSection) -> Iterator[Problem]:
-    """Values in what combines the axes that these do not have, and rows that repeat."""
+def _unknown_values(experiment: ExperimentSection) -> Iterator[Problem]:
+    """Values in what combines the axes that these do not have, and too many or no runs."""
     labels = {name: _labels(experiment, name) for name in experiment.axes}
     for group in experiment.zip:
         lengths = [len(labels[name]) for name in group]
         if len(set(lengths)) > 1:
-            found = f"axes of {', '.join(map(str, lengths))} values"
-            yield "zip", found, "as many values of each"
-        elif row := _repeated(tuple(zip(*(labels[name] for name in group), strict=True))):
-            yield "zip", f"the values {', '.join(map(str, row[0]))} again", "each row once"
-    for field, cells in _cells_of(experiment):
+            yield ("zip",), f"axes of {_listing(lengths)} values", "as many values of each"
+            return
+        if row := _repeated(tuple(zip(*(labels[name] for name in group), strict=True))):
+            yield ("zip",), f"the values {_listing(row[0])} again", "each row once"
+    for steps, cells in _cells_of(experiment):
         for name, given in cells.items():
             for value in _listed(given):
                 if not any(is_value(value, label) for label in labels[name]):
-                    expected = f"a value of it: {', '.join(map(str, labels[name]))}"
-                    yield field, f"{name}: {shorten(value)}", expected
-
-
-def _problems_of_size(experiment: ExperimentSection) -> Iterator[Problem]:
+                    expected = f"a value of it: {_listing(labels[name])}"
+                    yield steps, f"{name}: {shorten(value)}", expected
     runs = experiment.sampled().runs
     if runs > MAX_RUNS:
-        yield "seeds", f"{runs} runs in all", f"at most {MAX_RUNS}"
+        yield ("seeds",), f"{runs} runs in all", f"at most {MAX_RUNS}"
     elif not runs:
-        yield "exclude", "all combinations", "at least one remaining combination"
+        yield ("exclude",), "all combinations", "at least one remaining combination"
 
 
 def _problems(experiment: ExperimentSection) -> Iterator[Problem]:
     """Settings that would be ignored, or make tables ambiguous."""
-    axes = experiment.axes
-    for key, found in (("seed", "one seed for all runs"), ("seeds", "seeds of all runs")):
+    axes, repeated_over = experiment.axes, experiment.repeated_over
+    for key in ("seed", "seeds"):
         if key in experiment.set:
-            yield f"set.{key}", found, "them in `seeds` of the experiment, or in --seeds"
+            yield ("set", key), "seeds of all runs", "`seeds` of the experiment, or --seeds"
     for field in ("compare", "repeated_over"):
         name = getattr(experiment, field)
         if name is not None and name not in axes:
-            yield field, f"{name!r}, which is no axis", f"one of the axes: {_axes_in(axes)}"
-    yield from _problems_of_repetitions(experiment)
+            yield (field,), f"{name!r}, which is no axis", f"one of the axes: {_listing(axes)}"
+    if repeated_over in axes:
+        found = f"{repeated_over!r}, whose values are repetitions"
+        if len(axes) == 1:
+            yield ("repeated_over",), f"{repeated_over!r}, the only axis", "one axis of several"
+        elif experiment.compare == repeated_over:
+            yield ("compare",), found, "another axis"
+        elif experiment.study is not None and repeated_over in experiment.study.axes():
+            yield ("study", "answers"), found, "answers by other axes"
     for field, values in (("seeds", experiment.seeds), ("metrics", experiment.metrics)):
         for value in _repeated(values) if isinstance(values, tuple) else ():
-            yield field, f"{value} again", f"each {field.removesuffix('s')} once"
+            yield (field,), f"{value} again", f"each {field.removesuffix('s')} once"
     set_by: dict[str, str] = {}
     for name in axes:
         yield from _problems_of_axis(experiment, name, set_by)
@@ -540,39 +540,25 @@ def _problems_of_axis(
     experiment: ExperimentSection, name: str, set_by: dict[str, str]
 ) -> Iterator[Problem]:
     """Errors of an axis; `set_by` has the axis of each setting so far."""
+    steps = ("axes", name)
     if name in COLUMNS:
-        expected = f"another name than {', '.join(COLUMNS)}"
-        yield f"axes.{name}", "a column of every table", expected
+        yield steps, "a column of every table", f"another name than {_listing(COLUMNS)}"
     choices = axis_choices(name, experiment.axes[name])
     if not any(name in group for group in experiment.zip):
         for label in _repeated(tuple(label for label, _ in choices)):
-            yield f"axes.{name}", f"{shorten(label)} again", "each value once"
+            yield steps, f"{shorten(label)} again", "each value once"
     for label, settings in choices:
         if "seed" in settings and name != "seed":
-            yield f"axes.{name}.{label}.seed", "a seed", "them in `seeds`"
+            yield (*steps, str(label), "seed"), "a seed", "them in `seeds`"
     for key in sorted({key for _, settings in choices for key in settings}):
         if (other := set_by.setdefault(key, name)) != name:
             found = f"a value of {key}, which the axis {other} also sets"
-            yield f"axes.{name}", found, "each key in one axis"
+            yield steps, found, "each key in one axis"
     for key in sorted(experiment.set) if choices else ():
         # A plugin's name implies its settings.
         if all(any(f"{key}.".startswith(f"{own}.") for own in keys) for _, keys in choices):
             found = f"{shorten(experiment.set[key])} for all runs"
-            yield f"set.{key}", found, f"no value, since the axis {name} sets this key"
-
-
-def _problems_of_repetitions(experiment: ExperimentSection) -> Iterator[Problem]:
-    axis = experiment.repeated_over
-    if axis is None or axis not in experiment.axes:
-        return
-    others = ", ".join(name for name in experiment.axes if name != axis)
-    found = f"{axis!r}, whose values are repetitions"
-    if not others:
-        yield "repeated_over", f"{axis!r}, the only axis", "one axis of several"
-    elif experiment.compare == axis:
-        yield "compare", found, f"another axis: {others}"
-    elif experiment.study is not None and axis in experiment.study.axes():
-        yield "study.answers", found, f"answers by other axes: {others}"
+            yield ("set", key), found, f"no value, since the axis {name} sets this key"
 
 
 def _problems_of_study(experiment: ExperimentSection) -> Iterator[Problem]:
@@ -582,16 +568,16 @@ def _problems_of_study(experiment: ExperimentSection) -> Iterator[Problem]:
         return
     for name in study.axes():
         if name not in axes:
-            yield "study", f"{name!r}, which is no axis", f"axes: {_axes_in(axes)}"
+            yield ("study",), f"{name!r}, which is no axis", f"axes: {_listing(axes)}"
     for answer in study.answers:
         name, labels = answer.best_of, _labels(experiment, answer.best_of)
         if answer.along == name:
-            others = _axes_in(other for other in axes if other != name)
-            yield "study", f"the best {name} along {name}", f"another axis: {others}"
+            others = _listing(other for other in axes if other != name)
+            yield ("study",), f"the best {name} along {name}", f"another axis: {others}"
         for value in answer.among or ():
             if labels and not any(is_value(value, label) for label in labels):
                 found = f"among {shorten(value)}, which the axis {name} does not have"
-                yield "study", found, f"its values: {', '.join(map(str, labels))}"
+                yield ("study",), found, f"its values: {_listing(labels)}"
 
 
 def _repeated(values: tuple[Any, ...]) -> list[Any]:
@@ -631,10 +617,12 @@ def expand(
     """
     runs: list[PlannedRun] = []
     refused: Refused = []
+    root = _tree(file)
     try:
         scenario_file = scenario_of(experiment, file)
     except InputError as error:
         return [], [(point, error) for point, _ in _combinations(experiment)]
+    of_choices = any(metric in OF_CHOICES for metric in experiment.metrics)
     for point, settings in _combinations(experiment):
         # JSON is YAML in which the type of each value is unambiguous.
         overrides = [
@@ -643,16 +631,14 @@ def expand(
         ]
         try:
             scenario = load_scenario(scenario_file, overrides, objects)
-            _check_metrics(experiment, scenario, file)
+            _check_metrics(experiment, scenario, root)
         except InputError as error:
-            refused.append((point, _located(error, file, point)))
+            refused.append((point, _located(error, root, point)))
             continue
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})
-            source = source_of(scenario_file)
-            of_choices = any(metric in OF_CHOICES for metric in experiment.metrics)
             measure = "knapsack" if of_choices else "run"
-            runs.append(PlannedRun(point, seed, seeded, source, measure))
+            runs.append(PlannedRun(point, seed, seeded, source_of(scenario_file), measure))
     return runs, refused
 
 
@@ -689,10 +675,15 @@ def scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict
     except InputError as error:
         (first,) = error.errors
         found = f"{shorten(given)}, {first.found}"
-        raise InputError([_error_at(file, ("scenario",), found, first.expected)]) from None
+        raise InputError([_error_at(_tree(file), ("scenario",), found, first.expected)]) from None
 
 
-def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path | None) -> None:
+def _tree(file: Path | None) -> Node:
+    """The tree of the experiment's file; one without keys if it is a mapping."""
+    return Node(None, FROM_PYTHON, None) if file is None else _read(file)
+
+
+def _check_metrics(experiment: ExperimentSection, scenario: Scenario, root: Node) -> None:
     """Raises InputError for a metric that no run of the scenario has."""
     own, of_jobs = (
         [one.short_name for one in given] for given in (scenario.metrics.vo, scenario.metrics.job)
@@ -706,13 +697,12 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, file: Path
     errors = []
     for steps, name in asked:
         if name in of_jobs:
-            errors.append(_error_at(file, steps, f"{name!r}, a metric of jobs", "a metric of VOs"))
+            errors.append(_error_at(root, steps, f"{name!r}, a metric of jobs", "a metric of VOs"))
         elif name not in known and not name.startswith("plan_seconds_"):
-            errors.append(_error_at(file, steps, repr(name), metric_like(name, known)))
-    for place, name in enumerate(experiment.metrics):
-        if name in OF_CHOICES and not scenario.metrics.measured.are_all:
+            errors.append(_error_at(root, steps, repr(name), metric_like(name, known)))
+        elif name in OF_CHOICES and not scenario.metrics.measured.are_all:
             expected = "no submitted_from_s or submitted_until_s: knapsack choices have no jobs"
-            errors.append(_error_at(file, ("metrics", place), repr(name), expected))
+            errors.append(_error_at(root, steps, repr(name), expected))
     if errors:
         raise InputError(errors)
 
@@ -724,20 +714,8 @@ def metric_like(name: str, known: Sequence[str]) -> str:
     return f"a metric, such as {likely[0]}" if likely else "a metric that `grid metrics` lists"
 
 
-def _error_at(file: Path | None, steps: Steps, found: str, expected: str) -> ErrorLine:
-    """An error at a key of the experiment, with its line if the experiment is in a file."""
-    field = ".".join(map(str, steps))
-    if file is None:
-        return ErrorLine(FROM_PYTHON, None, field, found, expected)
-    node = at(_read(file)[0], steps)
-    return ErrorLine(str(file), None if node is None else node.line, field, found, expected)
-
-
-def _located(error: InputError, file: Path | None, point: Point) -> InputError:
+def _located(error: InputError, root: Node, point: Point) -> InputError:
     """The same errors at `point`; those of settings with their line in the experiment's file."""
-    if file is None:
-        return error
-    root = _read(file)[0]
 
     def of_file(one: ErrorLine) -> ErrorLine:
         setting = one.file.removeprefix(OVERRIDE)
@@ -747,7 +725,7 @@ def _located(error: InputError, file: Path | None, point: Point) -> InputError:
             return one  # From the scenario or the command line.
         # For an unknown key the value does not matter, nor which value of an axis it is.
         field = key if one.field == key else ": ".join(filter(None, (setting, one.field)))
-        return replace(one, file=str(file), line=line, field=field)
+        return replace(one, file=root.source, line=line, field=field)
 
     return InputError([of_file(one) for one in error.errors])
 
@@ -755,17 +733,14 @@ def _located(error: InputError, file: Path | None, point: Point) -> InputError:
 def _line_of_setting(root: Node, key: str, point: Point) -> int | None:
     """The line that sets `key`: in `set`, as an axis of values, or in a label of `point`."""
     axes = child(root, "axes")
-    given = axes.value if axes is not None and isinstance(axes.value, dict) else {}
-    labelled = {name: axis.value for name, axis in given.items() if isinstance(axis.value, dict)}
-    settings = child(root, "set")
-    found = [None if settings is None else child(settings, key)]
-    found += [given.get(key) if key not in labelled else None]
-    found += [
-        child(inner, key)
-        for name, inners in labelled.items()
-        for text, inner in inners.items()
-        if name in point and is_value(text, point[name])
-    ]
+    paths: list[Steps] = [("set", key)]
+    for name, axis in axes.value.items() if axes is not None else ():  # type: ignore[union-attr]
+        if not isinstance(axis.value, dict):
+            paths += [("axes", name)] if name == key else []
+        elif name in point:
+            labels = (text for text in axis.value if is_value(text, point[name]))
+            paths += [("axes", name, text, key) for text in labels]
+    found = (at(root, path) for path in paths)
     return next((one.line for one in found if one is not None), None)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -94,14 +95,20 @@ class SweepFile(_Content):
         return self
 
 
-class FailedRun(_Content):
+class Failure(_Content):
+    """A failed run and its error, in one line or with a traceback after it."""
+
     point: dict[str, Scalar]
     seed: Int64
     error: str
 
+    def __str__(self) -> str:
+        settings = ", ".join(f"{name}={value}" for name, value in self.point.items())
+        return f"{settings or 'the scenario'}, seed {self.seed}: {self.error}"
+
 
 class _FailedFile(_Content):
-    failed: list[FailedRun]
+    failed: list[Failure]
 
 
 class Store:
@@ -159,31 +166,24 @@ class Store:
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Another sweep may have removed this file when it ended.
-                if not os.path.samestat(os.fstat(lock.fileno()), (self.folder / LOCK).lstat()):
-                    raise FileNotFoundError
             except OSError:
                 expected = "no other sweep in it"
                 raise input_error("", "a running sweep", expected, str(self.folder)) from None
             for left_over in self.folder.rglob(".*.partial"):
                 left_over.unlink()
-            try:
-                yield
-            finally:
-                if (self.folder / SWEEP_FILE).exists():
-                    (self.folder / LOCK).unlink()
+            yield
 
     def refuse_other_folders(self) -> None:
         """Raises InputError if the folder exists and is not that of a sweep."""
         folder = self.folder
-        names = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-        if not folder.is_dir() and (folder.exists() or folder.is_symlink()):
-            found = "a file" if folder.exists() else "a link to nothing"
-        # A sweep that was killed at its start has no description yet.
-        elif not (SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}):
+        if folder.is_dir():
+            names = {path.name for path in folder.iterdir()}
+            # A sweep that was killed at its start has no description yet.
+            if SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}:
+                return
             found = "a folder that is not a sweep"
-        elif any((folder / kind).is_symlink() for kind in ("runs", "clock")):
-            found = "a link to another folder"
+        elif folder.exists() or folder.is_symlink():
+            found = "a file"
         else:
             return
         raise input_error("", found, "a new folder, or that of a sweep", str(folder))
@@ -245,7 +245,7 @@ def other_sweep(folder: Path, name: str) -> str | None:
     return None if name == found else found
 
 
-def read_failures(folder: Path) -> list[FailedRun]:
+def read_failures(folder: Path) -> list[Failure]:
     """The failed runs of a sweep. Raises InputError."""
     path = folder / FAILED_FILE
     return _of_shape(path, _FailedFile).failed if path.exists() else []
@@ -298,12 +298,7 @@ def write_sources(
     texts = {one.written: one.text for sources in plugins.values() for one in sources.values()}
     paths = _paths_in_folder([written for written in texts if written])
     for written, path in paths.items():
-        parent = folder
-        for step in Path(path).parts[:-1]:
-            parent /= step
-            if parent.is_symlink():
-                raise input_error("", "a link", "a folder", str(parent))
-            parent.mkdir(exist_ok=True)
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
         write_text(folder / path, texts[written])
     scenario = scenario_of(experiment, file)
     if isinstance(scenario, Path):
@@ -331,14 +326,12 @@ def _paths_in_folder(files: Sequence[str]) -> dict[str, str]:
 
     Relative paths stay; files from elsewhere get a unique name.
     """
-    inside = [one for one in files if not {"/", ".."} & {*Path(one).parts}]
-    paths = dict(zip(inside, inside, strict=True))
+    paths = {one: one for one in files if not {"/", ".."} & {*Path(one).parts}}
     for written in files:
-        name, number = Path(written).name, 1
-        while written not in paths and name in paths.values():
-            number += 1
-            name = f"{Path(written).stem}-{number}{Path(written).suffix}"
-        paths.setdefault(written, name)
+        stem, suffix = Path(written).stem, Path(written).suffix
+        numbered = (f"{stem}-{number}{suffix}" for number in itertools.count(2))
+        names = itertools.chain([stem + suffix], numbered)
+        paths.setdefault(written, next(one for one in names if one not in paths.values()))
     return paths
 
 

@@ -6,10 +6,10 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from grid.config.plugins import metric_bounds, metric_meanings, unnamed_objects
 from grid.config.traces import hashes_of_logs
@@ -18,7 +18,6 @@ from grid.lab.experiment import (
     ExperimentSection,
     Objects,
     PlannedRun,
-    Point,
     Value,
     errors_of,
     expand,
@@ -29,6 +28,7 @@ from grid.lab.store import (
     FAILED_FILE,
     AbsentPoint,
     Entry,
+    Failure,
     MeasuredInterval,
     Store,
     SweepFile,
@@ -46,7 +46,7 @@ QUEUED_TASKS_PER_CPU = 3
 """Tasks that Ray holds beyond the running ones, so that no CPU waits for the driver."""
 TICK_SECONDS = 1.0
 RETRIES = 3
-"""Of a run whose worker died, and of Ray itself."""
+"""Of a run whose worker died."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,19 +65,6 @@ class Workers:
             raise input_error("cpus", repr(self.cpus), "at least 1")
         if self.in_process:
             only_on_ray(address=self.address, cpus=self.cpus)
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A failed run and its error, in one line or with a traceback after it."""
-
-    point: Point
-    seed: int
-    error: str
-
-    def __str__(self) -> str:
-        settings = ", ".join(f"{name}={value}" for name, value in self.point.items())
-        return f"{settings or 'the scenario'}, seed {self.seed}: {self.error}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,31 +201,27 @@ def _file_of(
     from grid.runtime.run import versions
 
     names = [*experiment.axes]
-    first = next((name for name in names if name != experiment.repeated_over), None)
     scenarios = [run.scenario for run in runs]
     measured = [*dict.fromkeys(one.metrics.measured for one in scenarios)]
+    intervals = [one.interval_s for one in measured if measured != [ALL_JOBS]]
     return SweepFile(
         name=experiment.name,
         code=code_version(),
         **versions(),
-        logs={
-            name: one for scenario in scenarios for name, one in hashes_of_logs(scenario).items()
-        },
+        logs={name: one for each in scenarios for name, one in hashes_of_logs(each).items()},
         axes={name: [*dict.fromkeys(run.point[name] for run in runs)] for name in names},
         seeds=list(experiment.seed_list),
         level=experiment.level,
-        compare=experiment.compare or first,
+        compare=experiment.compare
+        or next((name for name in names if name != experiment.repeated_over), None),
         zip=[list(group) for group in experiment.zip],
         repeated_over=experiment.repeated_over,
         metrics=list(experiment.metrics),
         meanings=metric_meanings(scenarios[0]),
         bounds={name: list(ends) for name, ends in metric_bounds(scenarios[0]).items()},
         measured=[
-            MeasuredInterval(
-                submitted_from_s=one.interval_s[0], submitted_until_s=one.interval_s[1]
-            )
-            for one in measured
-            if measured != [ALL_JOBS]
+            MeasuredInterval(submitted_from_s=from_s, submitted_until_s=until_s)
+            for from_s, until_s in intervals
         ],
         cases=[
             Entry(point=run.point, seed=run.seed, key=key)
@@ -255,7 +238,7 @@ def _closed(sweep: _OpenSweep, start_seconds: float, run_seconds: float) -> Swee
     failures.sort(key=lambda failure: (str(failure.point), failure.seed))
     (folder / FAILED_FILE).unlink(missing_ok=True)
     if failures:
-        write_json(folder / FAILED_FILE, {"failed": [asdict(failure) for failure in failures]})
+        write_json(folder / FAILED_FILE, {"failed": [failure.model_dump() for failure in failures]})
     write_tables(folder)
     counts = len(sweep.runs), len(sweep.runs) - len(sweep.missing), tuple(failures)
     return Sweep(folder, *counts, start_seconds, run_seconds, sweep.damaged)
@@ -276,99 +259,67 @@ def _run_missing(
         cells = tuple(cell for key in old for cell in _cells(first, key, first.store.record(key)))
     observer.sweep(progress._replace(cells=cells))
     begun = ready = time.monotonic()
-    for step in _steps([run for _, _, run in runs], workers):
-        progress = progress._replace(running=step.running)
+    for running, number, answer in _steps([run for _, _, run in runs], workers):
+        progress = progress._replace(running=running)
         cells, errors = (), tuple[str, ...]()
-        if step.number is not None:
-            sweep, key, run = runs[step.number]
-            if isinstance(step.answer, tuple):
-                sweep.store.write(key, *step.answer)
+        if number is None:
+            ready = time.monotonic() if ready == begun else ready
+        else:
+            sweep, key, run = runs[number]
+            if isinstance(answer, tuple):
+                sweep.store.write(key, *answer)
                 progress = progress._replace(done=progress.done + 1)
-                cells = _cells(sweep, key, step.answer[0]) if observer.wants_looks else ()
+                cells = _cells(sweep, key, answer[0]) if observer.wants_looks else ()
             else:
-                sweep.failures.append(failure := Failure(run.point, run.seed, step.answer))
+                failure = Failure(point=run.point, seed=run.seed, error=answer)
+                sweep.failures.append(failure)
                 progress = progress._replace(failed=progress.failed + 1)
                 errors = (str(failure).partition("\n")[0],)
-        elif step.is_first:
-            ready = time.monotonic()
         observer.sweep(progress._replace(cells=cells, failures=errors))
     observer.sweep(progress._replace(is_over=True))
     return ready - begun, time.monotonic() - ready
 
 
-class _Step(NamedTuple):
-    """A run that has ended, by its number, with its answer; without a number, a tick.
+Step = tuple[int, int | None, Answer]
+"""The number of running runs; the position of a run that has ended, and its answer.
 
-    `is_first` is the step at which workers are ready for their first runs.
-    """
-
-    running: int
-    number: int | None = None
-    answer: Answer = ""
-    is_first: bool = False
+The first step, when workers are ready, and those of each second have no run."""
 
 
-def _steps(runs: Sequence[PlannedRun], workers: Workers) -> Iterator[_Step]:
-    if workers.in_process:
+def _steps(runs: Sequence[PlannedRun], workers: Workers) -> Iterator[Step]:
+    if workers.in_process or not runs:
+        yield 0, None, ""
         for number, run in enumerate(runs):
-            yield _Step(1, number, attempt(run))
-    elif runs:
-        yield from _on_ray(runs, workers)
+            yield 1, number, attempt(run)
+        return
+    from grid.runtime.cluster import ray_cluster, refuse_unsendable
+
+    with ray_cluster(workers.address, workers.cpus):
+        refuse_unsendable(runs[0].scenario.plugins)  # All runs share these.
+        yield from _on_ray(runs, workers.cpus)
 
 
 # Ray tasks
 
 
-class _RayDied(Exception):
-    """The raylet on this machine ended, and with it the runs in flight."""
+def _on_ray(runs: Sequence[PlannedRun], most: int | None) -> Iterator[Step]:
+    """Execute `runs` as tasks of the connected cluster, `most` at once.
 
-
-def _on_ray(runs: Sequence[PlannedRun], workers: Workers) -> Iterator[_Step]:
-    """Execute all `runs` as Ray tasks; answers come in order of completion.
-
-    Uses the connected cluster, else that of the `workers` or a new one, and at most their CPUs. A
-    worker or a raylet that dies is replaced, and its runs are repeated, `RETRIES` times at most.
+    Answers come in order of completion. Ray repeats the run of a worker that died.
     """
     import ray
 
-    from grid.runtime.cluster import RayDidNotStart, ray_cluster
-
-    left = dict(enumerate(runs))
-    for _ in range(1 + RETRIES):
-        try:
-            with ray_cluster(workers.address, workers.cpus):
-                for step in _tasks(dict(left), workers.cpus):
-                    if step.number is not None:
-                        del left[step.number]
-                    yield step
-            return
-        except (_RayDied, RayDidNotStart) as error:
-            ray.shutdown()
-            if isinstance(error, RayDidNotStart) and len(left) == len(runs):
-                raise
-    for number in left:
-        yield _Step(0, number, f"RayDied: Ray ended {RETRIES + 1} times")
-
-
-def _tasks(runs: dict[int, PlannedRun], most: int | None) -> Iterator[_Step]:
-    """Execute `runs` in order on the connected cluster, `most` at once. Raises _RayDied."""
-    import ray
-
-    from grid.runtime.cluster import refuse_unsendable
-
-    refuse_unsendable(next(iter(runs.values())).scenario.plugins)  # All runs share these.
     task = ray.remote(num_cpus=1, max_retries=RETRIES)(_attempt_with)
     code = code_version()
     there = max(1, int(ray.cluster_resources().get("CPU", 1)))
     cpus = min(there, most or there)
     # Workers import what runs need before the clock of the first run starts.
     warm_up = ray.remote(num_cpus=1)(_import)
-    for worker in [warm_up.remote() for _ in range(min(cpus, len(runs)))]:
-        _answer_of(worker)
-    yield _Step(0, is_first=True)
+    ray.get([warm_up.remote() for _ in range(min(cpus, len(runs)))])
+    yield 0, None, ""
     # Queued tasks would exceed `most` if the cluster has more CPUs.
     slots = cpus if cpus < there else cpus * (1 + QUEUED_TASKS_PER_CPU)
-    waiting = iter(runs.items())
+    waiting = iter(enumerate(runs))
     running: dict[Any, int] = {}
     while True:
         for number, run in itertools.islice(waiting, slots - len(running)):
@@ -378,9 +329,9 @@ def _tasks(runs: dict[int, PlannedRun], most: int | None) -> Iterator[_Step]:
         ready, _ = ray.wait(list(running), num_returns=1, timeout=TICK_SECONDS)
         if ready:
             number = running.pop(ready[0])
-            yield _Step(min(len(running) + 1, cpus), number, _answer_of(ready[0]))
+            yield min(len(running) + 1, cpus), number, _answer_of(ready[0])
         else:
-            yield _Step(min(len(running), cpus))
+            yield min(len(running), cpus), None, ""
 
 
 def _import() -> None:
@@ -401,7 +352,7 @@ def _answer_of(reference: Any) -> Answer:
     try:
         answer: Answer = ray.get(reference)
     except ray.exceptions.LocalRayletDiedError:
-        raise _RayDied from None
+        raise
     except ray.exceptions.RayError as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return answer
