@@ -147,6 +147,7 @@ def verify(
 def _cases(names: Sequence[str] | None, overrides: Sequence[str] | None) -> list[Any]:
     """The cases. Raises InputError."""
     from grid.lab.verify.cases import CASES
+    from grid.lab.verify.verify import refuse_others
     from grid.model.errors import expected_name, input_error, shorten
 
     for name in names or ():
@@ -155,6 +156,8 @@ def _cases(names: Sequence[str] | None, overrides: Sequence[str] | None) -> list
             raise input_error("--case", shorten(name), expected)
     if overrides and len(names or ()) != 1:
         raise input_error("--set", shorten(overrides[0]), "exactly one --case with it")
+    for name in names or ():
+        refuse_others(CASES[name], overrides or ())
     return [CASES[name] for name in names or CASES]
 
 

@@ -1,25 +1,26 @@
-"""The cases of `grid verify`: scenarios, and what queueing theory says of them."""
+"""The cases of `grid verify`: what queueing theory says of scenarios, by their parameters."""
 
 from __future__ import annotations
 
 import heapq
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from math import ceil, gamma, sqrt
+from math import ceil, sqrt
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from grid.config.schema import Scenario
+from grid.config.parameters import written_override
+from grid.config.shipped import shipped_folder
+from grid.config.text_file import read_text
+from grid.config.yaml_tree import read_tree
 from grid.lab.verify import theory
 from grid.model.arrays import Floats, Ints
-from grid.model.errors import input_error, shorten
+from grid.model.errors import input_error
 from grid.model.fields import REFERENCE_MIPS
 from grid.model.job_results import JobResults
-from grid.model.platform import VirtualOrganization
 from grid.model.time import SECOND_US, from_seconds
 from grid.runtime.run import Run
 
@@ -31,6 +32,13 @@ FEWEST_RUNS = 12
 """At least as many as control variates need."""
 RELAXATIONS = 5.0
 """The length of the warm-up in relaxation times of a queue."""
+WORK_S = 1000.0
+"""Mean work of a job in scenarios with latencies, and the period of gossip."""
+SIZES, SHARES = (1, 2, 4), (4, 2, 1)
+"""Of the jobs of `loss-by-size`."""
+
+Parameters = Mapping[str, Any]
+"""The parameters of the scenario of a case, by name."""
 
 
 class Effort(NamedTuple):
@@ -51,24 +59,39 @@ EXACT_QUICK, EXACT_FULL = Effort(1, 20_000), Effort(1, 200_000)
 
 
 class Jobs(NamedTuple):
-    """Control variates: what is known of the jobs of a run without running them. In seconds.
+    """What is known of the jobs of a run without running them: control variates. In seconds.
 
-    All jobs together arrive `gap_s` apart and have exponential work of `work_s`; `servers` equal
-    servers could run any of them (0: the load exceeds them).
+    The jobs of all `vos` arrive `gap_s` apart and have exponential work of `work_s`; `servers`
+    equal servers could run any of them (0: there is no steady state of a queue).
     """
 
     work_s: float
     gap_s: float
     servers: int
+    vos: int = 1
+    period_s: float = 0.0
+    """The period of status updates."""
+
+    @property
+    def load(self) -> float:
+        return self.work_s / (self.gap_s * self.servers)
+
+    @property
+    def for_steady(self) -> int:
+        """The jobs of each VO after which a run is stationary.
+
+        An M/M/1 queue relaxes as exp(-t (1 - √load)²), in mean service times, and snapshots are
+        renewed every period.
+        """
+        relaxation_s = max(self.work_s / (1.0 - sqrt(self.load)) ** 2, self.period_s)
+        return ceil(RELAXATIONS * relaxation_s / WARM_UP / (self.gap_s * self.vos))
 
     def expected(self) -> Floats:
         """Expected work, gap and, if known, wait for one pool of all servers. Shape (controls,)."""
-        if not self.servers:
-            return np.array([self.work_s, self.gap_s])
-        load = self.work_s / (self.gap_s * self.servers)
-        return np.array(
-            [self.work_s, self.gap_s, self.work_s * theory.mmc_wait(self.servers, load)]
-        )
+        known = [self.work_s, self.gap_s]
+        if self.servers:
+            known.append(self.work_s * theory.mmc_wait(self.servers, self.load))
+        return np.array(known)
 
     def found(self, results: JobResults, steady: Ints) -> Floats:
         """The same of the jobs that users submitted in a run. Shape (controls,)."""
@@ -95,211 +118,55 @@ def pool_waits(submit_us: Ints, work_us: Ints, servers: int) -> list[int]:
     return waits
 
 
-@dataclass(frozen=True)
-class Given:
-    """A resolved scenario, and the numbers that theory needs of it."""
-
-    scenario: Scenario
-
-    @cached_property
-    def first(self) -> VirtualOrganization:
-        assert self.scenario.vos is not None
-        return self.scenario.vos[0]
-
-    @cached_property
-    def settings(self) -> dict[str, Any]:
-        assert self.first.workload is not None
-        return dict(self.first.workload.settings)
-
-    @property
-    def generator(self) -> str:
-        """The name of the first VO's workload generator; empty if it has none."""
-        workload = self.first.workload
-        return str(workload.generator) if workload is not None and workload.generator else ""
-
-    @property
-    def processors(self) -> int:
-        """The CPUs of the first VO's first cluster, a pool."""
-        processors = self.first.clusters[0].cpus
-        assert processors is not None
-        return processors
-
-    @property
-    def work_s(self) -> float:
-        """Mean work of a job in seconds on the reference machine."""
-        return float(self.settings["work"].get("mean_s", 1.0))
-
-    @property
-    def pool_work(self) -> float:
-        """The offered load of the pool in Erlang."""
-        return float(self.processors * self.settings["load"])
-
-    @property
-    def hops(self) -> int:
-        rule = self.scenario.protocol.forwarding
-        assert not isinstance(rule, str)
-        return int(dict(rule.settings)["hops"])
-
-    @property
-    def vos(self) -> int:
-        return sum(len(vo.names) for vo in self.scenario.vos or ())
-
-    @property
-    def drawn(self) -> int:
-        """How many resources the first VO's selection draws: `d` of `power_of_d`, else two."""
-        selection = self.first.selection
-        return int(selection.settings.get("d", 2)) if selection.name == "power_of_d" else 2
-
-    @property
-    def period_s(self) -> float:
-        return self.scenario.protocol.snapshots.period_s or 0.0
-
-    @cached_property
-    def jobs(self) -> Jobs:
-        """The jobs of all VOs together; VOs with jobs are alike."""
-        gap_s = self.settings["arrivals"].get("mean_s")
-        if self.settings.get("load") is not None:
-            capacity = sum(n * mips for n, mips in _servers(self.first)) / REFERENCE_MIPS
-            gap_s = self.work_s * self._mean_processors / (capacity * self.settings["load"])
-        assert gap_s is not None
-        return Jobs(self.work_s, float(gap_s) / self._vos_with_jobs, 0)
-
-    @property
-    def load(self) -> float:
-        """The offered load over the capacity of the VOs that the jobs fit."""
-        sizes = self.settings.get("sizes", ())
-        widest = max((size["cpus"] for size in sizes), default=1)
-        counts = [len(vo.names) * n for vo in self.scenario.vos or () for n, _ in _servers(vo)]
-        offered = self.jobs.work_s * self._mean_processors / self.jobs.gap_s
-        return offered / sum(n for n in counts if n >= widest)
-
-    @property
-    def _vos_with_jobs(self) -> int:
-        return sum(len(one.names) for one in self.scenario.vos or () if one.workload is not None)
-
-    @property
-    def _mean_processors(self) -> float:
-        sizes = self.settings.get("sizes", ({"cpus": 1, "share": 1.0},))
-        shares = sum(size["share"] for size in sizes)
-        return float(sum(size["cpus"] * size["share"] for size in sizes) / shares)
-
-    @property
-    def jobs_for_steady(self) -> int:
-        """The jobs of each VO after which a run is stationary.
-
-        An M/M/1 queue relaxes as exp(-t (1 - √load)²), in mean service times, and snapshots are
-        renewed every period.
-        """
-        relaxation_s = max(self.jobs.work_s / (1.0 - sqrt(self.load)) ** 2, self.period_s)
-        each_s = self.jobs.gap_s * self._vos_with_jobs
-        return ceil(RELAXATIONS * relaxation_s / WARM_UP / each_s)
+def _at(servers: int, load: float, vos: int = 1, work_s: float = WORK_S) -> Jobs:
+    """The jobs of all `vos` at this load of all their servers."""
+    return Jobs(work_s, work_s / (servers * load), servers, vos)
 
 
-def _servers(vo: VirtualOrganization) -> list[tuple[int, float]]:
-    """CPUs of the VO's clusters, and their MIPS."""
-    found: list[tuple[int, float]] = []
-    for cluster in vo.clusters:
-        machines = cluster.machines if isinstance(cluster.machines, tuple) else ()
-        found += [(one.count * one.cpus, one.mips) for one in machines]
-        found += [(cluster.cpus, REFERENCE_MIPS)] if cluster.cpus else []
-    return found
-
-
-def jobs_at_one_pool(given: Given) -> Jobs:
-    """Controls with the wait at one pool of all servers, if these are alike."""
-    servers = [
-        (len(vo.names) * n, mips) for vo in given.scenario.vos or () for n, mips in _servers(vo)
-    ]
-    if any(mips != REFERENCE_MIPS for _, mips in servers):
-        return given.jobs
-    return given.jobs._replace(servers=sum(n for n, _ in servers))
+def _lossy(servers: int, load: float, vos: int = 1, size: float = 1.0) -> Jobs:
+    """Jobs of this mean size that are lost if they do not fit."""
+    return Jobs(WORK_S, WORK_S * size / (servers * load), 0, vos)
 
 
 # Expected values
 
-Expected = Callable[[Given], dict[str, float]]
+Expected = Callable[[Parameters], dict[str, float]]
 Measured = Callable[[Run], dict[str, float]]
 WAIT, TIME, LOST = "mean wait, s", "mean time / mean work", "share of lost jobs"
 OF_FIRST = "jobs of the first server / mean"
 LEFT, BEGUN = "variance left per period", "exchanges that a VO begins per period"
 
 
-def _mean_time(time: Callable[[Given, float], float]) -> Expected:
-    return lambda given: {TIME: time(given, given.settings["load"])}
-
-
-def _service_s(given: Given) -> float:
-    """Mean run time of a job on the first VO's first cluster."""
-    return given.work_s * REFERENCE_MIPS / given.first.clusters[0].mips
-
-
-def _mg1(given: Given) -> dict[str, float]:
-    if given.processors != 1:
-        raise input_error("cpus", str(given.processors), "1, for theory of mg1")
-    variation = variation_of(given.settings["work"])
-    return {WAIT: theory.mg1_wait(given.settings["load"], variation) * _service_s(given)}
-
-
-def variation_of(distribution: dict[str, float | str]) -> float:
-    """Standard deviation / mean of a distribution of `grid.workload.stochastic`."""
-    if "cv" in distribution:
-        return float(distribution["cv"])
-    if distribution["distribution"] == "weibull":
-        shape = float(distribution["shape"])
-        return sqrt(gamma(1 + 2 / shape) / gamma(1 + 1 / shape) ** 2 - 1)
-    return {"exponential": 1.0, "fixed": 0.0}[str(distribution["distribution"])]
-
-
-def _loss_by_size(given: Given) -> dict[str, float]:
-    sizes = [size["cpus"] for size in given.settings["sizes"]]
-    shares = [size["share"] for size in given.settings["sizes"]]
-    mean = sum(size * share for size, share in zip(sizes, shares, strict=True))
-    work = [given.pool_work * share / mean for share in shares]
-    losses = theory.kaufman_roberts(given.processors, work, sizes)
-    return {_of_size(size): loss for size, loss in zip(sizes, losses, strict=True)}
+def _loss_by_size(given: Parameters) -> dict[str, float]:
+    offered = given["cpus"] * given["load"] / sum(map(int.__mul__, SIZES, SHARES))
+    losses = theory.kaufman_roberts(given["cpus"], [offered * share for share in SHARES], SIZES)
+    return {_of_size(size): loss for size, loss in zip(SIZES, losses, strict=True)}
 
 
 def _of_size(size: int) -> str:
     return f"share of lost jobs of {size} processor{'s' * (size > 1)}"
 
 
-def _old_information(given: Given) -> dict[str, float]:
-    if given.vos != 3:
-        raise input_error("--set", f"{given.vos - 1} servers", "2, for theory of old-information")
-    load = given.work_s / (given.settings["arrivals"]["mean_s"] * 2)
-    period = given.period_s / given.work_s
-    return {TIME: theory.periodic_updates(min(given.drawn, 2), load, period), OF_FIRST: 1.0}
+def _old_information(given: Parameters) -> dict[str, float]:
+    servers = given["servers"]
+    if servers != 2:
+        raise input_error("--set", f"{servers} servers", "2, for theory of old-information")
+    load = WORK_S / (given["gap_s"] * servers)
+    time = theory.periodic_updates(min(given["d"], 2), load, given["period_s"] / WORK_S)
+    return {TIME: time, OF_FIRST: 1.0}
 
 
-def _gossip(given: Given) -> dict[str, float]:
-    overlay = given.scenario.protocol.information
-    settings = dict(overlay.settings)
-    if overlay.name != "gossip" or settings["mode"] != "push_pull" or settings["fan_out"] != 1:
-        expected, found = "gossip with mode push_pull and fan_out 1", f"{overlay.name} {settings}"
-        raise input_error("protocol.information", shorten(found), expected)
-    times = str(settings["times"])
+def _gossip(times: str, given: Parameters) -> dict[str, float]:
     begun = {BEGUN: 1.0} if times == "poisson" else {}
-    return {LEFT: theory.left_a_period(given.vos, times), **begun}
+    return {LEFT: theory.left_a_period(given["others"] + 1, times), **begun}
 
 
-def _machines(given: Given) -> int:
-    machines = given.first.clusters[0].machines
-    assert isinstance(machines, tuple)
-    return sum(machine.count for machine in machines)
-
-
-def _capacity(given: Given) -> dict[str, float]:
-    ones, wide = given.settings["sizes"]
-    share = ones["share"] / (ones["share"] + wide["share"])
-    return {"jobs per mean work": theory.rigid_capacity(given.processors, share)}
+def _capacity(given: Parameters) -> dict[str, float]:
+    share = given["share_of_ones"] / (given["share_of_ones"] + 1)
+    return {"jobs per mean work": theory.rigid_capacity(given["cpus"], share)}
 
 
 # Measured values
-
-
-def _given(run: Run) -> Given:
-    assert run.scenario is not None
-    return Given(run.scenario)
 
 
 def steady(run: Run) -> Ints:
@@ -319,7 +186,7 @@ def _mean_wait(run: Run) -> dict[str, float]:
 
 def _time(run: Run) -> dict[str, float]:
     times_us = (run.results.outcome.end_us - run.results.submit_us)[steady(run)]
-    return {TIME: float(times_us.mean()) / SECOND_US / _given(run).work_s}
+    return {TIME: float(times_us.mean()) / SECOND_US / WORK_S}
 
 
 def _lost(run: Run) -> dict[str, float]:
@@ -338,7 +205,7 @@ def _lost_by_size(run: Run) -> dict[str, float]:
 def _time_and_first(run: Run) -> dict[str, float]:
     """The mean time, and the share of the first server, which is like the others."""
     vos = run.results.placement.executed_vo[steady(run)]
-    return {**_time(run), OF_FIRST: float((vos == 1).mean()) * (_given(run).vos - 1)}
+    return {**_time(run), OF_FIRST: float((vos == 1).mean()) * (len(run.directory.vos) - 1)}
 
 
 def _starts_a_second(run: Run) -> dict[str, float]:
@@ -348,10 +215,7 @@ def _starts_a_second(run: Run) -> dict[str, float]:
 
 
 def _gossip_exchanges(run: Run) -> dict[str, float]:
-    given = _given(run)
-    # A job is submitted in every period of gossip.
-    period_us = from_seconds(given.settings["arrivals"]["mean_s"])
-    exchanges, vos = _exchanges_of(run, period_us), given.vos
+    exchanges, vos = _exchanges_of(run, from_seconds(WORK_S)), len(run.directory.vos)
     begun = theory.exchanges_a_period(exchanges, vos)
     return {LEFT: theory.left_by(exchanges, vos), BEGUN: begun}
 
@@ -397,33 +261,15 @@ STARTS, ENDS = "starts that differ", "ends that differ"
 ASSIGNMENTS = "assignments that differ"
 
 
-def _lindley(run: Run) -> dict[str, float]:
-    def starts(submit_us: Ints, run_us: Ints, _: Ints) -> Ints:
-        return submit_us + np.array(theory.lindley_waits(submit_us, run_us), np.int64)
-
-    return _differing(run, starts)
-
-
 def _fcfs(run: Run) -> dict[str, float]:
-    servers = sum(run.directory.clusters[0].cpus)
-
-    def starts(submit_us: Ints, run_us: Ints, processors: Ints) -> Ints:
-        return np.array(theory.fcfs_starts(submit_us, run_us, processors, servers), np.int64)
-
-    return _differing(run, starts)
-
-
-def _differing(run: Run, starts: Callable[[Ints, Ints, Ints], Ints]) -> dict[str, float]:
-    """How many starts and ends differ from a recursion over submissions, run times and sizes."""
-    results = run.results
+    """How many starts and ends differ from the recursion over submissions, run times and sizes."""
+    results, (cluster,) = run.results, run.directory.clusters
     rows = np.argsort(results.submit_us, kind="stable")
     # Run times follow from what users submitted, so that wrong service times are found.
-    speeds = {machine.mips for machine in run.directory.clusters[0].machines}
-    if len(speeds) != 1:
-        raise input_error("machines", f"{len(speeds)} speeds", "one, for the recursion")
-    exact_us = np.rint(results.estimate_us * REFERENCE_MIPS / speeds.pop()).astype(np.int64)
-    run_us = np.maximum(exact_us, 1)[rows]
-    start_us = starts(results.submit_us[rows], run_us, results.processors[rows])
+    exact_us = np.rint(results.estimate_us * REFERENCE_MIPS / cluster.machines[0].mips)
+    run_us = np.maximum(exact_us.astype(np.int64), 1)[rows]
+    of_jobs = results.submit_us[rows], run_us, results.processors[rows]
+    start_us = np.array(theory.fcfs_starts(*of_jobs, sum(cluster.cpus)), np.int64)
     return {
         STARTS: float((start_us != results.outcome.start_us[rows]).sum()),
         ENDS: float((start_us + run_us != results.outcome.end_us[rows]).sum()),
@@ -432,7 +278,8 @@ def _differing(run: Run, starts: Callable[[Ints, Ints, Ints], Ints]) -> dict[str
 
 def _two_vos(run: Run) -> dict[str, float]:
     """Assignment, start and end of each job of `two-vos` against the two latencies by hand."""
-    network = _given(run).scenario.network
+    assert run.scenario is not None
+    network = run.scenario.network
     d, between = from_seconds(network.local_latency_s), from_seconds(network.latency_s)
     second = SECOND_US
     # Submission, delay of the assignment, run time on the machine that the job ends up on.
@@ -464,9 +311,8 @@ def _two_vos(run: Run) -> dict[str, float]:
 class Case:
     """A scenario of `scenarios/verify`, and what theory expects of it.
 
-    `expected` gives values by name from the scenario, `found` the same values of a run. Values of
-    an `exact` case count differences, of which 0 are expected. The theory requires exponential
-    distributions of the settings in `exponential` and, if the case is `stable`, a load below 1.
+    `expected` gives values by name from the scenario's parameters, `found` the same values of a
+    run. Values of an `exact` case count differences, of which 0 are expected.
     """
 
     name: str
@@ -474,124 +320,128 @@ class Case:
     source: str
     expected: Expected
     found: Measured
+    jobs: Callable[[Parameters], Jobs] | None = None
+    """The jobs, if their number depends on the load."""
     quick: Effort = EXACT_QUICK
     full: Effort = EXACT_FULL
     exact: bool = False
-    has_jobs: bool = True
-    """Whether the number of jobs is a parameter."""
-    controls: Callable[[Given], Jobs] | None = None
-    exponential: tuple[str, ...] = ("arrivals", "work")
-    stable: bool = True
+    controlled: bool = False
+    """Whether the jobs are control variates."""
     events: bool = False
     """Whether `found` reads the events of a run."""
 
+    @property
+    def file(self) -> Path:
+        return shipped_folder() / "verify" / f"{self.name}.yaml"
 
-def check_theory(case: Case, given: Given) -> None:
-    """Raises InputError if the theory of `case` does not hold for the scenario."""
-    generator = given.generator
-    if case.exact and case.has_jobs and generator != "stochastic":
-        found = repr(generator) if generator else "jobs of a log or a list"
-        expected = "generator: stochastic, whose estimates are exact"
-        raise input_error("workload", found, expected)
-    if case.exact or generator != "stochastic":
-        return
-    assert given.first.workload is not None
-    if given.first.workload.seed is not None:
-        found = f"{given.first.workload.seed}, the same jobs in every run"
-        raise input_error("workload.seed", found, "none, since runs must be independent")
-    for name in case.exponential:
-        if (distribution := given.settings[name]["distribution"]) != "exponential":
-            expected = f"exponential, for theory of {case.name}"
-            raise input_error(f"{name}.distribution", shorten(str(distribution)), expected)
-    if case.stable and given.load >= 1.0:
-        expected = f"one below 1, for the steady state of {case.name}"
-        raise input_error("--set", f"a load of {given.load:.6g}", expected)
+    def parameters(self, settings: Sequence[str] = ()) -> dict[str, Any]:
+        """Those of the scenario, with the settings that are among them."""
+        tree, _ = read_tree(read_text(self.file, 1 << 16, "a case"), str(self.file))
+        known: dict[str, Any] = tree.plain()["parameters"]
+        given = {name: node.plain() for name, node in map(written_override, settings)}
+        return {name: given.get(name, value) for name, value in known.items()}
 
 
-def _exact(name: str, title: str, source: str, found: Measured, *more: str, **how: Any) -> Case:
+def _exact(name: str, title: str, source: str, found: Measured, *more: str) -> Case:
     nothing = dict.fromkeys((*more, STARTS, ENDS), 0.0)
-    return Case(name, title, source, lambda _: nothing, found, exact=True, **how)
+    return Case(name, title, source, lambda _: nothing, found, exact=True)
 
 
-ROUTED: dict[str, Any] = {"quick": Effort(20, 1_000), "controls": jobs_at_one_pool}
-SHARED: dict[str, Any] = {**ROUTED, "quick": Effort(20, 500)}
-LOSSY: dict[str, Any] = {
-    "quick": Effort(20, 2_500), "controls": lambda given: given.jobs, "exponential": ("arrivals",),
-    "stable": False,
-}  # fmt: skip
-GOSSIP: dict[str, Any] = {
-    "quick": Effort(12, 60), "full": Effort(30, 300), "exponential": (), "stable": False,
-    "events": True,
-}  # fmt: skip
+def _routed(name: str, title: str, source: str, time: Callable[..., float], jobs: int) -> Case:
+    """Jobs that are routed to machines of one VO; `time` is of the machines, load and `d`."""
+
+    def expected(given: Parameters) -> dict[str, float]:
+        machines = given.get("machines", 2)
+        return {TIME: time(machines, given["load"], min(given.get("d", 2), machines))}
+
+    return Case(
+        name, title, source, expected, _time,
+        lambda given: _at(given.get("machines", 2), given["load"]),
+        quick=Effort(20, 1_000), full=Effort(40, jobs), controlled=True,
+    )  # fmt: skip
+
+
+def _shared(name: str, title: str, time: Callable[[Parameters], float], full: Effort) -> Case:
+    """VOs of one server that share work."""
+    return Case(
+        name, title, "truncated Markov chain", lambda given: {TIME: time(given)}, _time,
+        lambda given: _at(given["vos"], given["load"], given["vos"]),
+        quick=Effort(20, 500), full=full, controlled=True,
+    )  # fmt: skip
+
+
+def _averaging(name: str, title: str, limit: str, times: str) -> Case:
+    source = f"exact for the number of VOs; for many: {limit} (Jelasity et al. 2005)"
+    return Case(
+        name, title, source, lambda given: _gossip(given.get("times", times), given),
+        _gossip_exchanges, quick=Effort(12, 60), full=Effort(30, 300), events=True,
+    )  # fmt: skip
+
 
 CASES = {
     case.name: case
     for case in (
-        _exact("one-server", "One server, FCFS, start by start", "Lindley 1952", _lindley),
+        _exact("one-server", "One server, FCFS, start by start", "Lindley 1952", _fcfs),
         _exact("many-servers", "Many servers, FCFS, start by start", "Kiefer and Wolfowitz 1955",
                _fcfs),
         _exact("rigid-jobs", "Rigid jobs on one pool, FCFS, start by start",
                "Kiefer and Wolfowitz 1955 with the k-th smallest time", _fcfs),
         _exact("two-vos", "Two VOs, every time by hand from the two latencies",
-               "messages of the protocol", _two_vos, ASSIGNMENTS, has_jobs=False),
+               "messages of the protocol", _two_vos, ASSIGNMENTS),
         Case("mmc", "M/M/c", "Erlang C",
-             lambda given: {WAIT: _service_s(given)
-                            * theory.mmc_wait(given.processors, given.settings["load"])},
-             _mean_wait, quick=Effort(30, 200_000), full=Effort(150, 1_000_000)),
-        Case("mg1", "M/G/1", "Pollaczek and Khinchine", _mg1, _mean_wait,
-             quick=Effort(30, 200_000), full=Effort(100, 1_000_000), exponential=("arrivals",)),
+             lambda given: {WAIT: theory.mmc_wait(given["servers"], given["load"])}, _mean_wait,
+             lambda given: _at(given["servers"], given["load"], work_s=1.0),
+             quick=Effort(30, 200_000), full=Effort(150, 1_000_000)),
+        Case("mg1", "M/G/1", "Pollaczek and Khinchine",
+             lambda given: {WAIT: theory.mg1_wait(given["load"], given["cv"])}, _mean_wait,
+             lambda given: _at(1, given["load"], work_s=1.0),
+             quick=Effort(30, 200_000), full=Effort(100, 1_000_000)),
         Case("rigid-capacity", "Capacity of a pool for rigid jobs, FCFS",
              "1 / [(1 - p)(1 + Σ p^i / i) + p^n / n]", _capacity, _starts_a_second,
-             quick=Effort(20, 10_000), full=Effort(20, 40_000), exponential=("work",),
-             stable=False),
+             quick=Effort(20, 10_000), full=Effort(20, 40_000)),
         Case("loss", "M/M/c/c: a VO that rejects jobs if it is busy", "Erlang B",
-             lambda given: {LOST: theory.erlang_b(given.processors, given.pool_work)}, _lost,
-             full=Effort(40, 15_000), **LOSSY),
+             lambda given: {LOST: theory.erlang_b(given["servers"],
+                                                  given["servers"] * given["load"])},
+             _lost, lambda given: _lossy(given["servers"], given["load"]),
+             quick=Effort(20, 2_500), full=Effort(40, 15_000), controlled=True),
         Case("loss-by-size", "Rigid jobs, rejected if they do not fit",
              "Kaufman 1981, Roberts 1981", _loss_by_size, _lost_by_size,
-             full=Effort(60, 30_000), **LOSSY),
-        Case("shorter-of-two", "Join the shorter of two queues", "truncated Markov chain",
-             _mean_time(lambda _, load: theory.power_of_d(2, 2, load)), _time,
-             full=Effort(40, 5_000), **ROUTED),
-        Case("until-idle", "A job is forwarded until a VO is idle, then queues",
-             "truncated Markov chain",
-             _mean_time(lambda given, load: theory.until_idle(given.vos, load, given.hops)), _time,
-             full=Effort(40, 3_000), **SHARED),
+             lambda given: _lossy(given["cpus"], given["load"],
+                                  size=sum(map(int.__mul__, SIZES, SHARES)) / sum(SHARES)),
+             quick=Effort(20, 2_500), full=Effort(60, 30_000), controlled=True),
+        _routed("shorter-of-two", "Join the shorter of two queues", "truncated Markov chain",
+                lambda machines, load, _: theory.power_of_d(machines, machines, load), 5_000),
+        _shared("until-idle", "A job is forwarded until a VO is idle, then queues",
+                lambda given: theory.until_idle(given["vos"], given["load"], given["hops"]),
+                Effort(40, 3_000)),
         Case("retries", "VOs that reject jobs if they are busy, and jobs that try others",
              "Markov chain",
-             lambda given: {LOST: theory.retries(given.vos, given.processors, given.pool_work,
-                                                 given.hops)},
-             _lost, quick=Effort(20, 1_000), full=Effort(60, 6_000),
-             controls=lambda given: given.jobs, stable=False),
-        Case("steal", "An idle VO pulls a job from a VO that has two or more",
-             "truncated Markov chain",
-             _mean_time(lambda given, load: theory.steal(given.vos, load)), _time,
-             full=Effort(60, 4_000), **SHARED),
-        Case("random-routing", "Routing at random: an M/M/1 queue at each machine",
-             "thinned Poisson arrivals", _mean_time(lambda _, load: 1.0 / (1.0 - load)), _time,
-             full=Effort(80, 6_000), **ROUTED),
-        Case("round-robin", "Routing in turn: every n-th job to each machine", "E_n/M/1",
-             _mean_time(lambda given, load: theory.round_robin_time(_machines(given), load)), _time,
-             full=Effort(40, 6_000), **ROUTED),
-        Case("power-of-d", "The shortest of d random queues",
-             "truncated Markov chain",
-             _mean_time(lambda given, load: theory.power_of_d(
-                 _machines(given), min(given.drawn, _machines(given)), load)),
-             _time, full=Effort(40, 5_000), **ROUTED),
-        Case("least-loaded", "Join the shortest of all queues", "truncated Markov chain",
-             _mean_time(lambda given, load: theory.power_of_d(
-                 _machines(given), _machines(given), load)),
-             _time, full=Effort(40, 5_000), **ROUTED),
+             lambda given: {LOST: theory.retries(given["vos"], given["servers"],
+                                                 given["servers"] * given["load"],
+                                                 given["hops"])},
+             _lost,
+             lambda given: _lossy(given["vos"] * given["servers"], given["load"], given["vos"]),
+             quick=Effort(20, 1_000), full=Effort(60, 6_000), controlled=True),
+        _shared("steal", "An idle VO pulls a job from a VO that has two or more",
+                lambda given: theory.steal(given["vos"], given["load"]), Effort(60, 4_000)),
+        _routed("random-routing", "Routing at random: an M/M/1 queue at each machine",
+                "thinned Poisson arrivals", lambda _, load, __: 1.0 / (1.0 - load), 12_000),
+        _routed("round-robin", "Routing in turn: every n-th job to each machine", "E_n/M/1",
+                lambda machines, load, _: theory.round_robin_time(machines, load), 6_000),
+        _routed("power-of-d", "The shortest of d random queues", "truncated Markov chain",
+                lambda machines, load, d: theory.power_of_d(machines, d, load), 5_000),
+        _routed("least-loaded", "Join the shortest of all queues", "truncated Markov chain",
+                lambda machines, load, _: theory.power_of_d(machines, machines, load), 5_000),
         Case("old-information", "The shorter of two queues by periodic status updates",
              "Markov chain from update to update (Mitzenmacher 2000)",
-             _old_information, _time_and_first, quick=Effort(20, 1_000), full=Effort(40, 5_000),
-             controls=lambda given: given.jobs._replace(servers=given.vos - 1)),
-        Case("gossip", "Gossip averaging: each VO once per period, in a new order each time",
-             "exact for the number of VOs; for many: 1 / (2 √e) (Jelasity et al. 2005)",
-             _gossip, _gossip_exchanges, **GOSSIP),
-        Case("gossip-of-pairs", "Gossip averaging: two VOs at a time, at random times",
-             "exact for the number of VOs; for many: 1 / e (Jelasity et al. 2005)",
-             _gossip, _gossip_exchanges, **GOSSIP),
+             _old_information, _time_and_first,
+             lambda given: Jobs(WORK_S, given["gap_s"], given["servers"],
+                                period_s=given["period_s"]),
+             quick=Effort(20, 1_000), full=Effort(40, 5_000), controlled=True),
+        _averaging("gossip", "Gossip averaging: each VO once per period, in a new order each time",
+                   "1 / (2 √e)", "shuffled"),
+        _averaging("gossip-of-pairs", "Gossip averaging: two VOs at a time, at random times",
+                   "1 / e", "poisson"),
     )
 }  # fmt: skip
 """In the order of the table of `grid verify`."""

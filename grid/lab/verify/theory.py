@@ -21,7 +21,7 @@ def fcfs_starts(submit_us: Ints, run_us: Ints, processors: Ints, servers: int) -
 
     A job of k processors starts once it is submitted, the job before it has started, and k
     processors are free: at the k-th smallest entry of the vector of times at which processors
-    become free (Kiefer and Wolfowitz 1955, for k = 1).
+    become free (Kiefer and Wolfowitz 1955, for k = 1; Lindley 1952 for one server).
     """
     free = [0] * servers
     last, starts = 0, []
@@ -34,17 +34,6 @@ def fcfs_starts(submit_us: Ints, run_us: Ints, processors: Ints, servers: int) -
             heapq.heappush(free, last + run)
         starts.append(last)
     return starts
-
-
-def lindley_waits(submit_us: Ints, run_us: Ints) -> list[int]:
-    """Waits at one server: W(n + 1) = max(0, W(n) + S(n) - A(n + 1)) (Lindley 1952)."""
-    waits, wait = [], 0
-    gaps, work = np.diff(submit_us).tolist(), run_us.tolist()
-    for number in range(len(work)):
-        if number:
-            wait = max(0, wait + work[number - 1] - gaps[number - 1])
-        waits.append(wait)
-    return waits
 
 
 def erlang_b(servers: int, work: float) -> float:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, inf, isfinite, sqrt
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-import grid
-from grid.config.schema import Scenario
-from grid.config.shipped import shipped_folder
+from grid.config.load import load_scenario
+from grid.config.parameters import written_override
 from grid.lab.markdown import markdown
 from grid.lab.verify.cases import (
     CASES,
@@ -22,16 +19,13 @@ from grid.lab.verify.cases import (
     WARM_UP,
     Case,
     Effort,
-    Given,
     Jobs,
-    check_theory,
     steady,
 )
 from grid.model.arrays import Floats
-from grid.model.errors import input_error
+from grid.model.errors import input_error, shorten
 from grid.runtime.run import execute
 
-SCENARIOS = shipped_folder() / "verify"
 STANDARD_ERRORS = 3.0
 OTHER_JOBS = 4.5
 """Jobs whose controls are more standard errors off are not those of the theory."""
@@ -88,8 +82,8 @@ class Figure:
         return "not precise enough" if full and self.relative > RELATIVE else "agrees"
 
 
-Order = tuple[str, Path, tuple[str, ...]]
-"""A run: its case, the file of its scenario, and settings."""
+Order = tuple[str, tuple[str, ...]]
+"""A run: its case, and settings."""
 
 
 class Found(NamedTuple):
@@ -102,48 +96,30 @@ class Found(NamedTuple):
 Over = Callable[[Callable[[Order], Found], Iterable[Order]], Iterable[Found]]
 
 
-def scenario_of(name: str) -> Path:
-    return SCENARIOS / f"{name}.yaml"
-
-
-def orders_of(
-    case: Case, file: Path, settings: Sequence[str], effort: Effort, first_seed: int = 1
-) -> list[Order]:
-    """The runs of an effort, with consecutive seeds. Settings of the user take precedence."""
-    parameters = [f"jobs={effort.jobs}"] if case.has_jobs else []
-    seeds = range(first_seed, first_seed + (1 if case.exact else effort.runs))
-    return [(case.name, file, (*parameters, *settings, f"seed={seed}")) for seed in seeds]
-
-
 def measure(order: Order) -> Found:
     """The values of one run. Raises InputError and RunFailed."""
-    name, file, settings = order
+    name, settings = order
     case = CASES[name]
-    scenario = grid.load_scenario(file, settings)
-    run = execute(scenario, str(file), in_process=True, events=case.events)
-    with _of_its_form(case):
-        known = _known(case, scenario)
-        controls = np.empty(0) if known is None else known.found(run.results, steady(run))
-        return Found(case.found(run), controls)
+    scenario = load_scenario(case.file, settings)
+    run = execute(scenario, str(case.file), in_process=True, events=case.events)
+    jobs = _controls(case, settings)
+    controls = np.empty(0) if jobs is None else jobs.found(run.results, steady(run))
+    return Found(case.found(run), controls)
 
 
-@contextmanager
-def _of_its_form(case: Case) -> Iterator[None]:
-    """Raises InputError if the scenario lacks what the theory of `case` reads."""
-    try:
-        yield
-    except ValueError as error:
-        raise input_error("--set", str(error), f"fewer VOs or machines for {case.name}") from error
-    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError) as error:
-        expected = f"that of scenarios/verify/{case.name}.yaml, with other values"
-        raise input_error("--set", "a scenario with a different structure", expected) from error
-
-
-def _known(case: Case, scenario: Scenario) -> Jobs | None:
-    """The control variates, if the jobs are those of the theory."""
-    if case.controls is None or Given(scenario).generator != "stochastic":
+def _controls(case: Case, settings: Sequence[str]) -> Jobs | None:
+    if case.jobs is None or not case.controlled:
         return None
-    return case.controls(Given(scenario))
+    return case.jobs(case.parameters(settings))
+
+
+def refuse_others(case: Case, settings: Sequence[str]) -> None:
+    """Raises InputError for a setting of something else than parameters, which theory has not."""
+    known = [*case.parameters(), "seed"]
+    for name, _ in map(written_override, settings):
+        if name not in known:
+            expected = f"a parameter of {case.name}: {', '.join(known)}"
+            raise input_error("--set", shorten(name), expected)
 
 
 def verify(
@@ -151,7 +127,6 @@ def verify(
     settings: Sequence[str],
     effort: Effort,
     *,
-    file: Path | None = None,
     full: bool = False,
     over: Over = map,
 ) -> list[Figure]:
@@ -160,23 +135,31 @@ def verify(
     The seed of the scenario is that of the first run. If `full`, runs are added until three
     standard errors are precise enough. Raises InputError, also if the theory does not hold.
     """
-    file = file or scenario_of(case.name)
-    scenario = grid.load_scenario(file, settings)
-    given = Given(scenario)
-    with _of_its_form(case):
-        check_theory(case, given)
-        if case.stable and not case.exact and given.generator == "stochastic":
-            effort = effort.for_steady(given.jobs_for_steady)
-        expected = case.expected(given)
-    most = effort._replace(runs=effort.runs * MOST_TIMES)
-    orders = orders_of(case, file, settings, most, scenario.seed)
-    known = _known(case, grid.load_scenario(file, orders[0][2]))
+    seed, given = load_scenario(case.file, settings).seed, case.parameters(settings)
+    jobs = None if case.jobs is None else case.jobs(given)
+    if jobs is not None and jobs.servers:
+        if jobs.load >= 1.0:
+            expected = f"one below 1, for the steady state of {case.name}"
+            raise input_error("--set", f"a load of {jobs.load:.6g}", expected)
+        effort = effort.for_steady(jobs.for_steady)
+    try:
+        expected_values = case.expected(given)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise input_error("--set", str(error), f"other values for {case.name}") from error
+    parameters = [f"jobs={effort.jobs}"] if "jobs" in given else []
+    most = 1 if case.exact else effort.runs * MOST_TIMES
+    orders: list[Order] = [
+        (case.name, (*parameters, *settings, f"seed={seed + number}")) for number in range(most)
+    ]
+    known = _controls(case, settings)
     controls = np.empty(0) if known is None else known.expected()
     found: list[Found] = []
-    wanted = 1 if case.exact else effort.runs
+    wanted = min(most, effort.runs)
     while True:
         found += over(measure, orders[len(found) : wanted])
-        figures = [_figure(case, name, value, found, controls) for name, value in expected.items()]
+        figures = [
+            _figure(case, name, value, found, controls) for name, value in expected_values.items()
+        ]
         missing = max(one.runs_missing for one in figures)
         if not full or missing <= 0 or wanted == len(orders):
             return figures
@@ -289,6 +272,6 @@ def page(figures: Sequence[Figure], full: bool, missing: Sequence[str] = ()) -> 
         warm_up=f"{WARM_UP:.0%}",
         shut_down=f"{1 - SHUT_DOWN:.0%}",
         relaxations=f"{RELAXATIONS:g}",
-        controlled=", ".join(f"`{one.name}`" for one in CASES.values() if one.controls is not None),
+        controlled=", ".join(f"`{one.name}`" for one in CASES.values() if one.controlled),
         other_jobs=f"{OTHER_JOBS:g}",
     )
