@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from grid.cli.endings import ExitCode, endings, naming_options, runs_left, wrong
+from grid.cli.endings import ExitCode, endings, naming_options, wrong
 from grid.cli.options import NO_EVENTS, live_page_if, seeds_of
 
 if TYPE_CHECKING:
@@ -73,8 +72,10 @@ def run(
     if is_sweep:
         if events or of_one_run:
             wrong([NO_EVENTS if events else f"{of_one_run[0]} requires a single run. Omit it."])
-        shown = traceback, quiet, watch, as_json
-        _run_sweep(scenario, settings, seeds, out, address, in_process, force, *shown)
+        _sweep(
+            scenario, settings, seeds, out, address, in_process, force=force, watch=watch,
+            quiet=quiet, traceback=traceback, as_json=as_json,
+        )  # fmt: skip
         return
     how: dict[str, Any] = {
         "in_process": in_process, "placement": placement, "address": address,
@@ -98,31 +99,25 @@ def run(
         raise typer.Exit(ExitCode.INTERRUPTED)
 
 
-def _run_sweep(
+def _sweep(
     scenario: Path,
     settings: list[str],
     seeds: str | None,
     out: Path | None,
     address: str | None,
     in_process: bool,
-    force: bool,
-    traceback: bool,
-    quiet: bool,
-    watch: bool,
-    as_json: bool,
+    **output: Any,
 ) -> None:
-    from grid.cli.sweep import print_sweep, run_and_report
+    from grid.cli.sweep import sweep_and_report
     from grid.config.shipped import find
     from grid.lab.experiment import experiment_of
     from grid.lab.sweep import Workers
 
-    with endings(traceback=traceback), naming_options("address"):
+    with endings(traceback=output["traceback"]), naming_options("address"):
         experiment = experiment_of(find(scenario, experiment=False), settings, seeds_of(seeds))
         workers = Workers(address, None, in_process)
     folder = out if out is not None else Path("sweeps") / experiment.name
-    with endings(partial(runs_left, folder), folder, traceback=traceback):
-        done, report = run_and_report(experiment, None, folder, workers, quiet, watch, force)
-        print_sweep(done, report, None, in_process, traceback, as_json)
+    sweep_and_report(experiment, None, folder, workers, **output)
 
 
 def _run_one(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,62 +69,60 @@ def sweep(
     for setting in settings:
         options += ["--set", setting]
     options += [] if seeds is None else ["--seeds", seeds]
-    with endings(partial(runs_left, folder), folder, traceback=traceback):
-        done, report = run_and_report(loaded, file, folder, workers, quiet, watch, force)
-        if report is not None and page is not None:
-            from grid.lab.study_page import write_study_page
-
-            # First, as the reader of standard output may stop reading, such as `| head`.
-            write_study_page(loaded, folder, page, options=options, file=file)
-        print_sweep(done, report, page, in_process, traceback, as_json)
+    sweep_and_report(
+        loaded, file, folder, workers, page, options, force=force, watch=watch, quiet=quiet,
+        traceback=traceback, as_json=as_json,
+    )  # fmt: skip
 
 
-def run_and_report(
+def sweep_and_report(
     experiment: ExperimentSection,
     file: Path | None,
     folder: Path,
     workers: Workers,
-    quiet: bool,
-    watch: bool,
+    page: Path | None = None,
+    options: Sequence[str] = (),
+    *,
     force: bool,
-) -> tuple[Sweep, Path | None]:
-    """The sweep after its missing runs, and its report; None if no run has a result."""
+    watch: bool,
+    quiet: bool,
+    traceback: bool,
+    as_json: bool,
+) -> None:
+    """Make the missing runs and the report, print tables or JSON, and end with the exit code.
+
+    `page` is that of a study, for which `options` changed the experiment.
+    """
     from grid.lab.report.page import write_report
+    from grid.lab.study_page import write_study_page
     from grid.lab.sweep import SweepDisplay, run_sweep
     from grid.results.look import Observers
     from grid.runtime.progress import display_on
 
-    with display_on(sys.stderr, quiet=quiet) as display, live_page_if(watch) as page:
-        shown = SweepDisplay(display, in_process=workers.in_process)
-        observer = Observers([shown, page] if page is not None else [shown])
-        done = run_sweep(experiment, file, folder, workers, observer, force=force)
-        if len(done.failures) == done.runs:
-            return done, None
-        display.stage("writing the report")
-        return done, write_report(folder)
-
-
-def print_sweep(
-    done: Sweep,
-    report: Path | None,
-    page: Path | None,
-    in_process: bool,
-    traceback: bool,
-    as_json: bool,
-) -> None:
-    """Print failures, then tables and where the files are, or JSON; end with the exit code."""
-    for failure in done.failures[:FAILURES_SHOWN]:
-        line, _, details = str(failure).partition("\n")
-        typer.echo(f"failed: {line}", err=True)
-        if traceback and details:
-            typer.echo(details, err=True)
-    if len(done.failures) > FAILURES_SHOWN:
-        count = f"{len(done.failures)} failed in total"
-        typer.echo(f"{count}; see {done.folder}/failed.json", err=True)
-    if as_json:
-        _print_json(done, report)
-    else:
-        _print_tables(done, report, page, in_process)
+    report = None
+    with endings(partial(runs_left, folder), folder, traceback=traceback):
+        with display_on(sys.stderr, quiet=quiet) as display, live_page_if(watch) as live:
+            shown = SweepDisplay(display, in_process=workers.in_process)
+            observer = Observers([shown, live] if live is not None else [shown])
+            done = run_sweep(experiment, file, folder, workers, observer, force=force)
+            if len(done.failures) < done.runs:
+                display.stage("writing the report")
+                report = write_report(folder)
+        if report is not None and page is not None:
+            # First, as the reader of standard output may stop reading, such as `| head`.
+            write_study_page(experiment, folder, page, options=options, file=file)
+        for failure in done.failures[:FAILURES_SHOWN]:
+            line, _, details = str(failure).partition("\n")
+            typer.echo(f"failed: {line}", err=True)
+            if traceback and details:
+                typer.echo(details, err=True)
+        if len(done.failures) > FAILURES_SHOWN:
+            count = f"{len(done.failures)} failed in total"
+            typer.echo(f"{count}; see {done.folder}/failed.json", err=True)
+        if as_json:
+            _print_json(done, report)
+        else:
+            _print_tables(done, report, page, workers.in_process)
     if done.failures:
         raise typer.Exit(ExitCode.FAILED)
 

@@ -82,6 +82,15 @@ class Study:
             names=names,
         )  # fmt: skip
 
+    def renamed(self, axes: Mapping[str, str]) -> Study:
+        """The same runs with other names of axes."""
+
+        def of(names: Mapping[str, Any]) -> dict[str, Any]:
+            return {axes.get(name, name): value for name, value in names.items()}
+
+        runs = tuple((of(point), seed, key) for point, seed, key in self.runs)
+        return replace(self, axes=of(self.axes), runs=runs)
+
     def filled_from(self, other: Study, axis: str) -> Study:
         """These runs, and those of `other` with the same seeds that differ only in `axis`."""
         points = [point for point, _, _ in self.runs]

@@ -94,13 +94,6 @@ class Headline:
         return f"{self.verdict} {self.detail}".rstrip()
 
 
-Turned = dict[tuple[str, str], list[tuple[Other, Headline]]]
-"""Readings that turn the verdict, by claim and label of the sentence."""
-
-Change = tuple[float, Cell | None, float]
-"""A relative change, the cell that has it, and the cell's first mean after it."""
-
-
 @dataclass(frozen=True, slots=True)
 class JudgedSentence:
     """A sentence, its cells, and what other readings make of it."""
@@ -119,14 +112,15 @@ class Effect:
 
     reading: Reading
     other: Other
-    verdicts: int
-    change: float
+    turned: Mapping[tuple[str, str], Headline]
+    """Verdicts that change, by claim and label of the sentence."""
+    cells: tuple[tuple[str, str, Cell], ...]
+    """All cells under the other reading, with claim and label."""
+    change: float = 0.0
     """Relative to the larger of the two means."""
     cell: Cell | None = None
     mean: float = math.nan
     """The mean of `cell` under the other reading."""
-    cells: tuple[tuple[str, str, Cell], ...] = ()
-    """All cells under the other reading, with claim and label."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,21 +145,22 @@ def judge(paper: Paper, claims: Sequence[str], found: Studies) -> Judgement:
     """Judge these claims under the main readings and under each of the others that has runs."""
     main = {name: _main_of(paper, found, name) for name in paper.experiments(tuple(claims))}
     studies = {name: study for name, study in main.items() if study is not None}
-    sentences = [one for name in claims for one in _judged(name, paper.claims[name], studies)]
-    effects: list[Effect] = []
-    turned: Turned = {}
-    for reading in paper.readings:
-        for other in reading.others:
-            names = [name for name in claims if name in reading.claims]
-            effect = _effect(paper, reading, other, names, found, studies, turned)
-            if effect is not None:
-                effects.append(effect)
-    effects.sort(key=lambda one: (-one.verdicts, -one.change))
-    judged = [
-        replace(one, turned=tuple(turned.get((one.claim, one.sentence.label), ())))
-        for one in sentences
+    effects = [
+        effect
+        for reading in paper.readings
+        for other in reading.others
+        if (effect := _effect(paper, reading, other, claims, found, studies)) is not None
     ]
-    return Judgement(paper, tuple(judged), tuple(effects), studies)
+    sentences = tuple(
+        replace(one, turned=tuple(
+            (effect.other, effect.turned[one.claim, one.sentence.label])
+            for effect in effects if (one.claim, one.sentence.label) in effect.turned
+        ))
+        for name in claims
+        for one in _judged(name, paper.claims[name], studies)
+    )  # fmt: skip
+    effects.sort(key=lambda one: (-len(one.turned), -one.change))
+    return Judgement(paper, sentences, tuple(effects), studies)
 
 
 def claim_headline(sentences: Sequence[JudgedSentence]) -> Headline:
@@ -193,21 +188,11 @@ def _seen(paper: Paper, view: View, name: str, found: Studies) -> Study | None:
     experiment = view.experiment or name
     if experiment not in found:
         return None
-    where = view.where
-    if not view.where and experiment == name:
-        where = paper.main.get(name, {})
-    study = found[experiment].seen(where, view.metrics)
-    if view.rename:
-
-        def renamed(point: Where) -> dict[str, Any]:
-            return {view.rename.get(axis, axis): value for axis, value in point.items()}
-
-        runs = tuple((renamed(point), seed, key) for point, seed, key in study.runs)
-        study = replace(study, axes=renamed(study.axes), runs=runs)
-    if view.rest:
-        main = _against(paper, view, name, found)
-        study = study.filled_from(main, view.rest) if main is not None else study
-    return study
+    is_same = not view.where and experiment == name
+    where = paper.main.get(name, {}) if is_same else view.where
+    study = found[experiment].seen(where, view.metrics).renamed(view.rename)
+    main = _against(paper, view, name, found) if view.rest else None
+    return study if main is None else study.filled_from(main, view.rest)
 
 
 def _against(paper: Paper, view: View, name: str, found: Studies) -> Study | None:
@@ -223,7 +208,6 @@ def _effect(
     claims: Sequence[str],
     found: Studies,
     main: Studies,
-    turned: Turned,
 ) -> Effect | None:
     """The effect of another reading on the claims, at the points and repetitions of both."""
     before, after = dict(main), {}
@@ -234,27 +218,28 @@ def _effect(
             same = set(seen.axes) == set(against.axes)
             limited = against.limited_to(seen) if same else against
             before[name] = limited if limited.runs else against
-    verdicts, everything = 0, []
-    largest: Change = (0.0, None, math.nan)
-    for claim in claims:
+    turned: dict[tuple[str, str], Headline] = {}
+    cells: list[tuple[str, str, Cell]] = []
+    changes: list[tuple[float, Cell, float]] = []
+    for claim in (name for name in claims if name in reading.claims):
         section = paper.claims[claim]
-        if not any(one.experiment in after for one in section.sentences):
-            continue
-        ones = _judged(claim, section, before)
-        others = _judged(claim, section, {**before, **after})
-        for one, new in zip(ones, others, strict=True):
-            if one.sentence.experiment not in after or not new.cells:
+        pairs = zip(
+            _judged(claim, section, before), _judged(claim, section, {**before, **after}),
+            strict=True,
+        )  # fmt: skip
+        for one, new in pairs:
+            if one.sentence.experiment not in after:
                 continue
-            everything += [(claim, one.sentence.label, cell) for cell in new.cells]
-            before_it, after_it = (SIDES.get(it.headline.verdict) for it in (one, new))
-            if section.kind == "verdict" and after_it not in (None, before_it):
-                verdicts += 1
-                key = claim, one.sentence.label
-                turned.setdefault(key, []).append((other, new.headline))
-            largest = max(largest, _largest_change(one.cells, new.cells), key=lambda it: it[0])
-    if not everything:
+            key = claim, one.sentence.label
+            cells += [(*key, cell) for cell in new.cells]
+            sides = [SIDES.get(it.headline.verdict) for it in (one, new)]
+            if new.cells and section.kind == "verdict" and sides[1] not in (None, sides[0]):
+                turned[key] = new.headline
+            changes += _changes(one.cells, new.cells)
+    if not cells:
         return None
-    return Effect(reading, other, verdicts, *largest, tuple(everything))
+    largest = max(changes, key=lambda one: one[0], default=(0.0,))
+    return Effect(reading, other, turned, tuple(cells), *(largest if largest[0] else ()))
 
 
 SIDES = {
@@ -264,19 +249,15 @@ SIDES = {
 """Verdicts that decide; a loss of decision alone does not turn a verdict."""
 
 
-def _largest_change(ones: Sequence[Cell], others: Sequence[Cell]) -> Change:
-    """The cell whose first mean changes most."""
+def _changes(ones: Sequence[Cell], others: Sequence[Cell]) -> Iterator[tuple[float, Cell, float]]:
+    """The relative change of each cell's first mean, the cell, and its mean after it."""
     known = {cell.key: cell for cell in ones if cell.means}
-    largest: Change = (0.0, None, math.nan)
     for cell in others:
         before = known.get(cell.key)
-        if before is None or not cell.means:
-            continue
-        scale = max(abs(before.means[0]), abs(cell.means[0]))
-        change = abs(cell.means[0] - before.means[0]) / scale if scale else 0.0
-        if change > largest[0]:
-            largest = change, before, cell.means[0]
-    return largest
+        if before is not None and cell.means:
+            scale = max(abs(before.means[0]), abs(cell.means[0]))
+            change = abs(cell.means[0] - before.means[0]) / scale if scale else 0.0
+            yield change, before, cell.means[0]
 
 
 # Verdicts

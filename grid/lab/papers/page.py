@@ -14,7 +14,7 @@ from grid.lab.markdown import markdown
 from grid.lab.papers.judge import Cell, Effect, JudgedSentence, Judgement, Verdict
 from grid.lab.papers.paper import NAMES, Figure, load_paper
 from grid.lab.report.charts import grid_chart
-from grid.lab.report.picture import Picture, columns_of
+from grid.lab.report.picture import Picture, columns_of, counted
 from grid.lab.report.sweep_page import drawn_ends
 from grid.lab.store import write_text
 
@@ -89,14 +89,14 @@ def assumptions(judgement: Judgement) -> list[str]:
     """The readings with the largest effects: verdicts that change, and the largest change."""
     lines = []
     for one in judgement.effects[:MOST_EFFECTS]:
-        if not one.verdicts and one.change < 0.05:
+        if not one.turned and one.change < 0.05:
             break
         lines.append(f"{one.other.text} ({one.reading.open}): {_effect(one)}")
     return lines
 
 
 def _effect(one: Effect) -> str:
-    words = f"{one.verdicts} verdict{'s' * (one.verdicts != 1)}"
+    words = counted(len(one.turned), "verdict")
     if one.cell is None:
         return words
     at = ", ".join(f"{_axis(axis)} {value}" for axis, value in one.cell.place.items()

@@ -206,7 +206,7 @@ def test_another_reading_turns_a_verdict_and_is_ranked_by_its_effect() -> None:
     ((other, turned),) = found.sentences[0].turned
     assert (other.text, turned.verdict) == ("the other", Verdict.CONTRADICTED)
     (effect,) = found.effects
-    assert effect.verdicts == 1
+    assert len(effect.turned) == 1
     assert effect.mean == pytest.approx(9.0, abs=0.1)
 
 
@@ -217,7 +217,7 @@ def test_a_reading_is_compared_at_its_own_points_with_the_rest_filled_in() -> No
     given = paper_of(BELOW, readings=reading({"experiment": "part", "rest": "policy"}))
     found = judge(given, ["X-1"], studies)
     (effect,) = found.effects
-    assert effect.verdicts == 1
+    assert len(effect.turned) == 1
     assert [len(cell.values) for _, _, cell in effect.cells] == [3]
 
 
