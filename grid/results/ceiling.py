@@ -76,19 +76,18 @@ class Measured(NamedTuple):
     posts_s: float
     step_s: float
 
-
-def measured(timings: Sequence[Timings]) -> Measured:
-    """From the timings of each process."""
-    # The process that waits least in a round waits only for the delivery of messages.
-    least = np.min([one.waiting for one in timings], axis=0)
-    return Measured(
-        len(timings),
-        timings[0].overlaps,
-        _joined_costs([one.costs for one in timings]),
-        float(sum(one.messages.sum() for one in timings)),
-        float(np.mean([one.posts.sum() for one in timings])),
-        float(np.median(least)) / max(1, len(steps(len(timings)))) if len(least) else 0.0,
-    )
+    @classmethod
+    def of(cls, timings: Sequence[Timings]) -> Measured:
+        # The process that waits least in a round waits only for the delivery of messages.
+        least = np.min([one.waiting for one in timings], axis=0)
+        return cls(
+            len(timings),
+            timings[0].overlaps,
+            _joined_costs([one.costs for one in timings]),
+            float(sum(one.messages.sum() for one in timings)),
+            float(np.mean([one.posts.sum() for one in timings])),
+            float(np.median(least)) / max(1, len(steps(len(timings)))) if len(least) else 0.0,
+        )
 
 
 def together(work: Floats, overlaps: Bools) -> float:
@@ -182,7 +181,7 @@ def ceiling(
     found["critical_path"] = round(together(work, timings[0].overlaps), 6)
     if len(timings) == 1 or not any(len(one.costs.seconds) for one in timings):
         return found
-    run = measured(timings)
+    run = Measured.of(timings)
     predictions = {
         str(cores): round(predicted(run, process_of).total, 6)
         for cores, process_of in placements.items()

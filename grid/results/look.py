@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from grid.model.arrays import Ints
 from grid.model.interventions import Intervention, LiveFacts, Request
@@ -145,37 +146,20 @@ NO_OBSERVER = Observer()
 
 
 class Observers(Observer):
+    """Passes everything on to several observers."""
+
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._all = observers
-        self._looking = [one for one in observers if one.wants_looks]
-        self.wants_looks = bool(self._looking)
+        self.wants_looks = any(one.wants_looks for one in observers)
+        for call in ("stage", "progress", "begin", "begin_sweep", "sweep", "look"):
+            setattr(self, call, partial(self._each, call))
 
-    def stage(self, name: str) -> None:
+    def _each(self, call: str, *given: Any) -> None:
         for one in self._all:
-            one.stage(name)
-
-    def progress(self, now: Time, jobs: int, total: int, more: str = "") -> None:
-        for one in self._all:
-            one.progress(now, jobs, total, more)
-
-    def begin(self, beginning: Beginning) -> None:
-        for one in self._looking:
-            one.begin(beginning)
-
-    def begin_sweep(self, beginning: SweepBeginning) -> None:
-        for one in self._looking:
-            one.begin_sweep(beginning)
-
-    def sweep(self, progress: SweepProgress) -> None:
-        for one in self._all:
-            one.sweep(progress)
+            getattr(one, call)(*given)
 
     def is_due(self) -> bool:
-        return any(one.is_due() for one in self._looking)
-
-    def look(self, look: Look) -> None:
-        for one in self._looking:
-            one.look(look)
+        return any(one.is_due() for one in self._all)
 
     def requests(self) -> Sequence[Request]:
-        return [asked for one in self._looking for asked in one.requests()]
+        return [asked for one in self._all for asked in one.requests()]

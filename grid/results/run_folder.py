@@ -72,10 +72,6 @@ def check_folder(
     earlier = earlier_run(folder)
     if earlier is None and not _is_of_killed_run(list(folder.iterdir())):
         raise _error(folder, "a folder that is not a run")
-    for name in _FILES:
-        if (folder / name).is_dir():
-            expected = "a file of a run, or a path that does not exist"
-            raise _error(folder / name, "a folder", expected)
     if earlier is not None and scenario and not force:
         kinds = {True: "a live run", False: "a run in virtual time"}
         found = f"{kinds[earlier.get('runtime') == 'live']} of {str(earlier.get('scenario'))[:64]}"
@@ -103,28 +99,26 @@ def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) 
     not take the place of a device or a pipe.
     """
     with _as_input_error(path, option):
-        wanted = "another path"
-        if path.is_dir():
-            found, wanted = "a folder", "a file, or nothing there"
-        elif not path.parent.is_dir():
-            found, wanted = "no such folder", "a path in an existing folder"
-        elif not path.exists():
+        if not path.exists() and path.parent.is_dir():
             _try_to_write(path.parent, option)
             return
+        found = ""
+        if path.is_dir():
+            found = "a folder"
+        elif not path.parent.is_dir():
+            found = "no such folder"
         elif replaced and not path.is_file():
-            found, wanted = "a device or a pipe", "a file, or nothing there"
+            found = "a device or a pipe"
         elif _is_kept(path.resolve()):
             found = "a file that a run or a sweep wrote"
         elif suffixes and path.is_file() and path.suffix not in suffixes:
             found = f"an existing file that does not end in {' or '.join(suffixes)}"
-            wanted = "a new file, or one with that ending"
         elif ".md" in suffixes and path.is_file() and not is_page(path):
-            found, wanted = "a file that is not such a page", "a new file, or a page"
+            found = "a file that is not such a page"
         elif not os.access(path, os.W_OK):
             found = "a file that may not be written"
-        else:
-            return
-        raise _error(path, found, wanted, option)
+        if found:
+            raise _error(path, found, "a new file, or one that may be replaced", option)
 
 
 def is_page(path: Path) -> bool:

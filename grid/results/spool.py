@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.arrays import Ints
 from grid.model.job import JobOutcome
 from grid.model.job_results import RESULT_COLUMNS, JobPlacement, JobResults
 
@@ -121,13 +120,6 @@ class StoredResults(JobResults):
         return StoredResults(
             lambda name, first, last: self.column(name)[chosen[first:last]], len(chosen)
         )
-
-    def reordered(self, order: Ints) -> JobResults:
-        """All rows in another order, on disk."""
-        folder = _Folder()
-        for name in RESULT_COLUMNS:
-            folder.save(name, self.column(name)[order])
-        return StoredResults(folder.read, len(order))
 
     def to_read(self) -> JobResults:
         """The table itself: each column is a copy."""
