@@ -22,7 +22,7 @@ from grid.lab.experiment import MAX_BYTES as MAX_EXPERIMENT_BYTES
 from grid.lab.experiment import ExperimentSection, PlannedRun, scenario_of
 from grid.lab.record import Record
 from grid.model.errors import InputError, dotted, input_error
-from grid.results.run_folder import SWEEP_FILE
+from grid.results.run_folder import SWEEP_FILE, write_file
 
 EXPERIMENT_FILE = "experiment.yaml"
 SCENARIO_FILE = "scenario.yaml"
@@ -198,18 +198,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` atomically: the whole file or none, also if the machine loses power."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    partial.unlink(missing_ok=True)  # A link of this name must not be followed.
-    try:
-        with partial.open("x", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    write_file(path, text.encode())
 
 
 def read_json(path: Path) -> Record:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,7 +26,7 @@ from grid.lab.statistics import (
 from grid.lab.store import Store, read_failures, read_json, read_sweep
 from grid.model.errors import input_error
 from grid.results.definitions import OwnBounds
-from grid.results.run_folder import SWEEP_FILE
+from grid.results.run_folder import SWEEP_FILE, replacing
 
 GRID = "grid"
 BASELINES = 10
@@ -397,12 +396,11 @@ def write_tables(folder: Path) -> None:
 
 
 def _write_table(path: Path, table: pa.Table) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    if path.suffix == ".csv":
-        pyarrow.csv.write_csv(table, partial)
-    else:
-        pyarrow.parquet.write_table(table, partial, compression="zstd")
-    partial.replace(path)
+    with replacing(path) as partial:
+        if path.suffix == ".csv":
+            pyarrow.csv.write_csv(table, partial)
+        else:
+            pyarrow.parquet.write_table(table, partial, compression="zstd")
 
 
 def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:

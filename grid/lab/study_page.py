@@ -83,7 +83,7 @@ def _charts(study: Study, about: StudySection, page: Path) -> Iterator[str]:
         chosen = replace(study, axes={**study.axes, answer.best_of: _compared(study, answer)})
         if left_out := panels_left_out(chosen, answer.along):
             yield left_out
-        picture = comparison_chart(chosen, metric, study.bounds, answer.along)
+        picture = comparison_chart(chosen, metric, answer.along)
         if picture is not None:
             name = f"{page.stem}-{picture.name.removeprefix('compare-')}.svg"
             (page.parent / name).write_bytes(picture.svg)

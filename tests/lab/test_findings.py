@@ -121,14 +121,14 @@ def test_a_wide_range_has_a_log_axis_with_positive_intervals(tmp_path: Path) -> 
         for load, mean, more in ((0.5, 2.0 * factor, 1.0), (0.9, 3.0 * factor, 3.5))
     ]
     study = replace(study_of(tmp_path, "wide", points), compare="rule")
-    picture = comparison_chart(study, "wait_mean", {})
+    picture = comparison_chart(study, "wait_mean")
     assert picture is not None
     (columns,) = picture.tables.values()
     # Half the interval of the first point is 12.7: by the delta method a factor exp(12.7 / 2).
     assert columns["low"][0] == pytest.approx(2.0 / math.exp(stats.t.ppf(0.975, 1) / 2.0))
     assert min(columns["low"]) > 0 and "log scale" in picture.caption
     bounded = study_of(tmp_path, "narrow", points[:2])
-    (columns,) = comparison_chart(bounded, "wait_mean", {}).tables.values()  # type: ignore[union-attr]
+    (columns,) = comparison_chart(bounded, "wait_mean").tables.values()  # type: ignore[union-attr]
     assert min(columns["low"]) == 0.0  # A wait is not negative.
 
 
@@ -138,7 +138,7 @@ def test_further_axes_are_rows_and_columns_of_panels(tmp_path: Path) -> None:
         for rule in "ab" for load in (0.5, 0.9) for ttl in (0, 4) for vos in (2, 8)
     ]  # fmt: skip
     study = replace(study_of(tmp_path, "four", points), compare="rule")
-    picture = comparison_chart(study, "wait_mean", {})
+    picture = comparison_chart(study, "wait_mean")
     assert picture is not None
     assert set(picture.specification["facet"]) == {"row", "column"}
     (columns,) = picture.tables.values()
@@ -173,7 +173,7 @@ def vos_of(study: Study, metric: str = "wait_mean") -> None:
 def test_metrics_and_flows_of_vos_follow_the_chosen_setting(tmp_path: Path) -> None:
     study = study_of(tmp_path, "places", EACH)
     vos_of(study)
-    for section in (by_vo(Settings(study), ["wait_mean"], {}), flows(Settings(study))):
+    for section in (by_vo(Settings(study), ["wait_mean"]), flows(Settings(study))):
         choice = section[0]
         assert isinstance(choice, Choice)
         assert list(choice.options) == [f"period {period}" for period in (1, 5, 20)]
@@ -181,7 +181,7 @@ def test_metrics_and_flows_of_vos_follow_the_chosen_setting(tmp_path: Path) -> N
         assert {"name": "elsewhere", "value": "period 1"} in params
         shown = {one.value for one in section if isinstance(one, When)}
         assert shown in (set(), {*choice.options})
-    table = picture_in(by_vo(Settings(study), ["wait_mean"], {})).tables["vos"]
+    table = picture_in(by_vo(Settings(study), ["wait_mean"])).tables["vos"]
     keys = zip(table["vo"], table["elsewhere"], table["series"], strict=True)
     means = dict(zip(keys, table["value"], strict=True))
     # Two seeds each, in the order of rules, then of periods.

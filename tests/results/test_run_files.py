@@ -213,10 +213,6 @@ def test_the_folder_of_a_killed_run_is_accepted(tmp_path: Path) -> None:
     (tmp_path / ".run.x.partial").mkdir()
     (tmp_path / "jobs.csv").touch()
     check_folder(tmp_path)
-    (tmp_path / "series.parquet").mkdir()
-    with pytest.raises(InputError, match="expected a file of a run"):
-        check_folder(tmp_path)
-    (tmp_path / "series.parquet").rmdir()
     (tmp_path / ".journals").rmdir()
     (tmp_path / ".journals").symlink_to(tmp_path)
     with pytest.raises(InputError, match="found a folder that is not a run"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from grid.lab.experiment import load_experiment
 from grid.lab.papers.judge import Judgement, Verdict, judge
 from grid.lab.papers.page import write_index, write_page
 from grid.lab.papers.paper import NAMES, Paper, load_paper
-from grid.lab.report.page import NOT_FITTING, not_fitting
+from grid.lab.report.page import consistent
 from grid.lab.study import Study, read_study
 from grid.lab.sweep import SweepRequest, Workers, run_sweeps
 from grid.model.errors import ErrorLine, InputError, input_error
@@ -107,13 +107,9 @@ def reproduce(
     done = Reproduction()
     studies = _studies(requests, out, options, done, report)
     for paper, claims in requests:
-        try:
+        # Only files that were there before can be at fault.
+        with consistent(out) if options.as_is else nullcontext():
             judgement = judge(paper, claims, studies)
-        except NOT_FITTING as error:
-            # Only files that were there before can be at fault.
-            if not options.as_is:
-                raise
-            raise not_fitting(out, error) from error
         done.judgements.append(judgement)
         for claim, found in judgement.claims.items():
             measured = paper.claims[claim].kind == "measurement"

@@ -186,10 +186,7 @@ def grid_chart(
     tips = tooltip(series=legend or "", x=x, value=y, interval="interval")
     given = {"y": height, "low": {**height, "field": "low"}, "color": shades["color"]}
     given |= {"shades": shades, "tips": tips}
-    is_numeric = all(
-        isinstance(one, int | float) and not isinstance(one, bool) for one in columns["x"]
-    )
-    if is_numeric and len(set(columns["x"])) > 1:
+    if all(map(is_number, columns["x"])) and len(set(columns["x"])) > 1:
         layers = chart("lines", x=settings_axis("x", x, list(columns["x"])), **given)
         layers = layers if has_lines else layers[-1:]
     else:
@@ -206,6 +203,10 @@ def grid_chart(
     if height["scale"]["type"] == "log" and _known(columns, "low"):
         caption += " Intervals are computed on the log scale."
     return Picture(name, caption, whole, {name: columns}, is_wide=bool(panels))
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _known(columns: Columns, name: str) -> list[float]:

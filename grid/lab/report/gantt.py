@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,15 +45,16 @@ def gantt_charts(run: RunData) -> Iterator[Picture]:
         return
     every = [bar for bars, _, _ in drawn.values() for bar in bars]
     tops = {name: _top(run, name, bars) for name, (bars, _, _) in drawn.items()}
-    title = {"text": {"expr": "cluster + ': ' + (kinds[cluster] || 'no job started')"}}
+    values = {
+        "cluster": run.cluster_titles[0],
+        "kinds": {name: kind for name, (_, kind, _) in drawn.items()},
+        "tops": tops,
+    }
     parameters = {
-        "params": [
-            {"name": "cluster", "value": run.cluster_titles[0]},
-            {"name": "kinds", "value": {name: kind for name, (_, kind, _) in drawn.items()}},
-            {"name": "tops", "value": tops},
-        ],
+        "params": [{"name": name, "value": value} for name, value in values.items()],
         "transform": [{"filter": "datum.cluster === cluster"}],
     }
+    title = {"text": {"expr": "cluster + ': ' + (kinds[cluster] || 'no job started')"}}
     cut = sum(bool(note) for _, _, note in drawn.values())
     note = f" Only the first {most:,} bars of {cut} clusters are drawn." if cut else ""
     yield _picture(run, every, "gantt", title, tops, note, parameters)
@@ -171,7 +173,7 @@ def _picture(
     title: str | dict[str, Any],
     tops: Mapping[str, float],
     note: str,
-    parameters: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
 ) -> Picture:
     """The chart of `bars`; `tops` are the rows of each cluster that can be chosen."""
     seconds, unit = run.time_unit
@@ -192,7 +194,7 @@ def _picture(
         stroke_width=0.3 if is_thick else 0.8,
         tips=tooltip(job="job", kind="", **{"from": f"from ({unit})", "to": f"to ({unit})"},
                      low="first row"),
-        parameters=parameters or {},
+        parameters=parameters,
     )  # fmt: skip
     separated = " Colours only distinguish neighbours." if len(run.vos) == 1 else ""
     caption = f"Jobs from start to end, in rows of CPUs or of jobs; grey: queued.{separated}{note}"
@@ -200,14 +202,13 @@ def _picture(
 
 
 def _colour(run: RunData, kinds: Sequence[str]) -> dict[str, Any]:
-    every = [f"jobs of {vo}" for vo in run.vos] if 1 < len(run.vos) <= FEW else [OWN, OTHERS]
+    every = [f"jobs of {vo}" for vo in run.vos] if len(run.vos) <= FEW else [OWN, OTHERS]
     if len(run.vos) == 1:
         every = [str(number) for number in range(NEIGHBOURS)]
     shades = dict(zip([*every, WAITING], [*COLOURS[: len(every)], "var(--waiting)"], strict=True))
     seen = [kind for kind in shades if kind in kinds]
-    colour = series(seen, field="kind")["color"]
+    colour: dict[str, Any] = series(seen, field="kind")["color"]
     colour["scale"] = {"domain": seen, "range": [shades[kind] for kind in seen]}
     if len(run.vos) == 1:
         colour["legend"] = {"title": None, "values": [WAITING]} if WAITING in seen else None
-    found: dict[str, Any] = colour
-    return found
+    return colour

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -16,8 +15,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from grid.lab.report.picture import CONFIG, PICTURES, Column, Picture, colours, plain, script
-from grid.model.errors import InputError, input_error
-from grid.results.run_folder import REPORT, SWEEP_FILE, check_file
+from grid.model.errors import input_error
+from grid.results.run_folder import REPORT, SWEEP_FILE, check_file, write_file
 
 _HERE = Path(__file__).parent
 _FIGURE = re.compile(r"–?|-?[\d,]*\.?\d+( .*)?")
@@ -144,12 +143,6 @@ def _packed(values: Column) -> Any:
 
 # Writing
 
-NOT_FITTING = (
-    ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
-    pa.ArrowException,
-)  # fmt: skip
-"""Errors from files that are readable one by one, but of another shape or of different runs."""
-
 
 def write_report(folder: Path, page: Path | None = None) -> Path:
     """Write the report of the run or sweep in `folder`, and return its path.
@@ -161,14 +154,13 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
     try:
         is_sweep = (folder / SWEEP_FILE).is_file()
         if not is_sweep and not (folder / "manifest.json").is_file():
-            found = "no such folder" if not folder.exists() else "a file"
-            found = "a folder with other contents" if folder.is_dir() else found
+            found = "a folder or file with other contents" if folder.exists() else "no such folder"
             raise input_error("", found, "the folder of a run or a sweep", str(folder))
         check_file(page, "--out", ".html", ".htm")
     except OSError as error:
         found = error.strerror or str(error)
         raise input_error("", found, "a valid path", str(folder)) from None
-    try:
+    with consistent(folder):
         if is_sweep:
             from grid.lab.report.sweep_page import write_sweep_page
 
@@ -177,40 +169,33 @@ def write_report(folder: Path, page: Path | None = None) -> Path:
             from grid.lab.report.run_page import write_run_page
 
             write_run_page(folder, page)
-    except NOT_FITTING as error:
-        raise not_fitting(folder, error) from error
     return page
 
 
-def not_fitting(folder: Path, error: Exception) -> InputError:
-    """The InputError for files that lead to one of NOT_FITTING."""
-    found = f"inconsistent files ({type(error).__name__})"
-    return input_error("", found, "a run or a sweep as it was written", str(folder))
+@contextmanager
+def consistent(folder: Path) -> Iterator[None]:
+    """Raises InputError for files that are readable one by one, but do not fit together."""
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
+            pa.ArrowException) as error:  # fmt: skip
+        found = f"inconsistent files ({type(error).__name__})"
+        expected = "a run or a sweep as it was written"
+        raise input_error("", found, expected, str(folder)) from error
 
 
 def save_page(
     page: Path, title: str, introduction: Sequence[str], every: Sequence[Section]
 ) -> None:
-    """Write the page, and its charts as files into `pictures` next to it.
-
-    All files are made before any replaces an older one, so an interruption changes nothing.
-    """
+    """Write the page, and its charts as files into `pictures` next to it."""
     text = html_page(title, introduction, every)
     charts = [one for section in every for one in section.blocks if isinstance(one, Picture)]
     files = {page.parent / PICTURES / name: data for one in charts
              for name, data in one.files().items()}  # fmt: skip
+    for path, data in files.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, data)
     if page.exists() and not page.is_file():
         page.write_bytes(text.encode())  # A device or pipe cannot be replaced.
     else:
-        files[page.resolve()] = text.encode()
-    partial = {path: path.with_name(f".{path.name}.{os.getpid()}.partial") for path in files}
-    try:
-        for path, data in files.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            partial[path].write_bytes(data)
-        for path, made in partial.items():
-            made.replace(path)
-    finally:
-        for made in partial.values():
-            with suppress(OSError):
-                made.unlink()
+        write_file(page.resolve(), text.encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -153,10 +154,8 @@ def _by_vo(run: RunData) -> list[Block]:
     vos = run.metrics["vos"]
     if len(vos) < 2:
         return []
-    known = list(dict.fromkeys(
-        metric for values in vos.values() for metric, one in values.items() if one is not None
-    ))  # fmt: skip
-    known.sort(key=lambda metric: FIRST.index(metric) if metric in FIRST else len(FIRST))
+    known = list(dict.fromkeys([*FIRST, *(metric for values in vos.values() for metric in values)]))
+    known = [one for one in known if any(values.get(one) is not None for values in vos.values())]
     found = [(metric, vo, "", float(vos[vo][metric]), None, None) for metric in known
              for vo in run.vos if vos[vo].get(metric) is not None]  # fmt: skip
     columns = columns_of(("metric", "vo", "series", "value", "low", "high"), found)
@@ -220,26 +219,25 @@ def courses(run: RunData) -> Iterator[Picture]:
     starts = np.arange(0, length, -(-length // (INSTANTS if count <= FEW else INSTANTS // 2)))
     seconds, unit = run.time_unit
     time = times[:length][starts] / seconds
-    labels = {name: label for name, label in SERIES_LABELS.items()
-              if name in run.series.column_names}  # fmt: skip
-    labels |= {name: label_of(name) for name in run.series.column_names
-               if name not in FILES["series"].columns}  # fmt: skip
-    for column, label in labels.items():
+    defined = FILES["series"].columns
+    for column in run.series.column_names:
+        if column in defined and column not in SERIES_LABELS:
+            continue
         levels = run.series[column].to_numpy(zero_copy_only=False).astype(np.float64)
         sums = np.add.reduceat(levels.reshape(count, length), starts, axis=1)
         means = sums / np.diff(np.append(starts, length))
-        known = [title for title, row in zip(run.cluster_titles, means, strict=True)
-                 if not np.isnan(row).all()]  # fmt: skip
-        if known:
-            rows = dict(zip(run.cluster_titles, means, strict=True))
-            meaning = FILES["series"].columns[column][1] if column in FILES["series"].columns else (
-                run.meanings.get(column, f"{label[0].upper()}{label[1:]}."))  # fmt: skip
-            name = column.replace("_", "-")
-            if count <= FEW:
-                lines = {one: (time, rows[one]) for one in known}
-                yield course(name, meaning, label, unit, lines, among=run.cluster_titles)
-            else:
-                yield _median(run, name, meaning, label, unit, time, means)
+        label = SERIES_LABELS.get(column) or label_of(column)
+        own = run.meanings.get(column, f"{label[0].upper()}{label[1:]}.")
+        look = column.replace("_", "-"), defined.get(column, ("", own))[1], label, unit
+        lines = {
+            title: (time, row)
+            for title, row in zip(run.cluster_titles, means, strict=True)
+            if not np.isnan(row).all()
+        }
+        if lines and count <= FEW:
+            yield course(*look, lines, among=run.cluster_titles)
+        elif lines:
+            yield _median(run, *look, time, means)
 
 
 def course(
@@ -248,8 +246,8 @@ def course(
     label: str,
     unit: str,
     lines: Mapping[str, tuple[Floats, Floats]],
-    parameters: Mapping[str, Any] | None = None,
-    more: Columns | None = None,
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+    more: Columns = MappingProxyType({}),
     legend: str | None = None,
     among: Sequence[str] = (),
 ) -> Picture:
@@ -258,13 +256,13 @@ def course(
         "series": [one for one, (times, _) in lines.items() for _ in times],
         "time": np.concatenate([times for times, _ in lines.values()]),
         "value": np.concatenate([values for _, values in lines.values()]),
-        **(more or {}),
+        **more,
     }
     shades = series(list(lines), "strokeDash", title=legend, among=among)
     specification = chart(
         "course",
         name=name,
-        parameters=parameters or {},
+        parameters=parameters,
         x=time_axis("time", unit),
         label=label,
         shades=shades,

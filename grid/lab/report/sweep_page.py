@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +29,7 @@ from grid.lab.report.charts import (
     distribution,
     flow_map,
     grid_chart,
+    is_number,
     step_columns,
     tooltip,
     values_axis,
@@ -52,7 +51,7 @@ from grid.lab.store import (
 from grid.lab.study import Difference, Study, paired_differences, read_repeated, values_of_vos
 from grid.model.arrays import Floats
 from grid.model.errors import input_error
-from grid.results.definitions import OwnBounds, bounds_of, label_of
+from grid.results.definitions import bounds_of, label_of
 
 PANELS = 24
 """The most panels of a metric."""
@@ -67,13 +66,11 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         why = f"; see {folder / FAILED_FILE}" if (folder / FAILED_FILE).exists() else ""
         found = "a sweep without a finished run"
         raise input_error("", found, f"one with results{why}", str(folder))
-    sweep = read_sweep(folder)
-    bounds = study.bounds
     metrics = study.metrics or telling_metrics(study)
     settings = Settings(study)
     definitions = [
         f"{label_of(metric)}: {meaning}"
-        for metric, meaning in sweep.meanings.items()
+        for metric, meaning in read_sweep(folder).meanings.items()
         if metric in metrics
     ]
     across, _, _ = _roles(study, None)
@@ -83,7 +80,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         one
         for metric in metrics
         for axis in axes or [None]
-        if (one := comparison_chart(study, metric, bounds, axis)) is not None
+        if (one := comparison_chart(study, metric, axis)) is not None
     ]
     if charts and (note := panels_left_out(study)):
         charts.insert(0, note)
@@ -91,7 +88,7 @@ def write_sweep_page(folder: Path, page: Path) -> None:
         Section("Comparison", charts),
         Section("Differences by effect", differences(study, metrics)),
         Section("Means", [*definitions, means_table(study, metrics)]),
-        Section("By virtual organization", by_vo(settings, metrics, bounds)),
+        Section("By virtual organization", by_vo(settings, metrics)),
         Section("Job flows between VOs", flows(settings)),
         Section("Distributions", distributions(settings)),
         Section("Over time", courses(settings)),
@@ -105,20 +102,18 @@ def _summary(study: Study) -> str:
     seeds = len({seed for _, seed, _ in study.runs})
     axes = "; ".join(
         f"{name}: {len(of)} values from {min(of):g} to {max(of):g}"
-        if len(of) > MANY_TICKS and all(map(_is_number, of))
+        if len(of) > MANY_TICKS and all(map(is_number, of))
         else f"{name}: {', '.join(map(str, of))}"
         for name, of in study.axes.items()
     )
-    intervals = (
-        f"Intervals are Student's at {100 * study.level:g} %; equal seeds have equal jobs, unless "
-        "an axis changes them."
-        if seeds > 1
-        else "With one seed there are no intervals."
-    )
-    return (
-        f"{counted(len(study.runs), 'run')} of {counted(len(study.points), 'combination')} with up "
-        f"to {counted(seeds, 'seed')}. {axes}. {intervals}"
-    )
+    intervals = "With one seed there are no intervals."
+    if seeds > 1:
+        intervals = (
+            f"Intervals are Student's at {100 * study.level:g} %; equal seeds have equal jobs, "
+            "unless an axis changes them."
+        )
+    runs, points = counted(len(study.runs), "run"), counted(len(study.points), "combination")
+    return f"{runs} of {points} with up to {counted(seeds, 'seed')}. {axes}. {intervals}"
 
 
 def _sources(folder: Path) -> list[Block]:
@@ -133,33 +128,33 @@ def _sources(folder: Path) -> list[Block]:
 # Comparison: one facet grid a metric
 
 
-def comparison_chart(
-    study: Study, metric: str, bounds: OwnBounds, along: str | None = None
-) -> Picture | None:
+def comparison_chart(study: Study, metric: str, along: str | None = None) -> Picture | None:
     """The metric along one axis, a series for each compared value, further axes in panels."""
     across, column, rows = _roles(study, along)
     x = across or study.compare or ""
+    series = study.compare if across is not None else None
+    intervals = [
+        (point, one) for point in study.points
+        if (one := study.interval(metric, point)) is not None
+    ]  # fmt: skip
+    means = [one.mean for _, one in intervals] or [0.0]
+    is_log = min(means) > 0 and max(means) > WIDE * min(means)
+    bounds = bounds_of(metric, study.bounds)
     rows_of_chart: list[tuple[Any, ...]] = []
     panels: list[tuple[str, str]] = []
-    found = [one for point in study.points if (one := study.interval(metric, point)) is not None]
-    means = [one.mean for one in found] or [0.0]
-    is_log = min(means) > 0 and max(means) > WIDE * min(means)
-    for point in study.points:
+    for point, interval in intervals:
         panel = (
             BETWEEN.join(named(axis, point[axis]) for axis in rows),
             named(column, point[column]) if column else "",
         )
-        interval = study.interval(metric, point)
-        if panel not in panels:
-            panels.append(panel)
-        if interval is None or panels.index(panel) >= PANELS:
-            continue
-        axis = study.compare if across is not None else None
-        series = "" if axis is None else named(axis, point[axis])
-        place = point[x] if x else study.name
-        place = place if isinstance(place, int | float) else str(place)
-        ends = drawn_ends(interval, bounds_of(metric, bounds), log=is_log)
-        rows_of_chart.append((series, place, interval.mean, *ends, *panel))
+        panels += [panel] if panel not in panels else []
+        if panels.index(panel) < PANELS:
+            place = point[x] if x else study.name
+            rows_of_chart.append((
+                "" if series is None else named(series, point[series]),
+                place if isinstance(place, int | float) else str(place),
+                interval.mean, *drawn_ends(interval, bounds, log=is_log), *panel,
+            ))  # fmt: skip
     if not rows_of_chart:
         return None
     names = ("series", "x", "value", "low", "high", "row", "column")
@@ -168,12 +163,12 @@ def comparison_chart(
     caption = f"{label[0].upper()}{label[1:]}{over_seeds(study)}."
     if any(low is not None for low in columns["low"]):
         caption += f" Intervals: {100 * study.level:g} %."
-    legend = axis_title(study.compare) if study.compare else None
     name = f"compare-{metric.replace('_', '-')}"
     has_lines = True
     if len(study.partners(across)) > 1:
         name += f"-by-{x.rsplit('.', maxsplit=1)[-1].replace('_', '-')}"
         has_lines = study.axes[x] == sorted(study.axes[x])
+    legend = axis_title(study.compare) if study.compare else None
     return grid_chart(
         name, caption, columns, x=axis_title(x), y=label, legend=legend, has_lines=has_lines
     )
@@ -183,14 +178,10 @@ def _roles(study: Study, along: str | None) -> tuple[str | None, str | None, lis
     """The axes of x, of columns and of rows of panels; the compared axis has the series."""
     every = [name for name in study.axes if name not in study.partners(study.compare)]
     varied = [name for name in every if len(study.axes[name]) > 1]
-    numeric = [name for name in varied if all(_is_number(one) for one in study.axes[name])]
+    numeric = [name for name in varied if all(is_number(one) for one in study.axes[name])]
     across = along if along in every else next(iter(numeric or varied or every), None)
     rest = [name for name in varied if name not in study.partners(across)]
     return across, rest[0] if rest else None, rest[1:]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def panels_left_out(study: Study, along: str | None = None) -> str:
@@ -308,28 +299,24 @@ def _differences_chart(
 
 def _differences_table(study: Study, found: Sequence[Difference], metrics: Sequence[str]) -> Table:
     """A row for each point, largest effect first; points without any difference in one row."""
-    points: dict[str, Mapping[str, Any]] = {}
-    cells: dict[tuple[str, str], Difference] = {}
-    effects: dict[str, float] = {}
-    for one in found:
-        row = repr(one.point)
-        points[row] = one.point
-        cells[row, one.metric] = one
-        effects[row] = max(effects.get(row, 0.0), abs(one.effect))
+    points = {repr(one.point): one.point for one in found}
+    cells = {(repr(one.point), one.metric): one.interval for one in found}
+    effects = {row: max(abs(one.effect) for one in found if one.point == point)
+               for row, point in points.items()}  # fmt: skip
     order = sorted((row for row in points if effects[row]), key=lambda row: -effects[row])
     equal = [row for row in points if not effects[row]]
     columns = [[str(points[row][axis]) for row in order] for axis in study.axes]
     for metric in metrics:
-        every = [cells[row, metric].interval if (row, metric) in cells else None for row in order]
+        every = [cells.get((row, metric)) for row in order]
         columns.append([
             f"{text} (undecided)" if one is not None and one.is_undecided else text
             for text, one in zip(cells_of(every), every, strict=True)
         ])  # fmt: skip
     rows = [list(row) for row in zip(*columns, strict=True)]
     if equal:
-        rest = ["0"] * len(metrics)
-        rows.append([f"{len(equal)} equal: {named_point(points[equal[0]])}"
-                     + " …" * (len(equal) > 1), *[""] * (len(study.axes) - 1), *rest])  # fmt: skip
+        more = " …" * (len(equal) > 1)
+        first = f"{len(equal)} equal: {named_point(points[equal[0]])}{more}"
+        rows.append([first, *[""] * (len(study.axes) - 1), *["0"] * len(metrics)])
     headers = [*study.axes, *map(label_of, metrics)]
     return Table(headers, rows, hints=hints_of(metrics, {}), keys=len(study.axes))
 
@@ -346,66 +333,41 @@ Spot = tuple[str, str]
 """A combination and a compared value, as they are shown."""
 
 
-@dataclass(frozen=True)
 class Settings:
-    """The combinations of a study that a reader can choose."""
+    """The combinations of a study that a reader can choose.
 
-    study: Study
+    `spots` are the points of the combinations in the list, by combination and compared value.
+    """
 
-    @cached_property
-    def every(self) -> dict[str, dict[str, Any]]:
-        axes = [name for name in self.study.axes if name != self.study.compare]
-        return {
+    def __init__(self, study: Study) -> None:
+        axis = study.compare
+        axes = [name for name in study.axes if name != axis]
+        self._varied = [name for name in axes if len(study.axes[name]) > 1]
+        every = {
             BETWEEN.join(named(name, point[name]) for name in self._varied): {
                 one: point[one] for one in axes
             }
-            for point in self.study.points
+            for point in study.points
         }
-
-    @cached_property
-    def _varied(self) -> list[str]:
-        axes, compare = self.study.axes, self.study.compare
-        return [name for name, values in axes.items() if len(values) > 1 and name != compare]
-
-    @cached_property
-    def spots(self) -> dict[Spot, dict[str, Any]]:
-        """The points of the combinations in the list, by combination and compared value."""
-        study, axis = self.study, self.study.compare
         vos = max([1, *(len(one["metrics"]["vos"]) for one in study.records.values())])
-        compared = study.axes[axis] if axis is not None else [study.name]
+        compared = {"": {}} if axis is None else {
+            named(axis, value): {axis: value} for value in study.axes[axis]
+        }  # fmt: skip
         metrics = len(study.metrics) or DEFAULT_METRICS
         cells = len(compared) * (vos * metrics + min(vos, MAPPED) ** 2)
-        listed = list(self.every)[: max(1, min(COMBINATIONS, CELLS // cells))]
-        if axis is None:
-            return {(chosen, study.name): self.every[chosen] for chosen in listed}
-        return {
-            (chosen, named(axis, value)): {**self.every[chosen], axis: value}
-            for chosen in listed
-            for value in compared
+        self.listed = list(every)[: max(1, min(COMBINATIONS, CELLS // cells))]
+        self.study, self.count = study, len(every)
+        self.compared = [name or study.name for name in compared]
+        self.legend = axis_title(axis) if axis else None
+        self.spots: dict[Spot, dict[str, Any]] = {
+            (chosen, name or study.name): every[chosen] | value
+            for chosen in self.listed
+            for name, value in compared.items()
         }
-
-    @property
-    def compared(self) -> list[str]:
-        return list(dict.fromkeys(name for _, name in self.spots))
-
-    @property
-    def legend(self) -> str | None:
-        axis = self.study.compare
-        return axis_title(axis) if axis else None
 
     @property
     def is_choice(self) -> bool:
-        return len(self.every) > 1
-
-    def blocks(self) -> list[Block]:
-        """The list to choose from; empty if there is no choice."""
-        if not self.is_choice:
-            return []
-        shown = list(dict.fromkeys(chosen for chosen, _ in self.spots))
-        choice = Choice(ELSEWHERE, ", ".join(self._varied), {name: name for name in shown})
-        if len(shown) == len(self.every):
-            return [choice]
-        return [f"The first {len(shown)} of {len(self.every):,} combinations:", choice]
+        return self.count > 1
 
     def when(self, chosen: str, block: str | Table | When) -> str | Table | When:
         """The block, shown if its combination is chosen."""
@@ -415,15 +377,20 @@ class Settings:
         """The parameter of a chart that follows the choice, with its filter."""
         if not self.is_choice:
             return {}
-        first = {"name": ELSEWHERE, "value": next(iter(self.spots))[0]}
+        first = {"name": ELSEWHERE, "value": self.listed[0]}
         return {"params": [first], "transform": [{"filter": f"datum.{ELSEWHERE} === {ELSEWHERE}"}]}
 
-    def with_choice(self, pictures: Sequence[Picture]) -> list[Block]:
-        """Pictures that follow the choice, below it; empty if there is no picture."""
-        return [*self.blocks(), *pictures] if pictures else []
+    def with_choice(self, blocks: Sequence[Block]) -> list[Block]:
+        """Blocks that follow the choice, below the list to choose from."""
+        if not blocks or not self.is_choice:
+            return list(blocks)
+        choice = Choice(ELSEWHERE, ", ".join(self._varied), {name: name for name in self.listed})
+        if len(self.listed) == self.count:
+            return [choice, *blocks]
+        return [f"The first {len(self.listed)} of {self.count:,} combinations:", choice, *blocks]
 
 
-def by_vo(settings: Settings, metrics: Sequence[str], bounds: OwnBounds) -> list[Block]:
+def by_vo(settings: Settings, metrics: Sequence[str]) -> list[Block]:
     """A chart and tables of the metrics of each VO."""
     study = settings.study
     found = {
@@ -439,27 +406,26 @@ def by_vo(settings: Settings, metrics: Sequence[str], bounds: OwnBounds) -> list
     if len(vos) < 2 or not known:
         return []
     rows = [
-        (chosen, metric, vo, series, one.mean, *drawn_ends(one, bounds_of(metric, bounds)))
+        (chosen, metric, vo, series, one.mean, *drawn_ends(one, bounds_of(metric, study.bounds)))
         for (metric, (chosen, series)), values in found.items()
         for vo, one in values.items()
     ]
     keys = (ELSEWHERE, "metric", "vo", "series", "value", "low", "high")
-    columns = columns_of(keys, rows)
     titles = {metric: label_of(metric) for metric in known}
     chart = vo_chart(
-        vos, columns, titles, legend=settings.legend,
-        choices={ELSEWHERE: next(iter(settings.spots))[0]} if settings.is_choice else {},
+        vos, columns_of(keys, rows), titles, legend=settings.legend,
+        choices={ELSEWHERE: settings.listed[0]} if settings.is_choice else {},
         caption=f"The chosen metric of each VO{over_seeds(study)}.",
     )  # fmt: skip
     tables = []
-    for chosen in dict.fromkeys(chosen for chosen, _ in settings.spots):
-        names = [name for one, name in settings.spots if one == chosen]
+    for chosen in settings.listed:
         for metric in known:
-            every = [found[metric, (chosen, name)] for name in names]
+            every = [found[metric, (chosen, name)] for name in settings.compared]
             cells = [cells_of([one.get(vo) for vo in vos]) for one in every]
-            table = Table(["VO", *names], [list(row) for row in zip(vos, *cells, strict=True)])
+            rows_of_table = [list(row) for row in zip(vos, *cells, strict=True)]
+            table = Table(["VO", *settings.compared], rows_of_table)
             tables.append(settings.when(chosen, When("metric", metric, table)))
-    return [*settings.blocks(), Choice("metric", "Metric", titles), chart, *tables]
+    return settings.with_choice([Choice("metric", "Metric", titles), chart, *tables])
 
 
 def flows(settings: Settings) -> list[Block]:
@@ -483,7 +449,7 @@ def flows(settings: Settings) -> list[Block]:
     parameters = {"params": params, "transform": [{"filter": f"datum.place === {place}"}]}
     choice = Choice("place_of", settings.study.compare or "", {name: name for name in names})
     chart = flow_map(vos, maps, parameters, over_seeds(settings.study))
-    return [*settings.blocks(), choice, chart]
+    return settings.with_choice([choice, chart])
 
 
 def _mean_flows(study: Study, where: Mapping[str, Any]) -> tuple[list[str], Floats]:
