@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from grid.cluster import make_cluster
 from grid.config.schema import Scenario
 from grid.config.workload import realize
+from grid.lab.experiment import OF_CHOICES
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import NEVER
 from grid.policies.convergent.cs2007 import Cs2007
@@ -23,13 +24,12 @@ from grid.policies.convergent.knapsack import choose_jobs, exact_knapsack, greed
 from grid.policies.registry import make_policy
 
 
-@dataclass(slots=True)
-class Choices:
-    """What was measured at each choice: use of licenses, seconds, whether it is proven best."""
+class Choice(NamedTuple):
+    """What was measured at a choice: use of licenses, seconds, whether it is proven best."""
 
-    uses: list[float] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    proven: list[bool] = field(default_factory=list)
+    use: float
+    seconds: float
+    is_proven: bool
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class MeasuredPolicy(Cs2007):
     """The policy with a second solver of `measured_nodes` (0: greedy), which is only measured."""
 
     measured_nodes: int = 0
-    choices: Choices = field(default_factory=Choices)
+    choices: list[Choice] = field(default_factory=list)
 
     def _choose(self, values: Floats, licenses: Ints, copies: Ints) -> Bools:
         asked = licenses[:, None] >> np.arange(len(copies)) & 1
@@ -46,24 +46,22 @@ class MeasuredPolicy(Cs2007):
         return super()._choose(values, licenses, copies)
 
     def _measure(self, values: Floats, licenses: Ints, copies: Ints, asked: Ints) -> None:
-        proven = True
+        proven: list[bool] = []
 
         def solve(values: Floats, licenses: Ints, copies: Ints) -> Bools:
-            nonlocal proven
             if not self.measured_nodes:
                 greedy: Bools = greedy_knapsack(values, licenses, copies)
                 return greedy
             chosen, is_best = exact_knapsack(values, licenses, copies, self.measured_nodes)
-            proven = proven and bool(is_best)
+            proven.append(bool(is_best))
             best: Bools = chosen
             return best
 
         started = time.process_time()
         chosen = choose_jobs(values, licenses, copies, solve)
-        self.choices.seconds.append(time.process_time() - started)
+        seconds = time.process_time() - started
         wanted = np.minimum(asked.sum(axis=0), copies).sum()
-        self.choices.uses.append(float(asked[chosen].sum() / wanted))
-        self.choices.proven.append(proven)
+        self.choices.append(Choice(float(asked[chosen].sum() / wanted), seconds, all(proven)))
 
 
 def knapsack_choices(scenario: Scenario, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -88,30 +86,28 @@ def knapsack_choices(scenario: Scenario, file: str) -> tuple[dict[str, Any], dic
         if table is not None:
             cluster.submit_rows(table)
     cluster.advance(NEVER)
-    choices = recorded.choices
-    metrics = {
-        "license_usage": 100.0 * float(np.mean(choices.uses)) if choices.uses else None,
-        "least_usage": 100.0 * min(choices.uses, default=0.0) if choices.uses else None,
-        "best_usage": 100.0 * max(choices.uses, default=0.0) if choices.uses else None,
-        "proven_percent": 100.0 * float(np.mean(choices.proven)) if choices.proven else None,
-        "choices": len(choices.uses),
-    }
+    use = 100.0 * np.array([one.use for one in recorded.choices])
+    seconds = np.array([one.seconds for one in recorded.choices])
+    proven = [one.is_proven for one in recorded.choices]
+    metrics: dict[str, Any] = dict.fromkeys((*OF_CHOICES, "license_usage"))
+    metrics["choices"] = len(use)
+    plans: dict[str, Any] = {"count": len(use), "mean": 0.0, "max": 0.0, "total": 0.0}
+    if len(use):
+        metrics |= {
+            "license_usage": float(use.mean()),
+            "least_usage": float(use.min()),
+            "best_usage": float(use.max()),
+            "proven_percent": 100.0 * float(np.mean(proven)),
+        }
+        total, most = float(seconds.sum()), float(seconds.max())
+        plans |= {"mean": total / len(use), "max": most, "total": total}
     record = {
         "scenario": scenario.model_dump(mode="json"),
         "seed": scenario.seed,
         "metrics": {"grid": metrics, "vos": {}},
-        "more": {},
-        "quantiles": {},
-        "courses": {},
+        **{name: {} for name in ("more", "quantiles", "courses")},
     }
-    total = float(sum(choices.seconds))
     spent = time.process_time() - began
-    plans = {
-        "count": len(choices.seconds),
-        "mean": total / max(1, len(choices.seconds)),
-        "max": max(choices.seconds, default=0.0),
-        "total": total,
-    }
     clock = {
         "cpu_seconds": {"read": read, "run": spent - read},
         "wall_seconds": spent,

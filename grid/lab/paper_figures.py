@@ -12,7 +12,7 @@ from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
 from grid.model.records import ClusterHistory
 from grid.model.time import NEVER, SECOND_US
 from grid.results.machines import Directory, machine_cpus, ran
-from grid.results.series import level
+from grid.results.series import StepMeans
 
 SHOWN_FROM, SHOWN_TO = 400 / 3000, 2600 / 3000
 """The part of a run that GM Fig. 3 shows: interactions 400 to 2600 of 3000. An interaction is a
@@ -132,17 +132,11 @@ def _utilization_arriving(
     first, last = (int(jobs.submit_us.min()), int(jobs.submit_us.max())) if len(jobs) else (0, 0)
     if last <= first:
         return None
-    area = 0.0
+    in_use = StepMeans(1, np.array([first, last]))
     for history in histories:
-        times, busy = history.levels.time_us, history.levels.busy
-        inside = times[(times > first) & (times < last)]
-        instants = np.concatenate([[first], inside, [last]])
-        in_use = level(times, busy, instants[:-1], 0)
-        area += float((in_use * np.diff(instants).astype(np.float64)).sum())
+        in_use.add(0, history.levels.time_us, np.diff(history.levels.busy, prepend=0))
     # A pool keeps no history, and its jobs hold their CPUs from their only start to their end.
-    tips = [history.cluster for history in histories]
-    rows = ran(jobs) & ~np.isin(jobs.placement.cluster, tips)
-    start, end = jobs.outcome.start_us[rows], jobs.outcome.end_us[rows]
-    inside_us = np.clip(np.minimum(end, last) - np.maximum(start, first), 0, None)
-    area += float((inside_us * jobs.processors[rows].astype(np.float64)).sum())
-    return 100.0 * area / (cpus * (last - first))
+    rows = ran(jobs) & ~np.isin(jobs.placement.cluster, [one.cluster for one in histories])
+    in_use.add(0, jobs.outcome.start_us[rows], jobs.processors[rows])
+    in_use.add(0, jobs.outcome.end_us[rows], jobs.processors[rows], down=True)
+    return 100.0 * float(in_use.means()[0, 0]) / cpus

@@ -107,26 +107,20 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
     - `jobs_in_system`: jobs submitted and not ended, without rejected ones, at `POINTS` instants.
     - `utilization`: CPUs in use over all CPUs; means over intervals (`grid.results.series`).
     """
-    jobs = run.results
-    rows = ran(jobs)
+    rows = ran(run.results)
     if not rows.any():
         return {}
-    submit, end = np.sort(jobs.submit_us[rows]), np.sort(jobs.outcome.end_us[rows])
+    submit = np.sort(run.results.submit_us[rows])
+    end = np.sort(run.results.outcome.end_us[rows])
     instants = np.linspace(submit[0], end[-1], POINTS)
-    in_system = (
-        np.searchsorted(submit, instants, side="right")
-        - np.searchsorted(end, instants, side="right")
-    ).astype(np.float64)
-    over_time = series(jobs, run.directory, POINTS, run.histories)
-    cpus = machine_cpus(run.directory).sum()
+    begun, ended = (np.searchsorted(one, instants, side="right") for one in (submit, end))
+    over_time = series(run.results, run.directory, POINTS, run.histories)
     busy = over_time.busy_cpus.reshape(len(run.directory.clusters), -1).sum(axis=0)
-    return {
-        "jobs_in_system": {"time_s": (instants / SECOND_US).tolist(), "value": in_system.tolist()},
-        "utilization": {
-            "time_s": over_time.time_s[: len(busy)].tolist(),
-            "value": (busy / cpus).tolist(),
-        },
-    }
+    share = busy / machine_cpus(run.directory).sum()
+    times = {"jobs_in_system": instants / SECOND_US, "utilization": over_time.time_s[: len(busy)]}
+    values = {"jobs_in_system": (begun - ended).astype(np.float64), "utilization": share}
+    return {name: {"time_s": time.tolist(), "value": values[name].tolist()}
+            for name, time in times.items()}  # fmt: skip
 
 
 # The version of the code

@@ -7,6 +7,7 @@ margin for a small one. Its interval decides the claim if it is wholly inside or
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -154,8 +155,6 @@ def holm_levels(alphas: Sequence[float], alpha: float) -> list[float]:
 
 def repetitions_to_decide(values: Sequence[float], region: Region, level: float) -> int | None:
     """The repetitions that would decide at the same variance; None if no number would."""
-    if len(values) < 2:
-        return None
     return repetitions(values, region.distance(float(np.mean(values))), level)
 
 
@@ -174,11 +173,6 @@ def repetitions(values: Sequence[float], half_width: float, level: float) -> int
     def is_enough(count: int) -> bool:
         return _quantile(level, count) * deviation / math.sqrt(count) <= half_width
 
-    if not is_enough(MAX_REPETITIONS):
-        return None
-    low, high = 1, MAX_REPETITIONS
-    # Not enough at `low`, enough at `high`.
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+    counts = range(2, MAX_REPETITIONS + 1)
+    place = bisect_left(counts, True, key=is_enough)
+    return counts[place] if place < len(counts) else None

@@ -144,26 +144,22 @@ def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> t
         for value in _compared(study, answer)
         if (found := study.values(answer.metric, {**point, answer.best_of: value}))
     }
-    if not by_seed:
-        return None, ""
-    every = set.union(*map(set, by_seed.values()))
-    seeds = sorted(every.intersection(*by_seed.values()))
+    every = set().union(*by_seed.values())
+    seeds = sorted(seed for seed in every if all(seed in found for found in by_seed.values()))
     if not seeds:
         return None, ""
     means = {
         value: sum(found[seed] for seed in seeds) / len(seeds) for value, found in by_seed.items()
     }
+    # Among equal means the first in the order of the axis is the best.
     order = sorted(means, key=lambda value: means[value], reverse=answer.better == "more")
     best, worst = order[0], means[order[-1]]
-    # Among equal means the first in the order of the axis is the best.
     alike = []
     for value, mean in means.items():
         pairs = paired_values(by_seed[best], by_seed[value])
-        if value == best or len(pairs) < 2:
-            continue
-        apart = mean_interval(pairs, study.level)
-        if apart.low <= 0 <= apart.high:
-            alike.append(f"`{value}` {shown(mean)}")
+        if value != best and len(pairs) > 1:
+            apart = mean_interval(pairs, study.level)
+            alike += [f"`{value}` {shown(mean)}"] if apart.low <= 0 <= apart.high else []
     said = f"{shown(means[best])}, the worst {shown(worst)}"
     if len(seeds) < len(every):
         count = "one repetition" if len(seeds) == 1 else f"{len(seeds)} repetitions"

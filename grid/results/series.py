@@ -53,7 +53,7 @@ def series(
     clusters, bins = len(directory.clusters), len(edges) - 1
     rows = rows_that_ran(results)
     cluster, starts = placement.cluster[rows], outcome.start_us[rows]
-    held, waiting = _StepMeans(clusters, edges), _StepMeans(clusters, edges)
+    held, waiting = StepMeans(clusters, edges), StepMeans(clusters, edges)
     processors = results.processors[rows]
     held.add(cluster, starts, processors)
     held.add(cluster, outcome.end_us[rows], processors, down=True)
@@ -98,7 +98,7 @@ def _power(
     from_table[np.isin(results.placement.cluster, list(draws))] = False
     jobs = results.take(from_table)
     cluster, watts = jobs.placement.cluster, extra_watts(jobs)
-    power = _StepMeans(len(known), edges, np.float64)
+    power = StepMeans(len(known), edges, np.float64)
     power.add(cluster, jobs.outcome.start_us, watts)
     power.add(cluster, jobs.outcome.end_us, watts, down=True)
     held = held_times(histories)
@@ -120,7 +120,7 @@ def edges_of(results: JobResults, points: int = POINTS) -> Ints:
     return np.append(np.arange(first, last, width), last)
 
 
-class _StepMeans:
+class StepMeans:
     """Step functions, one a cluster, averaged over the intervals between `edges`.
 
     Steps may come in any order; those before the first edge count from there on. Sums of integers
@@ -158,7 +158,7 @@ class _StepMeans:
 
 def _level_means(times: Ints, levels: Ints, edges: Ints) -> Floats:
     """Mean over each interval of the step function that has these levels from these times on."""
-    means = _StepMeans(1, edges)
+    means = StepMeans(1, edges)
     means.add(0, times, np.diff(levels, prepend=0))
     first: Floats = means.means()[0]
     return first

@@ -32,6 +32,10 @@ WRONG = [
     ("axes: {selection: [binary, partial, binary]}\n", "axes.selection: "),
     ("axes: {seed: [1]}\n", "axes.seed: "),
     ("set: {seed: 3}\n", "set.seed: "),
+    ("level: 95\n", ":3: level: "),
+    ("axes: {selection: []}\n", ":3: axes.selection: "),
+    ("axes: {selection: [binary]}\nquick: {axes: {ttl: [1]}}\n", "`quick.axes` among the axes"),
+    ("axes: {protocol.ttl: [1, 2], b: {x: {protocol.ttl: 3}}}\n", ":3: axes.b: "),
 ]
 
 

@@ -32,15 +32,6 @@ def test_a_run_prints_the_address_of_its_page(tmp_path: Path) -> None:
     assert digests[0] == digests[1] != []
 
 
-def test_a_sweep_prints_the_address_of_its_page(tmp_path: Path) -> None:
-    write_run(tmp_path)
-    command = ["run", f"{tmp_path}/scenario.yaml", "--seeds", "2", "--in-process", "--watch"]
-    watched = CliRunner().invoke(app, [*command, "--out", f"{tmp_path}/sweep"])
-    assert watched.exit_code == 0, watched.output
-    assert re.search(r"^watch it at http://127\.0\.0\.1:\d+/[\w-]{32}/$", watched.stderr, re.M)
-    assert "2 of 2 runs are in" in watched.stdout
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_folder_is_served_until_it_is_interrupted(tmp_path: Path, number: int) -> None:
     folder = write_run(tmp_path)

@@ -83,49 +83,6 @@ def test_a_key_depends_on_the_content_of_a_log(tmp_path: Path) -> None:
     assert keys[0] == keys[1] != keys[2]
 
 
-WRONG = {
-    "no scenario": ("name: x\n", "scenario"),
-    "unknown key": (EXPERIMENT + "axis: {}\n", "axes"),
-    "no seeds": (EXPERIMENT.replace("seeds: 3", "seeds: 0"), "at least 1"),
-    "level": (EXPERIMENT.replace("0.9", "95"), "at most 0.999"),
-    "compare": (
-        EXPERIMENT + "compare: ttl\n",
-        "compare: found 'ttl', which is no axis, expected one of the axes: selection",
-    ),
-    "quick axis": (EXPERIMENT.replace("axes: {selection", "axes: {ttl"), "among the axes"),
-    "too many": (EXPERIMENT.replace("seeds: 3", "seeds: 10000\nset: {}") + "", None),
-    "metric twice": (
-        EXPERIMENT + "metrics: [hops_mean, wait_mean, hops_mean]\n",
-        "metrics: found hops_mean again, expected each metric once",
-    ),
-    "value twice": (
-        EXPERIMENT.replace("axes:\n", "axes:\n  protocol.ttl: [1, 1]\n", 1),
-        "4: axes.protocol.ttl: found 1 again, expected each value once",
-    ),
-    "one key in two axes": (
-        EXPERIMENT.replace(
-            "axes:\n", "axes:\n  protocol.ttl: [1, 2]\n  more: {a: {protocol.ttl: 3}, b: {}}\n", 1
-        ),
-        "5: axes.more: found a value of protocol.ttl, which the axis protocol.ttl also sets",
-    ),
-    "empty axis": (EXPERIMENT.replace("[partial, binary, matchmaking]", "[]"), "at least 1"),
-}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_errors_of_an_experiment_name_file_line_and_field(tmp_path: Path, name: str) -> None:
-    text, expected = WRONG[name]
-    path = write(tmp_path, text)
-    if expected is None:
-        assert load_experiment(path).runs == 30_000
-        return
-    with pytest.raises(InputError) as caught:
-        load_experiment(path)
-    lines = [str(error) for error in caught.value.errors]
-    assert any(expected in line for line in lines), lines
-    assert all(line.startswith(str(path)) and "\n" not in line for line in lines)
-
-
 def test_an_error_in_a_label_has_its_line(tmp_path: Path) -> None:
     """The axis has the name of the parameter, too, and is some lines above."""
     labels = "  selection:\n    best: {selection: partial}\n    mine: {selection: {name: binary}}\n"

@@ -45,23 +45,6 @@ def test_a_repeated_sweep_runs_nothing(swept: tuple[Path, Path]) -> None:
     assert files(swept[1]) == left
 
 
-def test_another_experiment_needs_force_for_a_folder(swept: tuple[Path, Path]) -> None:
-    path, folder = swept
-    name = load_experiment(path).name
-    left = files(folder)
-    path.write_text(EXPERIMENT.replace(f"name: {name}", "name: other"))
-    message = (
-        f"{folder}: found the sweep {name}, expected that of other, another folder, or --force"
-    )
-    with pytest.raises(InputError, match=message):
-        sweep(path, folder)
-    with pytest.raises(InputError, match=message):
-        grid.sweep(path, folder, in_process=True)
-    assert files(folder) == left
-    assert grid.sweep(path, folder, in_process=True, force=True).kept == 9
-    assert sweep(path, folder).kept == 9
-
-
 def test_only_new_seeds_and_values_are_run(swept: tuple[Path, Path], tmp_path: Path) -> None:
     folder = swept[1]
     more = EXPERIMENT.replace("seeds: 3", "seeds: 4")

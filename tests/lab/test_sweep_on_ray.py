@@ -91,15 +91,3 @@ def test_workers_killed_at_random_are_replaced(tmp_path: Path) -> None:
     assert process.wait() == 0
     assert killed > 0
     assert files(folder) == sweep_in_process(path, tmp_path / "here")
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
-def test_ray_is_restarted_if_it_dies(tmp_path: Path) -> None:
-    path, folder = write(tmp_path, LONG), tmp_path / "killed"
-    process = start_sweep(path, folder)
-    wait_for(folder, 5, process)
-    for raylet in children_named(process, "raylet"):
-        os.kill(raylet, signal.SIGKILL)
-    assert process.wait() == 0
-    assert files(folder) == sweep_in_process(path, tmp_path / "here")

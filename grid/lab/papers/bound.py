@@ -13,13 +13,12 @@ A job that migrates has no single T: its cost is that of the slowest machine, wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from grid.config.build import Grid
 from grid.model.arrays import Bools, Floats
-from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.time import SECOND_US
 
@@ -28,8 +27,7 @@ INSTANTS = 40
 STEPS = 1500
 
 
-@dataclass(frozen=True, slots=True)
-class _Farm:
+class _Farm(NamedTuple):
     """Machines in classes of alike speed, and instants. In a class every machine counts as slow as
     its slowest where speed costs, and as fast as its fastest where it helps.
     """
@@ -42,8 +40,7 @@ class _Farm:
     """What an instant's price counts for: prices go straight from one instant to the next."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(NamedTuple):
     """Jobs: release (s), instructions (V), cost a second for speed one, and of what speed."""
 
     release: Floats
@@ -63,17 +60,12 @@ def slowdown_bound(grid: Grid, steps: int = STEPS) -> float | None:
     jobs = tables[0]
     if not len(jobs) or (jobs.run_us > jobs.estimate_us).any():
         return None
-    work = _work_of(jobs)
-    farm = _farm_of(grid.vos[0].clusters[0], work)
-    half = 0.5 * float((~jobs.checkpointable).sum())
-    return max(1.0, (_best_prices(work, farm, steps) + half) / len(jobs))
-
-
-def _work_of(jobs: JobTable) -> _Work:
     each = jobs.run_us / SECOND_US * jobs.reference_mips
-    return _Work(
-        jobs.submit_us / SECOND_US, each * jobs.processors, 1.0 / each, jobs.checkpointable
-    )
+    release, moves = jobs.submit_us / SECOND_US, jobs.checkpointable
+    work = _Work(release, each * jobs.processors, 1.0 / each, moves)
+    farm = _farm_of(grid.vos[0].clusters[0], work)
+    half = 0.5 * float((~moves).sum())
+    return max(1.0, (_best_prices(work, farm, steps) + half) / len(jobs))
 
 
 def _farm_of(cluster: Cluster, work: _Work) -> _Farm:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import yaml  # type: ignore[import-untyped]
@@ -198,8 +198,7 @@ JOBS, TASKS, WIDEST = 1500, 24_152, 64
 MOST_WINDOWS = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(NamedTuple):
     """The jobs of at most WIDEST processors submitted from `from_s` on and before `before_s`."""
 
     from_s: float
@@ -220,19 +219,16 @@ def windows_of(log: Path, count: int = MOST_WINDOWS) -> list[Window]:
     tasks = totals[JOBS:] - totals[:-JOBS]
     before = np.concatenate([[-1], submit_us])[: len(tasks)]
     behind = np.append(submit_us, submit_us[-1:] + SECOND_US)[JOBS : JOBS + len(tasks)]
-    starts = np.arange(len(tasks))
-    separate = (before < submit_us[: len(tasks)]) & (submit_us[starts + JOBS - 1] < behind)
-    found: list[Window] = []
-    taken: list[int] = []
+    last = submit_us[JOBS - 1 : JOBS - 1 + len(tasks)]
+    separate = (before < submit_us[: len(tasks)]) & (last < behind)
+    found: dict[int, Window] = {}
     for start in np.argsort(np.abs(tasks - TASKS), kind="stable").tolist():
-        if not separate[start] or any(abs(start - other) < JOBS for other in taken):
-            continue
-        taken.append(start)
-        last_s = float(submit_us[start + JOBS - 1]) / SECOND_US
-        found.append(Window(float(submit_us[start]) / SECOND_US, last_s + 1.0, int(tasks[start])))
+        if separate[start] and all(abs(start - other) >= JOBS for other in found):
+            ends_s = float(submit_us[start]) / SECOND_US, float(last[start]) / SECOND_US + 1.0
+            found[start] = Window(*ends_s, int(tasks[start]))
         if len(found) == count:
-            return found
+            break
     if not found:
         expected = f"{JOBS} consecutive jobs of at most {WIDEST} processors"
         raise input_error("", f"{len(jobs)} jobs", expected, str(log))
-    return found
+    return list(found.values())
