@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -84,44 +82,6 @@ class Sweep:
     damaged: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class SweepRequest:
-    """An experiment to run, its file (None: in Python), and the folder for the results.
-
-    `objects` are plugins by kind and name. With `partly`, points that are no valid scenario are
-    left out. With `force` the folder may hold a sweep of another experiment.
-    """
-
-    experiment: ExperimentSection
-    file: Path | None
-    folder: Path
-    partly: bool = False
-    objects: Objects = field(default_factory=dict)
-    force: bool = False
-
-
-@dataclass
-class _OpenSweep:
-    """A sweep whose folder is locked: its runs with their keys, and those that it lacks."""
-
-    store: Store
-    file: SweepFile
-    runs: dict[str, PlannedRun]
-    """By key, each once: combinations may resolve to the same run."""
-    missing: dict[str, PlannedRun]
-    damaged: int
-    failures: list[Failure] = field(default_factory=list)
-
-    @cached_property
-    def points_of(self) -> dict[str, list[int]]:
-        """The positions of the points of each run."""
-        points = {point: n for n, point in enumerate(_points(self.file))}
-        found: dict[str, list[int]] = {}
-        for case in self.file.cases:
-            found.setdefault(case.key, []).append(points[tuple(case.point.values())])
-        return found
-
-
 def run_sweep(
     experiment: ExperimentSection,
     file: Path | None,
@@ -131,65 +91,50 @@ def run_sweep(
     *,
     objects: Objects | None = None,
     force: bool = False,
+    partly: bool = False,
 ) -> Sweep:
     """Execute the runs of `experiment` that `folder` lacks, then write its tables.
 
-    `file` is where the experiment was read (None: in Python). Raises InputError if `folder` is not
-    a sweep's or, without `force`, that of another experiment, or if a combination is no valid
-    scenario. A failed run is reported in the result.
+    `file` is where the experiment was read (None: in Python); `objects` are plugins by kind and
+    name. With `partly`, points that are no valid scenario are left out. Raises InputError if
+    `folder` is not a sweep's or, without `force`, that of another experiment, or if a combination
+    is no valid scenario. A failed run is reported in the result.
     """
-    request = SweepRequest(experiment, file, folder, objects=objects or {}, force=force)
-    (found,) = run_sweeps([request], workers, observer)
-    if isinstance(found, InputError):
-        raise found
-    return found
+    from grid.lab.study import remove_tables, write_tables
 
-
-def run_sweeps(
-    requests: Sequence[SweepRequest], workers: Workers, observer: Observer = NO_OBSERVER
-) -> list[Sweep | InputError]:
-    """Several sweeps at once, so that no CPU idles at the end of each.
-
-    A sweep that cannot begin yields its InputError. An observer that wants looks receives the
-    results of the first sweep.
-    """
-    with ExitStack() as locks:
-        opened = [_opened(one, locks) for one in requests]
-        sweeps = [one for one in opened if isinstance(one, _OpenSweep)]
-        seconds = _run_missing(sweeps, workers, observer) if sweeps else (0.0, 0.0)
-        return [_closed(one, *seconds) if isinstance(one, _OpenSweep) else one for one in opened]
-
-
-def _opened(request: SweepRequest, locks: ExitStack) -> _OpenSweep | InputError:
-    """Lock and describe the folder of a sweep, and find out which runs it lacks."""
-    from grid.lab.study import remove_tables
-
-    experiment, store = request.experiment, Store(request.folder)
-    runs, refused = expand(experiment, request.file, request.objects)
-    if refused and not (request.partly and runs):
-        return InputError(errors_of(refused))
-    if not refused:
-        scenarios, source = [run.scenario for run in runs], str(request.file or FROM_PYTHON)
-        if unnamed := unnamed_objects(request.objects, scenarios, source):
-            return InputError(unnamed)
-    try:
-        locks.enter_context(store.locked())
-    except InputError as error:
-        return error
-    if not request.force and (other := other_sweep(store.folder, experiment.name)):
-        expected = f"that of {experiment.name}, another folder, or --force to replace its tables "
-        return input_error("", f"the sweep {other}", expected + "and report", str(store.folder))
-    code = code_version()
-    keys = [key_of(run, code) for run in runs]
-    write_sources(store.folder, experiment, request.file, runs)
-    absent = [AbsentPoint(point=point, reason=str(error.errors[0])) for point, error in refused]
-    file = _file_of(experiment, runs, keys, absent)
-    write_json(store.folder / SWEEP_FILE, file.model_dump())
-    of_key = dict(zip(keys, runs, strict=True))
-    missing = {key: run for key, run in of_key.items() if not store.is_sound(key)}
-    if missing:
-        remove_tables(store.folder)
-    return _OpenSweep(store, file, of_key, missing, sum(map(store.has, missing)))
+    store = Store(folder)
+    runs, refused = expand(experiment, file, objects)
+    if refused and not (partly and runs):
+        raise InputError(errors_of(refused))
+    scenarios, source = [run.scenario for run in runs], str(file or FROM_PYTHON)
+    if not refused and (unnamed := unnamed_objects(objects or {}, scenarios, source)):
+        raise InputError(unnamed)
+    with store.locked():
+        if not force and (other := other_sweep(folder, experiment.name)):
+            expected = f"that of {experiment.name}, another folder, or --force to replace its "
+            expected += "tables and report"
+            raise input_error("", f"the sweep {other}", expected, str(folder))
+        code = code_version()
+        keys = [key_of(run, code) for run in runs]
+        write_sources(folder, experiment, file, runs)
+        absent = [AbsentPoint(point=point, reason=str(error.errors[0])) for point, error in refused]
+        described = _file_of(experiment, runs, keys, absent)
+        write_json(folder / SWEEP_FILE, described.model_dump())
+        # Combinations may resolve to the same run.
+        of_key = dict(zip(keys, runs, strict=True))
+        missing = {key: run for key, run in of_key.items() if not store.is_sound(key)}
+        damaged = sum(map(store.has, missing))
+        if missing:
+            remove_tables(folder)
+        kept = [key for key in of_key if key not in missing]
+        failures, start_s, run_s = _run_missing(store, described, kept, missing, workers, observer)
+        (folder / FAILED_FILE).unlink(missing_ok=True)
+        if failures:
+            failures.sort(key=lambda failure: (str(failure.point), failure.seed))
+            listed = [failure.model_dump() for failure in failures]
+            write_json(folder / FAILED_FILE, {"failed": listed})
+        write_tables(folder)
+    return Sweep(folder, len(of_key), len(kept), tuple(failures), start_s, run_s, damaged)
 
 
 def _file_of(
@@ -231,53 +176,47 @@ def _file_of(
     )
 
 
-def _closed(sweep: _OpenSweep, start_seconds: float, run_seconds: float) -> Sweep:
-    from grid.lab.study import write_tables
-
-    folder, failures = sweep.store.folder, sweep.failures
-    failures.sort(key=lambda failure: (str(failure.point), failure.seed))
-    (folder / FAILED_FILE).unlink(missing_ok=True)
-    if failures:
-        write_json(folder / FAILED_FILE, {"failed": [failure.model_dump() for failure in failures]})
-    write_tables(folder)
-    counts = len(sweep.runs), len(sweep.runs) - len(sweep.missing), tuple(failures)
-    return Sweep(folder, *counts, start_seconds, run_seconds, sweep.damaged)
-
-
 def _run_missing(
-    sweeps: Sequence[_OpenSweep], workers: Workers, observer: Observer
-) -> tuple[float, float]:
-    """Execute the missing runs. Returns seconds until workers were ready, and from then on."""
-    runs = [(sweep, key, run) for sweep in sweeps for key, run in sweep.missing.items()]
-    kept = sum(len(sweep.runs) - len(sweep.missing) for sweep in sweeps)
-    progress = SweepProgress(kept + len(runs), kept)
+    store: Store,
+    file: SweepFile,
+    kept: Sequence[str],
+    missing: Mapping[str, PlannedRun],
+    workers: Workers,
+    observer: Observer,
+) -> tuple[list[Failure], float, float]:
+    """Execute the missing runs. Returns failures, seconds until workers were ready, and the rest.
+
+    `kept` are the keys of the other runs.
+    """
+    keys, failures = list(missing), list[Failure]()
+    progress = SweepProgress(len(kept) + len(missing), len(kept))
     cells: tuple[Cell, ...] = ()
+    places: dict[str, list[int]] = {}
     if observer.wants_looks:
-        first = sweeps[0]
-        observer.begin_sweep(_beginning(first.file))
-        old = (key for key in first.runs if key not in first.missing)
-        cells = tuple(cell for key in old for cell in _cells(first, key, first.store.record(key)))
+        points = {point: place for place, point in enumerate(_points(file))}
+        for case in file.cases:
+            places.setdefault(case.key, []).append(points[tuple(case.point.values())])
+        observer.begin_sweep(_beginning(file))
+        cells = tuple(cell for key in kept for cell in _cells(places[key], store.record(key)))
     observer.sweep(progress._replace(cells=cells))
     begun = ready = time.monotonic()
-    for running, number, answer in _steps([run for _, _, run in runs], workers):
+    for running, number, answer in _steps(list(missing.values()), workers):
         progress = progress._replace(running=running)
         cells, errors = (), tuple[str, ...]()
         if number is None:
             ready = time.monotonic() if ready == begun else ready
+        elif isinstance(answer, tuple):
+            store.write(keys[number], *answer)
+            progress = progress._replace(done=progress.done + 1)
+            cells = _cells(places.get(keys[number], ()), answer[0])
         else:
-            sweep, key, run = runs[number]
-            if isinstance(answer, tuple):
-                sweep.store.write(key, *answer)
-                progress = progress._replace(done=progress.done + 1)
-                cells = _cells(sweep, key, answer[0]) if observer.wants_looks else ()
-            else:
-                failure = Failure(point=run.point, seed=run.seed, error=answer)
-                sweep.failures.append(failure)
-                progress = progress._replace(failed=progress.failed + 1)
-                errors = (str(failure).partition("\n")[0],)
+            run = missing[keys[number]]
+            failures.append(Failure(point=run.point, seed=run.seed, error=answer))
+            progress = progress._replace(failed=progress.failed + 1)
+            errors = (str(failures[-1]).partition("\n")[0],)
         observer.sweep(progress._replace(cells=cells, failures=errors))
     observer.sweep(progress._replace(is_over=True))
-    return ready - begun, time.monotonic() - ready
+    return failures, ready - begun, time.monotonic() - ready
 
 
 Step = tuple[int, int | None, Answer]
@@ -389,11 +328,11 @@ def _points(file: SweepFile) -> dict[tuple[Value, ...], None]:
     return dict.fromkeys(tuple(case.point.values()) for case in file.cases)
 
 
-def _cells(sweep: _OpenSweep, key: str, record: Record) -> tuple[Cell, ...]:
+def _cells(places: Sequence[int], record: Record) -> tuple[Cell, ...]:
     """The metrics of a run, for each of the combinations that share it."""
     found = {**record.get("more", {}), **record["metrics"]["grid"]}
     plain = {name: float(one) for name, one in found.items() if isinstance(one, int | float)}
-    return tuple(Cell(point, plain) for point in sweep.points_of.get(key, ()))
+    return tuple(Cell(place, plain) for place in places)
 
 
 # Dry run

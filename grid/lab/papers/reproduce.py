@@ -19,7 +19,7 @@ from grid.lab.papers.page import write_index, write_page
 from grid.lab.papers.paper import NAMES, Paper, load_paper
 from grid.lab.report.page import consistent
 from grid.lab.study import Study, read_study
-from grid.lab.sweep import SweepRequest, Workers, run_sweeps
+from grid.lab.sweep import Workers, run_sweep
 from grid.model.errors import ErrorLine, InputError, input_error
 from grid.model.time import SECOND_US
 from grid.results.look import NO_OBSERVER, Observer
@@ -133,41 +133,40 @@ def _studies(
     names = [name for one, claims in requests
              for name in one.experiments(claims, readings=not options.quick)]  # fmt: skip
     found: dict[str, Study] = {}
-    requested: list[SweepRequest] = []
-    for name in dict.fromkeys(names):
-        if options.as_is and (out / name / SWEEP_FILE).is_file():
-            found[name] = read_study(out / name)
-            continue
-        try:
-            if options.as_is:
-                raise input_error("", "no runs", "those of a reproduction", name)
-            given = _experiment(name, options.trace)
-            experiment = load_experiment(given, quick=options.quick, seeds=options.seeds)
-        except InputError as error:
-            done.not_run.append(f"{name}: {error.errors[0]}")
-            report(f"not run: {done.not_run[-1]}")
-            continue
-        report(f"will run {name}: {experiment.runs:,} runs")
-        file = EXPERIMENTS / f"{name}.yaml"
-        requested.append(SweepRequest(experiment, file, out / name, partly=True))
     with ExitStack() as stack:
-        if requested and not options.workers.in_process:
+        if not options.as_is and not options.workers.in_process:
             from grid.runtime.cluster import ray_cluster
 
             # One Ray for all experiments: it takes seconds to start.
             stack.enter_context(ray_cluster(options.workers.address, options.workers.cpus))
-        swept = run_sweeps(requested, options.workers, options.observer)
-    for one, sweep in zip(requested, swept, strict=True):
-        name = one.folder.name
-        if isinstance(sweep, InputError):
-            done.not_run.append(f"{name}: {sweep.errors[0]}")
-            continue
-        for failure in sweep.failures[:FAILURES_SHOWN]:
-            report(f"failed: {name}: {failure}")
-        found[name] = read_study(one.folder)
-        reasons = dict.fromkeys(why for _, why in found[name].absent)
-        done.not_run += [f"{name}: {why}" for why in reasons]
+        for name in dict.fromkeys(names):
+            folder = out / name
+            try:
+                if not options.as_is:
+                    _sweep(name, folder, options, report)
+                elif not (folder / SWEEP_FILE).is_file():
+                    raise input_error("", "no runs", "those of a reproduction", name)
+            except InputError as error:
+                done.not_run.append(f"{name}: {error.errors[0]}")
+                report(f"not run: {done.not_run[-1]}")
+                continue
+            found[name] = read_study(folder)
+            if not options.as_is:
+                reasons = dict.fromkeys(why for _, why in found[name].absent)
+                done.not_run += [f"{name}: {why}" for why in reasons]
     return found
+
+
+def _sweep(name: str, folder: Path, options: RunOptions, report: Callable[[str], None]) -> None:
+    given = _experiment(name, options.trace)
+    experiment = load_experiment(given, quick=options.quick, seeds=options.seeds)
+    report(f"runs of {name}: {experiment.runs:,}")
+    sweep = run_sweep(
+        experiment, EXPERIMENTS / f"{name}.yaml", folder, options.workers, options.observer,
+        partly=True,
+    )  # fmt: skip
+    for failure in sweep.failures[:FAILURES_SHOWN]:
+        report(f"failed: {name}: {failure}")
 
 
 def _experiment(name: str, trace: Path | None) -> dict[str, Any] | Path:
