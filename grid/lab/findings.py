@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from grid.lab.report.picture import counted, shown
-from grid.lab.statistics import Interval
+from grid.lab.statistics import Interval, mean_interval, paired_values
 from grid.lab.store import MeasuredInterval, read_sweep, runs_missing
 from grid.lab.study import Study, without
 from grid.results.definitions import METRICS, label_of, row_texts
@@ -86,6 +86,15 @@ def plus_minus(interval: Interval) -> str:
     return f"{interval.mean:z,.{digits}f} ± {half:,.{digits}f}"
 
 
+def mean_columns(study: Study, metrics: Sequence[str]) -> list[list[str]]:
+    """A column for each axis and metric, with a row for each point."""
+    return [
+        *([str(point[axis]) for point in study.points] for axis in study.axes),
+        *(cells_of([study.interval(metric, point) for point in study.points])
+          for metric in metrics),
+    ]  # fmt: skip
+
+
 def telling_metrics(study: Study) -> tuple[str, ...]:
     """The default metrics: plugin metrics and common ones that differ between points, if any do."""
     every = [metric for record in study.records.values() for metric in record["metrics"]["grid"]]
@@ -104,49 +113,80 @@ def telling_metrics(study: Study) -> tuple[str, ...]:
 # Findings
 
 
+class Best(NamedTuple):
+    """The best value of an axis, and the means of all by the `seeds` of `every` that all have.
+
+    `undecided` are the values whose paired differences from the best one are not significant.
+    """
+
+    value: Any
+    means: Mapping[Any, float]
+    undecided: Sequence[Any]
+    seeds: int
+    every: int
+
+
+def best_of(
+    study: Study,
+    metric: str,
+    axis: str,
+    values: Sequence[Any],
+    where: Mapping[str, Any],
+    better: str,
+) -> Best | None:
+    """The best of these values of the axis at a point; None if they have no seed in common."""
+    found = {value: study.values(metric, {**where, axis: value}) for value in values}
+    known = {value: one for value, one in found.items() if one}
+    every = set().union(*known.values())
+    seeds = sorted(seed for seed in every if all(seed in one for one in known.values()))
+    if not seeds:
+        return None
+    means = {value: sum(one[seed] for seed in seeds) / len(seeds) for value, one in known.items()}
+    # Among equal means the first in the order of the axis is the best.
+    best = (max if better == "more" else min)(means, key=lambda value: means[value])
+    undecided = []
+    for value in means:
+        pairs = paired_values(known[best], known[value])
+        if value != best and len(pairs) > 1 and not mean_interval(pairs, study.level).excludes_zero:
+            undecided.append(value)
+    return Best(best, means, undecided, len(seeds), len(every))
+
+
 def findings(study: Study, metrics: Sequence[str]) -> list[str]:
     """A sentence for each of the first metrics: the best compared value, and by how much."""
     axis = study.compare
     if axis is None or len(study.axes[axis]) < 2:
         return []
-    found: list[str] = []
-    for metric in metrics:
-        better = METRICS[metric].better if metric in METRICS else ""
-        if better and len(found) < MOST_FINDINGS:
-            found += list(_best_of(study, axis, metric, -1.0 if better == "more" else 1.0))
-    return found
+    known = [metric for metric in metrics if metric in METRICS and METRICS[metric].better]
+    found = (_finding(study, axis, metric) for metric in known)
+    return [one for one in found if one][:MOST_FINDINGS]
 
 
-def _best_of(study: Study, axis: str, metric: str, sign: float) -> Iterator[str]:
+def _finding(study: Study, axis: str, metric: str) -> str:
+    """The value that is best at most points; empty if all are equal everywhere."""
     rests = {repr(one): one for one in (without(point, axis) for point in study.points)}
     wins: Counter[Any] = Counter()
     gains: list[float] = []
     significant = 0
     for rest in rests.values():
-        points = {value: {**rest, axis: value} for value in study.axes[axis]}
-        means = {
-            value: sign * interval.mean
-            for value, point in points.items()
-            if (interval := study.interval(metric, point)) is not None
-        }
-        if len(means) < 2 or min(means.values()) == max(means.values()):
+        best = best_of(study, metric, axis, study.axes[axis], rest, METRICS[metric].better)
+        if best is None or len(set(best.means.values())) < 2:
             continue
-        best, worst = (pick(means, key=lambda one: means[one]) for pick in (min, max))
-        wins[best] += 1
-        if means[worst]:
-            gains.append(100 * (means[worst] - means[best]) / abs(means[worst]))
-        gaps = [study.difference(metric, points[best], points[one]) for one in means if one != best]
-        significant += all(gap is not None and gap.excludes_zero for gap in gaps)
+        wins[best.value] += 1
+        mean = best.means[best.value]
+        worst = max(best.means.values(), key=lambda other: abs(other - mean))
+        gains += [100 * abs(worst - mean) / abs(worst)] if worst else []
+        significant += best.seeds > 1 and not best.undecided
     if not wins:
-        return
-    best, count = wins.most_common(1)[0]
+        return ""
+    value, count = wins.most_common(1)[0]
     label, every = label_of(metric), wins.total()
     where = f" in {count} of {every} settings" if every > 1 else ""
     span = dict.fromkeys(f"{one:.3g}" for one in (min(gains), max(gains))) if gains else ()
     by = f", {' to '.join(span)} % better than the worst value" if span else ""
     certain = f"; significantly better than all others in {significant} of {every}"
-    yield (
-        f"{label[0].upper()}{label[1:]}: {named(axis, best)} is best{where}{by}"
+    return (
+        f"{label[0].upper()}{label[1:]}: {named(axis, value)} is best{where}{by}"
         f"{certain if len(study.keys(study.points[0])) > 1 else ''}."
     )
 

@@ -13,11 +13,10 @@ from typing import Any
 
 from grid.config.shipped import experiments_folder
 from grid.lab.experiment import AnswerSection, ExperimentSection, StudySection, is_value
-from grid.lab.findings import SAME, SAME_NOTE, cells_of, warnings_of
+from grid.lab.findings import SAME, SAME_NOTE, best_of, mean_columns, warnings_of
 from grid.lab.markdown import markdown, table
 from grid.lab.report.picture import shown
 from grid.lab.report.sweep_page import comparison_chart, panels_left_out
-from grid.lab.statistics import mean_interval, paired_values
 from grid.lab.study import Study, read_repeated, read_study
 from grid.results.definitions import METRICS, label_of
 
@@ -135,45 +134,31 @@ def _compared(study: Study, answer: AnswerSection) -> list[Any]:
 
 
 def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> tuple[Any, str]:
-    """The best value at a point, its mean, and the values that do not differ significantly.
-
-    Only seeds that all values have count. None if there are none.
-    """
-    by_seed = {
-        value: found
-        for value in _compared(study, answer)
-        if (found := study.values(answer.metric, {**point, answer.best_of: value}))
-    }
-    every = set().union(*by_seed.values())
-    seeds = sorted(seed for seed in every if all(seed in found for found in by_seed.values()))
-    if not seeds:
+    """The best value at a point, its mean, and the values that do not differ significantly."""
+    values = _compared(study, answer)
+    best = best_of(study, answer.metric, answer.best_of, values, point, answer.better)
+    if best is None:
         return None, ""
-    means = {
-        value: sum(found[seed] for seed in seeds) / len(seeds) for value, found in by_seed.items()
-    }
-    # Among equal means the first in the order of the axis is the best.
-    order = sorted(means, key=lambda value: means[value], reverse=answer.better == "more")
-    best, worst = order[0], means[order[-1]]
-    alike = []
-    for value, mean in means.items():
-        pairs = paired_values(by_seed[best], by_seed[value])
-        if value != best and len(pairs) > 1:
-            apart = mean_interval(pairs, study.level)
-            alike += [f"`{value}` {shown(mean)}"] if apart.low <= 0 <= apart.high else []
-    said = f"{shown(means[best])}, the worst {shown(worst)}"
-    if len(seeds) < len(every):
-        count = "one repetition" if len(seeds) == 1 else f"{len(seeds)} repetitions"
+    mean = best.means[best.value]
+    worst = max(best.means.values(), key=lambda other: abs(other - mean))
+    said = f"{shown(mean)}, the worst {shown(worst)}"
+    if best.seeds < best.every:
+        count = "one repetition" if best.seeds == 1 else f"{best.seeds} repetitions"
         said += f"; by the {count} that all of them have"
-    return best, said + (f"; not significantly different: {', '.join(alike)}" if alike else "")
+    if best.undecided:
+        alike = ", ".join(f"`{one}` {shown(best.means[one])}" for one in best.undecided)
+        said += f"; not significantly different: {alike}"
+    return best.value, said
 
 
 # Tables
 
 
 def _means(study: Study, metrics: Sequence[str]) -> str:
-    columns = [[str(point[axis]) for point in study.points] for axis in study.axes]
-    columns += [cells_of([study.interval(one, point) for point in study.points]) for one in metrics]
-    rows = [[html.escape(cell, quote=False) for cell in row] for row in zip(*columns, strict=True)]
+    rows = [
+        [html.escape(cell, quote=False) for cell in row]
+        for row in zip(*mean_columns(study, metrics), strict=True)
+    ]
     return table([*study.axes, *map(label_of, metrics)], rows)
 
 

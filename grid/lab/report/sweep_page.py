@@ -15,6 +15,7 @@ from grid.lab.findings import (
     axis_title,
     cells_of,
     findings,
+    mean_columns,
     named,
     named_point,
     telling_metrics,
@@ -223,10 +224,8 @@ def over_seeds(study: Study) -> str:
 
 
 def means_table(study: Study, metrics: Sequence[str]) -> Table:
-    columns = [[str(point[axis]) for point in study.points] for axis in study.axes]
-    columns += [cells_of([study.interval(one, point) for point in study.points]) for one in metrics]
     headers = [*study.axes, *map(label_of, metrics)]
-    rows = list(zip(*columns, strict=True))
+    rows = list(zip(*mean_columns(study, metrics), strict=True))
     return Table(headers, rows, hints=hints_of(metrics, {}), keys=max(1, len(study.axes)))
 
 
