@@ -8,8 +8,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import combinations_with_replacement, islice
-from math import ceil, comb, fsum, log, sqrt
-from typing import Any, NamedTuple
+from math import ceil, comb, fsum, log
+from typing import NamedTuple
 
 import numpy as np
 
@@ -144,7 +144,6 @@ State = tuple[int, ...]
 Moves = Callable[[State], Iterable[tuple[float, State]]]
 """Rates from a state to others, whose servers may be in any order."""
 
-FEW_STATES, CLOSE = 1_000, 1e-9
 BEYOND = 1e-7
 """The probability of more jobs than in a chain that is truncated by their total."""
 MOST_STATES = 50_000
@@ -181,24 +180,17 @@ def most_jobs(servers: int, load: float) -> int:
     return int(nbinom.isf(BEYOND, servers, 1.0 - load))
 
 
-def forgets(load: float) -> float:
-    """The relaxation rate of an M/M/1 queue."""
-    return (1.0 - sqrt(load)) ** 2
-
-
 def mean_time(states: Sequence[State], load: float, moves: Moves) -> float:
     """The mean time of a job in the system, by Little's law; each server has the `load`."""
-    share = shares_of(states, moves, forgets(load))
+    share = shares_of(states, moves)
     jobs = np.array([sum(state) for state in states])
     return float((jobs * share).sum()) / (len(states[0]) * load)
 
 
-def shares_of(states: Sequence[State], moves: Moves, rate: float) -> Floats:
-    """The stationary distribution over `states`; moves out of them are ignored. Shape (states,).
-
-    `rate` is the relaxation rate of the chain.
-    """
+def shares_of(states: Sequence[State], moves: Moves) -> Floats:
+    """The stationary distribution over `states`; moves out of them are ignored. Shape (states,)."""
     from scipy.sparse import coo_matrix
+    from scipy.sparse.linalg import spsolve
 
     number = {state: place for place, state in enumerate(states)}
     entries: list[tuple[float, int, int]] = []
@@ -209,33 +201,12 @@ def shares_of(states: Sequence[State], moves: Moves, rate: float) -> Floats:
                 entries += [(speed, to, source), (-speed, source, source)]
     rates, targets, sources = zip(*entries, strict=True)
     balance = coo_matrix((rates, (targets, sources)), shape=(len(states),) * 2).tocsc()
-    # The matrix of two servers has small bandwidth and is always factorized.
-    few = len(states) if len(states[0]) <= 2 else FEW_STATES
-    share = _balanced(balance, rate, few)
+    # Relative to the first state, whose equation follows from the others.
+    by_first = -balance[1:, 0].toarray().ravel()
+    rest = spsolve(balance[1:, 1:], by_first, permc_spec="MMD_AT_PLUS_A")
+    share: Floats = np.append(1.0, rest)
     share /= share.sum()
     return share
-
-
-def _balanced(balance: Any, rate: float, few: int) -> Floats:
-    """The null vector of `balance`, the matrix of rates into and out of each state.
-
-    By factorization if there are `few` states at most, else by power iteration until the change is
-    small compared with the relaxation rate.
-    """
-    from scipy.sparse.linalg import spsolve
-
-    if balance.shape[0] <= few:
-        rest, by_first = balance[1:, 1:], -balance[1:, 0].toarray().ravel()
-        return np.append(1.0, spsolve(rest, by_first, permc_spec="MMD_AT_PLUS_A"))
-    rates, speed = balance.tocsr(), float(-balance.diagonal().min())
-    share: Floats = np.zeros(balance.shape[0])
-    share[0] = 1.0
-    while True:
-        for _ in range(100):
-            change = rates @ share
-            share += change / speed
-        if np.abs(change).sum() < CLOSE * rate:
-            return share
 
 
 # VOs that share work
@@ -293,7 +264,7 @@ def retries(vos: int, servers: int, work: float, hops: int) -> float:
     states = listed(combinations_with_replacement(range(servers + 1), vos))
     full = [state.count(servers) for state in states]
     lost = [count / vos * (1.0 - _one_of(vos - count, vos, hops)) for count in full]
-    return float((np.array(lost) * shares_of(states, moves, 1.0)).sum())
+    return float((np.array(lost) * shares_of(states, moves)).sum())
 
 
 def _one_of(wanted: int, vos: int, hops: int) -> float:

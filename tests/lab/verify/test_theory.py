@@ -67,12 +67,6 @@ def test_starts_on_one_server_are_those_of_lindley() -> None:
     assert (np.array(starts) - submit).tolist() == waits
 
 
-def test_a_chain_is_solved_the_same_by_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    solved = [theory.power_of_d(3, d, 0.6) for d in (2, 3)]
-    monkeypatch.setattr(theory, "FEW_STATES", 0)
-    assert [theory.power_of_d(3, d, 0.6) for d in (2, 3)] == pytest.approx(solved, rel=1e-7)
-
-
 # Periodic status updates
 
 
