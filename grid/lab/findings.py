@@ -186,7 +186,7 @@ def _finding(study: Study, axis: str, metric: str) -> str:
     by = f", {' to '.join(span)} % better than the worst value" if span else ""
     certain = f"; significantly better than all others in {significant} of {every}"
     return (
-        f"{label[0].upper()}{label[1:]}: {named(axis, value)} is best{where}{by}"
+        f"{label[0].upper()}{label[1:]}: {named(axis, value)} has the best mean{where}{by}"
         f"{certain if len(study.keys(study.points[0])) > 1 else ''}."
     )
 

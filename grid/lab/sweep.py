@@ -222,12 +222,11 @@ def _run_missing(
 Step = tuple[int, int | None, Answer]
 """The number of running runs; the position of a run that has ended, and its answer.
 
-The first step, when workers are ready, and those of each second have no run."""
+The first step on Ray, when workers are ready, and those of each second have no run."""
 
 
 def _steps(runs: Sequence[PlannedRun], workers: Workers) -> Iterator[Step]:
     if workers.in_process or not runs:
-        yield 0, None, ""
         for number, run in enumerate(runs):
             yield 1, number, attempt(run)
         return

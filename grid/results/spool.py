@@ -17,8 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from grid.model.job import JobOutcome
-from grid.model.job_results import RESULT_COLUMNS, JobPlacement, JobResults
+from grid.model.job_results import RESULT_COLUMNS, JobResults
 
 Column = npt.NDArray[Any]
 Read = Callable[[str, int, int], Column]
@@ -89,8 +88,13 @@ class StoredResults(JobResults):
     def __init__(self, read: Read, jobs: int) -> None:
         object.__setattr__(self, "_read", read)
         object.__setattr__(self, "_jobs", jobs)
-        object.__setattr__(self, "placement", _Columns(self.column, JobPlacement._fields))
-        object.__setattr__(self, "outcome", _Columns(self.column, JobOutcome._fields))
+
+    @property
+    def placement(self) -> Any:
+        """The table itself, which has the columns of placements and of outcomes."""
+        return self
+
+    outcome = placement
 
     def __getattr__(self, name: str) -> Column:
         if name not in RESULT_COLUMNS:
@@ -124,16 +128,3 @@ class StoredResults(JobResults):
     def to_read(self) -> JobResults:
         """The table itself: each column is a copy."""
         return self
-
-
-class _Columns:
-    """Columns by name, each read when it is requested."""
-
-    def __init__(self, column: Callable[[str], Column], names: Sequence[str]) -> None:
-        self._column = column
-        self._names = names
-
-    def __getattr__(self, name: str) -> Column:
-        if name.startswith("_") or name not in self._names:
-            raise AttributeError(name)
-        return self._column(name)

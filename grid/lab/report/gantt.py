@@ -190,7 +190,7 @@ def _picture(
         end=end,
         color=colour,
         # Without an edge of their own colour thin bars would look faint.
-        stroke={"value": "var(--paper)"} if is_thick else {**colour, "legend": None},
+        stroke={"value": "var(--paper)"} if is_thick else colour,
         stroke_width=0.3 if is_thick else 0.8,
         tips=tooltip(job="job", kind="", **{"from": f"from ({unit})", "to": f"to ({unit})"},
                      low="first row"),
