@@ -15,7 +15,6 @@ from grid.cli.endings import endings, naming_options, wrong
 
 if TYPE_CHECKING:
     from grid.model.plugins.registry import Kind
-    from grid.results.definitions import Metric
 
 POLICY_GROUPS = {
     "grid.policies.convergent": "Convergent Scheduling: priorities in a matrix of jobs and "
@@ -83,16 +82,11 @@ def metrics(names: list[str] | None = None, as_json: bool = False) -> None:
         typer.echo(json.dumps([asdict(one) for one in chosen], indent=2))
         return
     for one in chosen:
-        _define(one)
-
-
-def _define(metric: Metric) -> None:
-    typer.echo(f"{metric.name}: {metric.label}")
-    facts = [f"over: {metric.over}", f"values: {metric.values}"]
-    facts += [f"better: {metric.better}"] if metric.better else []
-    facts += [f"source: {metric.source}"] if metric.source else []
-    for text in (metric.meaning, "; ".join(facts)):
-        typer.echo(fill(text, 96, initial_indent="    ", subsequent_indent="    "))
+        typer.echo(f"{one.name}: {one.label}")
+        facts = {"over": one.over, "values": one.values, "better": one.better, "source": one.source}
+        said = "; ".join(f"{name}: {text}" for name, text in facts.items() if text)
+        for text in (one.meaning, said):
+            typer.echo(fill(text, 96, initial_indent="    ", subsequent_indent="    "))
 
 
 def _list(kind: Kind) -> None:

@@ -180,7 +180,10 @@ def _print(finished: Run, folder: Path, *, every_row: bool = False, verbose: boo
     live = manifest.get("live")
     print_summary(finished.metrics, every_row=every_row)
     lines = [line for line in [measured_line(manifest)] if line is not None]
-    lines += [*_trace_lines(manifest["jobs"]["skipped"]), *_too_wide(finished)]
+    lines += _trace_lines(manifest["jobs"]["skipped"])
+    widest = max(max(cluster.cpus) for cluster in finished.directory.clusters)
+    if too_wide := int((finished.results.processors > widest).sum()):
+        lines.append(f"jobs wider than {widest:,} CPUs, the most that a job may have: {too_wide:,}")
     lines += [f"{key} had no effect: {why}" for key, why in manifest["without_effect"].items()]
     if live is not None:
         from grid.runtime.clock import live_lines
@@ -208,14 +211,6 @@ def _trace_lines(skipped: dict[str, int]) -> Iterator[str]:
         ]
         if counts:
             yield f"{head}: {', '.join(counts)}"
-
-
-def _too_wide(finished: Run) -> Iterator[str]:
-    """The jobs that fit in no cluster."""
-    widest = max(max(cluster.cpus) for cluster in finished.directory.clusters)
-    count = int((finished.results.processors > widest).sum())
-    if count:
-        yield f"jobs wider than {widest:,} CPUs, the most that a job may have: {count:,}"
 
 
 def _cost_lines(manifest: dict[str, Any]) -> Iterator[str]:

@@ -175,12 +175,8 @@ def _processes(count: int, display: Display) -> Iterator[Any]:
         yield lambda function, orders: shown(map(function, orders), len(orders))
         return
     # This process, which ends the others, handles Ctrl-C.
-    with get_context("spawn").Pool(count, _ignore_interrupts) as pool:
+    with get_context("spawn").Pool(count, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
         yield lambda function, orders: shown(pool.imap(function, orders), len(orders))
-
-
-def _ignore_interrupts() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def reproduce(

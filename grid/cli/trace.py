@@ -31,7 +31,9 @@ def trace(
     quiet: bool = False,
 ) -> None:
     """Summarize a log, or convert all or part of it."""
+    from grid.model.errors import input_error
     from grid.model.workload import TraceFilterSection
+    from grid.results.run_folder import check_file
     from grid.runtime.progress import display_on
     from grid.workload.logs import read_log, write_log
     from grid.workload.trace import describe, filter_log, moved
@@ -51,7 +53,9 @@ def trace(
     )
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
         if to is not None:
-            _check_target(to, log)
+            check_file(to, "--to", replaced=True)
+            if to.exists() and log.exists() and to.samefile(log):
+                raise input_error("--to", f"{to}, the log itself", "another file")
         display.stage("reading the log")
         read = read_log(log)
         chosen = filter_log(read, wanted)
@@ -68,16 +72,6 @@ def trace(
     _print(chosen, found, as_json=as_json)
     if to is not None:
         typer.echo(f"written to {to}", err=as_json)
-
-
-def _check_target(to: Path, log: Path) -> None:
-    """Raises InputError if no log can be written there, or it is the one that is read."""
-    from grid.model.errors import input_error
-    from grid.results.run_folder import check_file
-
-    check_file(to, "--to", replaced=True)
-    if to.exists() and log.exists() and to.samefile(log):
-        raise input_error("--to", f"{to}, the log itself", "another file")
 
 
 def _print(log: Log, found: dict[str, Any], *, as_json: bool) -> None:

@@ -46,10 +46,14 @@ def paper_figures(
       all processors and the time from interaction 400 to 2600 of 3000, see SHOWN_FROM.
     """
     cpus = float(machine_cpus(directory).sum())
+    completed = jobs.outcome.state == JobState.COMPLETED
+    end_us = jobs.outcome.end_us[completed]
+    first_half = np.argsort(end_us, kind="stable")[: len(end_us) // 2]
+    response_s = (end_us - jobs.submit_us[completed])[first_half] / SECOND_US
     return {
         **_of_measured(measured.of(jobs)),
         **_jobs_in_system(jobs.take(ran(jobs))),
-        "response_time_of_first_half_mean": _response_of_first_half(jobs),
+        "response_time_of_first_half_mean": _mean(response_s),
         **_utilization(jobs, cpus),
         "utilization_arriving_percent": _utilization_arriving(jobs, cpus, histories),
     }
@@ -97,13 +101,6 @@ def _jobs_in_system(jobs: JobResults) -> dict[str, float | None]:
     second, fourth = mean(0.25, 0.5), mean(0.75, 1.0)
     growth = fourth / second if second else None
     return {"jobs_in_system_mean": mean(0.0, 1.0), "jobs_in_system_growth": growth}
-
-
-def _response_of_first_half(jobs: JobResults) -> float | None:
-    completed = jobs.outcome.state == JobState.COMPLETED
-    end, submit = jobs.outcome.end_us[completed], jobs.submit_us[completed]
-    chosen = np.argsort(end, kind="stable")[: len(end) // 2]
-    return float((end - submit)[chosen].mean()) / SECOND_US if len(chosen) else None
 
 
 def _utilization(jobs: JobResults, cpus: float) -> dict[str, float | None]:

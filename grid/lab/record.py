@@ -62,6 +62,10 @@ def record_of(run: Run, scenario: Scenario) -> Record:
     The same for the same scenario, seed and code, to the last bit. Quantiles are of the measured
     jobs, flows and courses of all. `more` are metrics of the grid that `metrics.json` lacks.
     """
+    results, vos, rows = run.results, len(run.directory.vos), ran(run.results)
+    # Submitting VO and executing VO, and the number of jobs.
+    pair = results.vo[rows] * vos + results.placement.executed_vo[rows]
+    flows = zip(*map(np.ndarray.tolist, np.unique(pair, return_counts=True)), strict=True)
     kept = {name: run.manifest[name] for name in ("seed", "digest", "jobs", "messages")}
     return {
         "scenario": scenario.model_dump(mode="json"),
@@ -69,7 +73,7 @@ def record_of(run: Run, scenario: Scenario) -> Record:
         "metrics": run.metrics,
         "more": paper_figures(run.results, run.directory, run.histories, run.measured),
         "quantiles": _quantiles(run.measured.of(run.results)),
-        "flows": _flows(run.results, len(run.directory.vos)),
+        "flows": [[*divmod(one, vos), count] for one, count in flows],
         "courses": _courses(run),
     }
 
@@ -91,14 +95,6 @@ def _quantiles(jobs: JobResults) -> dict[str, list[float]]:
         name: np.quantile(values, share, method="inverted_cdf").tolist() if len(values) else []
         for name, values in (("wait_s", wait), ("slowdown", slowdown))
     }
-
-
-def _flows(jobs: JobResults, vos: int) -> list[list[int]]:
-    """Submitting VO, executing VO, and number of jobs."""
-    rows = ran(jobs)
-    pair = jobs.vo[rows] * vos + jobs.placement.executed_vo[rows]
-    pairs, counts = np.unique(pair, return_counts=True)
-    return [[int(one) // vos, int(one) % vos, int(n)] for one, n in zip(pairs, counts, strict=True)]
 
 
 def _courses(run: Run) -> dict[str, dict[str, list[float]]]:

@@ -412,12 +412,11 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
     runs so far. Raises InputError if `folder` is neither a sweep nor a run.
     """
     folder = Path(folder)
-    rows_of = _clock_rows if clock else _result_rows
     if (folder / SWEEP_FILE).is_file():
         study = read_study(folder)
         records = study.clocks if clock else study.records
         every = [(point, seed, row) for point, seed, key in study.runs
-                 for row in rows_of(records[key])]  # fmt: skip
+                 for row in _rows_of(records[key], clock)]  # fmt: skip
         return _columns(list(study.axes), every)
     if not (folder / "manifest.json").is_file():
         raise input_error("", "no such thing", "the folder of a sweep or run", str(folder))
@@ -425,7 +424,7 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
     metrics = read_json(folder / "metrics.json")
     try:
         record = manifest if clock else {"metrics": metrics, "more": {}}
-        return _columns([], [({}, manifest["seed"], row) for row in rows_of(record)])
+        return _columns([], [({}, manifest["seed"], row) for row in _rows_of(record, clock)])
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
         found, expected = "values of another shape", "the manifest and metrics of a run"
         raise input_error("", found, expected, str(folder)) from None
@@ -435,19 +434,17 @@ Row = tuple[str, str, float | None]
 """Scope (`grid`, a VO or, for plan times, a policy), metric, value."""
 
 
-def _result_rows(record: Record) -> Iterator[Row]:
-    metrics = record["metrics"]
-    scopes = ((GRID, metrics["grid"] | record["more"]), *metrics["vos"].items())
-    for scope, found in scopes:
-        for metric, value in found.items():
-            yield scope, metric, None if value is None else float(value)
-
-
-def _clock_rows(clock: Record) -> Iterator[Row]:
-    yield GRID, "wall_seconds", clock["wall_seconds"]
-    for part, seconds in clock["cpu_seconds"].items():
+def _rows_of(record: Record, clock: bool) -> Iterator[Row]:
+    if not clock:
+        metrics = record["metrics"]
+        for scope, found in ((GRID, metrics["grid"] | record["more"]), *metrics["vos"].items()):
+            for metric, value in found.items():
+                yield scope, metric, None if value is None else float(value)
+        return
+    yield GRID, "wall_seconds", record["wall_seconds"]
+    for part, seconds in record["cpu_seconds"].items():
         yield GRID, f"cpu_seconds_{part}", seconds
-    for policy, found in clock["plan_seconds"].items():
+    for policy, found in record["plan_seconds"].items():
         for name, value in found.items():
             yield policy, f"plan_seconds_{name}", float(value)
 

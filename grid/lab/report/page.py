@@ -119,17 +119,15 @@ def html_page(title: str, introduction: Sequence[str], every: Sequence[Section])
         "ensure_ascii": False, "separators": (",", ":"), "allow_nan": False,
     }  # fmt: skip
     environment.filters["kind"] = lambda block: type(block).__name__
-    environment.filters["breakable"] = _breakable
+    # Keys such as plan_seconds.cs2.mean may break after each word.
+    environment.filters["breakable"] = lambda text: Markup(
+        re.sub(r"[._](?=\w)", r"\g<0><wbr>", str(escape(text)))
+    )
     return environment.get_template("page.html").render(
         title=title, introduction=introduction, sections=sections, tables=tables, config=CONFIG,
         style=f"{colours()}\n{(_HERE / 'page.css').read_text(encoding='utf-8')}",
         vega=script() if pictures else "", script=(_HERE / "page.js").read_text(encoding="utf-8"),
     )  # fmt: skip
-
-
-def _breakable(text: str) -> Markup:
-    """Keys such as plan_seconds.cs2.mean, which may break after each word."""
-    return Markup(re.sub(r"[._](?=\w)", r"\g<0><wbr>", str(escape(text))))
 
 
 def _packed(values: Column) -> Any:

@@ -99,11 +99,6 @@ def round_robin_time(servers: int, load: float) -> float:
     return 1.0 / (1.0 - root)
 
 
-def _longest(servers: int, d: int, load: float) -> int:
-    """The truncation of a queue: all servers together have about as many jobs as a shared queue."""
-    return ceil(log(1e-8) / log(load) / (servers if d > 1 else 1)) + 5
-
-
 def power_of_d(servers: int, d: int, load: float) -> float:
     """Mean time in the system if a job joins the shortest of `d` different queues drawn.
 
@@ -111,7 +106,8 @@ def power_of_d(servers: int, d: int, load: float) -> float:
     the Markov chain of ascending queue lengths, truncated at a probability of about 1e-8. With
     d = servers: join the shortest queue.
     """
-    longest = _longest(servers, d, load)
+    # All servers together have about as many jobs as a shared queue.
+    longest = ceil(log(1e-8) / log(load) / (servers if d > 1 else 1)) + 5
     states = listed(combinations_with_replacement(range(longest + 1), servers))
     # The k-th shortest is joined if it is drawn and none that is shorter.
     joins = [comb(servers - 1 - k, d - 1) / comb(servers, d) for k in range(servers)]
