@@ -57,11 +57,6 @@ def test_deadlines_are_multiples_of_the_estimate() -> None:
     assert slack.mean() == pytest.approx(3, abs=0.03)
 
 
-def test_a_share_of_the_jobs_is_checkpointable() -> None:
-    assert given(checkpointable=0.2).checkpointable.mean() == pytest.approx(0.2, abs=0.02)
-    assert not given(deadline={"least": 1, "most": 2}).checkpointable.any()
-
-
 def test_input_is_lognormal() -> None:
     size = given(input={"mean_mb": 50, "cv": 1.5}).input_mb
     assert size.mean() == pytest.approx(50, rel=0.05)

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 import grid
 from grid.config.faults import FaultsSection
-from grid.config.load import load_scenario, resolved_yaml
 from grid.config.schema import NetworkSection, ProtocolSection
 from grid.model.errors import InputError
 from grid.model.fields import keys_of
@@ -120,16 +118,3 @@ def test_each_has_an_effect_or_is_refused(plain: Run, section: str, key: str) ->
     else:
         assert run.manifest["digest"] != plain.manifest["digest"]
         assert run.metrics["grid"] != plain.metrics["grid"]
-
-
-def test_the_scenario_of_a_run_can_be_run_again(plain: Run) -> None:
-    """It has the defaults of all keys, also of those that have no effect."""
-    copy = yaml.safe_load(resolved_yaml(plain.scenario))
-    assert copy["protocol"]["ttl"] == 3
-    assert grid.run(copy).manifest["digest"] == plain.manifest["digest"]
-
-
-def test_the_protocol_has_an_effect_if_jobs_of_one_vo_are_routed() -> None:
-    mixed = changed("protocol", "ttl", 0)
-    del mixed["vos"][1]["workload"]["entry_point"]
-    assert load_scenario(mixed).protocol.ttl == 0

@@ -14,7 +14,6 @@ from typer.testing import CliRunner
 
 import grid
 from grid.cli.app import app
-from grid.config.checks import MAX_VOS
 from grid.config.faults import FaultsSection
 from grid.config.schema import GridSettings
 from grid.model.errors import InputError
@@ -159,13 +158,6 @@ def test_values_are_validated_where_they_are_given(
 def test_a_valid_grid_runs() -> None:
     run = grid.run(made(settings=GridSettings(faults=FaultsSection(heal_s=100))))
     assert run.metrics["grid"]["jobs_completed"] == 6
-
-
-def test_too_many_are_reported_once() -> None:
-    vos = tuple(VirtualOrganization(f"v{n}", (cluster(),)) for n in range(MAX_VOS + 1))
-    with pytest.raises(InputError) as caught:
-        made(vos=vos, submitted=(None,) * len(vos), direct=(None,) * len(vos))
-    assert [error.field for error in caught.value.errors] == ["vos"]
 
 
 def test_a_run_beyond_the_end_of_virtual_time_is_an_error(tmp_path: Path) -> None:

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import grid
 from grid.config.load import load_scenario
-from grid.config.shipped import shipped_folder
 from grid.config.yaml_tree import MAX_DEPTH, MAX_NODES, read_tree
 from grid.model.errors import InputError
 from tests.config.wrong_scenarios import RIGHT, WRONG_SCENARIOS, Wrong
@@ -60,20 +58,6 @@ def test_a_mapping_equals_a_file(tmp_path: Path) -> None:
     assert load_scenario(scenario) == scenario
     assert load_scenario(scenario, {"seed": 8}).seed == 8
     assert load_scenario({**right(), "seed": np.int64(7), "vos": tuple(right()["vos"])}) == scenario
-
-
-def test_shipped_scenarios_have_names_in_python(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    shipped = shipped_folder() / "two-vos.yaml"
-    assert grid.load_scenario("two-vos") == grid.load_scenario(shipped)
-    with pytest.raises(InputError, match="such as two-vos"):
-        grid.load_scenario("two-voz")
-    with pytest.raises(InputError, match="try `grid run two-vos`"):
-        grid.sweep("two-vos")
-    (tmp_path / "two-vos.yaml").write_text(RIGHT)
-    assert grid.load_scenario("two-vos") == grid.load_scenario(tmp_path / "two-vos.yaml")
 
 
 def test_paths_of_traces_may_be_paths(tmp_path: Path) -> None:

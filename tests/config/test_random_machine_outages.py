@@ -11,7 +11,6 @@ from scipy import stats
 import grid
 from grid.config.build import Grid
 from grid.config.workload import realize
-from grid.model.errors import InputError
 from grid.model.platform import MachineOutage
 
 DAY_S = 86400.0
@@ -73,18 +72,3 @@ def test_times_up_and_down_have_the_given_distributions(shape: float) -> None:
     assert stats.kstest(up_s / 300.0 * scale, stats.weibull_min(shape).cdf).pvalue > 0.001
     assert stats.kstest(down_s / 50.0, stats.expon.cdf).pvalue > 0.001
     assert not stats.kstest(up_s / 600.0 * scale, stats.weibull_min(shape).cdf).pvalue > 0.001
-
-
-@pytest.mark.parametrize(
-    ("wrong", "key"),
-    [
-        ({"vo": "z"}, "vo"),
-        ({"cluster": "form"}, "cluster"),
-        ({"vo": "b", "cluster": "farm"}, "cluster"),
-        ({"up_s": 0.001, "down_s": 0.001}, "up_s"),
-    ],
-)
-def test_invalid_outages_are_reported(wrong: dict[str, Any], key: str) -> None:
-    with pytest.raises(InputError) as refused:
-        grid.load_scenario(scenario(FAILING | wrong))
-    assert refused.value.errors[0].field == f"faults.random_machine_outages.0.{key}"

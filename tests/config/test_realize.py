@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import re
 from pathlib import Path
 
@@ -11,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import grid
 from grid.config.load import load_scenario
 from grid.config.platform import share_out
 from grid.config.workload import realize
@@ -66,24 +64,6 @@ def test_an_error_is_one_line(tmp_path: Path, scenario: str, log: str, says: str
         realize(loaded, str(path))
     (line,) = str(raised.value).splitlines()
     assert re.match(rf"{re.escape(str(path))}:\d+: ", line) and says in line
-
-
-def test_overrun_and_estimates_of_pools_from_a_trace(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text(LOG)
-    path = tmp_path / "sites.yaml"
-
-    def outcomes(keys: str) -> list[tuple[str, float]]:
-        path.write_text(SITES.replace("8", f"8, {keys}"))
-        jobs = grid.run(path).jobs()
-        times = zip(jobs["final_state"], jobs["execution_time"], strict=True)
-        return [(str(state), float(s)) for state, s in times]
-
-    assert outcomes("overrun: kill") == [("COMPLETED_SUCCESSFULLY", 100.0)] * 2
-    assert outcomes("estimate_factor: 0.5") == [("COMPLETED_FAILED", 50.0)] * 2
-    longer = "estimate_factor: 0.5, overrun: extend"
-    assert outcomes(longer) == [("COMPLETED_SUCCESSFULLY", 100.0)] * 2
-    with pytest.raises(InputError, match=r"_trace\.estimate_factor: found 2, expected 1"):
-        outcomes("estimates: exact, estimate_factor: 2")
 
 
 def test_jobs_larger_than_every_machine_are_left_out(tmp_path: Path) -> None:
@@ -185,16 +165,3 @@ def test_errors_in_generated_jobs_name_their_section(
         InputError, match=f"many.yaml:{field}: found 50, expected none, since no mac"
     ):
         realize(load_scenario(path), str(path))
-
-
-def test_lines_do_not_affect_equality_and_are_not_pickled(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text(LOG)
-    loaded = []
-    for name in ("a.yaml", "b.yaml"):
-        (tmp_path / name).write_text(
-            "name: one\n" + OF_MANY % "workload: {trace: log.swf, route: user}"
-        )
-        loaded.append(load_scenario(tmp_path / name))
-    assert loaded[0] == loaded[1]
-    sent = pickle.loads(pickle.dumps(loaded[0]))
-    assert sent == loaded[0] and sent.lines.root is None

@@ -66,8 +66,3 @@ def test_a_scenario_with_random_edits(file: Path, cuts: list[tuple[int, int, str
 @given(st.lists(st.tuples(st.sampled_from(PLACES), VALUES), max_size=4))
 def test_overrides(file: Path, pairs: list[tuple[str, str]]) -> None:
     accepts_or_says_why(file, RIGHT.encode(), *(f"{place}={value}" for place, value in pairs))
-
-
-def test_a_name_with_a_line_end_is_not_suggested(file: Path) -> None:
-    content = 'parameters: {"l\\N0": 1}\nnetwork: {latency_s: "${lat}"}\n'
-    accepts_or_says_why(file, content.encode())

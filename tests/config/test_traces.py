@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 import grid
 from grid.config.load import load_scenario
-from grid.config.traces import hash_of_log
 from grid.model.errors import InputError
 from grid.model.job import JobState
-from grid.results.look import Observer
 from grid.runtime.run import Run, execute
 from grid.workload.logs import read_log, write_log
 
@@ -155,23 +152,6 @@ def test_a_job_that_ran_longer_than_requested_is_cut_or_meets_its_estimate(
     assert ends == [(20_000_000, completed), (20_000_000, failed), (50_000_000, completed)]
 
 
-def test_a_log_may_be_deleted_during_a_run(tmp_path: Path) -> None:
-    expected, log = replay(tmp_path).manifest, tmp_path / "log.swf"
-
-    class Removes(Observer):
-        def stage(self, name: str) -> None:
-            if name == "running":
-                log.unlink()
-
-    scenario = load_scenario(tmp_path / "replay.yaml", [])
-    run = execute(scenario, "replay.yaml", in_process=True, observer=Removes())
-    assert not log.exists()
-    assert run.manifest["digest"] == expected["digest"]
-    assert run.manifest["logs"] == expected["logs"]
-    with pytest.raises(InputError, match=r"log\.swf: found No such file.*, expected a log"):
-        hash_of_log(str(log))
-
-
 def test_records_left_out_are_counted_for_each_vo(tmp_path: Path) -> None:
     (tmp_path / "log.swf").write_text(LOG)
     vo = "{name: %s, clusters: [{cpus: %d}], workload: {trace: log.swf, entry_point: cluster}}"
@@ -183,26 +163,3 @@ def test_records_left_out_are_counted_for_each_vo(tmp_path: Path) -> None:
     assert (skipped["no_run_time"], skipped["too_large"]) == (3, 1 + 1 + 3)
     counts = [run.metrics["vos"][name]["jobs_completed"] for name in "abc"]
     assert counts == [3, 3, 1]
-
-
-def test_outages_cannot_name_vos_of_a_trace(tmp_path: Path) -> None:
-    (tmp_path / "log.swf").write_text(LOG)
-    path = tmp_path / "sites.yaml"
-    path.write_text(
-        "vos_from_trace: {total_cpus: 16}\nworkload: {trace: log.swf, route: user}\n"
-        "faults:\n  heal_s: 9\n"
-        "  machine_outages: [{vo: site7, cluster: cluster, machine: 0, at_s: 1, for_s: 1}]\n"
-        "  vo_outages: [{vo: site7, at_s: 1, for_s: 1}]\n"
-    )
-    with pytest.raises(InputError) as failed:
-        load_scenario(path, [])
-    said = {one.field: one.expected for one in failed.value.errors}
-    expected = "no name of a VO or an entity, since the VOs come from a trace"
-    assert said["faults.vo_outages.0.vo"] == expected
-    assert said["faults.machine_outages.0.vo"].startswith(expected)
-
-
-def test_a_path_that_is_not_utf_8_is_one_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="expected UTF-8") as caught:
-        replay(tmp_path, "", "trace=" + os.fsdecode(b"L\xe4g.swf"))
-    assert str(caught.value).isprintable()

@@ -216,31 +216,6 @@ def test_a_wrong_name_or_setting_is_an_input_error(
     assert str(tmp_path) not in str(error)
 
 
-def test_a_broken_file_is_reported_with_its_line() -> None:
-    Path("mine.py").write_text("import numpy\nimport nothing_of_that_name\n")
-    vo = {"name": "a", "clusters": [{"cpus": 1, "policy": "mine.py:Mine"}]}
-    with pytest.raises(InputError, match=r"nothing_of_that_name.*mine\.py:2"):
-        grid.load_scenario({"vos": [vo | {"workload": {"jobs": [{"run_s": 1}]}}]})
-
-
-@pytest.mark.parametrize(
-    ("metrics", "field"),
-    [
-        ({"job": ["mine.py:stretch"]}, "metrics.job.0"),
-        ({"job": ["mine.py:double", "two.py:double"]}, "metrics.job.1"),
-    ],
-)
-def test_a_metric_has_a_name_of_its_own(metrics: Any, field: str) -> None:
-    names = ("stretch", "double")
-    text = "\n".join(f"def {name}(results, directory): return 1" for name in names)
-    for file in ("mine.py", "two.py"):
-        Path(file).write_text(text)
-    vo = {"name": "a", "clusters": [{"cpus": 1}], "workload": {"jobs": [{"run_s": 1}]}}
-    with pytest.raises(InputError) as failed:
-        grid.load_scenario({"vos": [vo], "metrics": metrics})
-    assert [error.field for error in failed.value.errors] == [field]
-
-
 def test_a_name_of_a_built_in_plugin_and_an_unknown_kind_are_refused() -> None:
     vo = {"name": "a", "clusters": [{"cpus": 1}], "workload": {"jobs": [{"run_s": 1}]}}
     with pytest.raises(InputError, match=r"policies.easy: found"):
