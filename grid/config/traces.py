@@ -19,7 +19,7 @@ from grid.model.job_table import JobTable
 from grid.model.plugins.calls import short_path
 from grid.model.workload import WorkloadSection
 from grid.workload.jobs import GWF_ROUTES, ROUTES, jobs_from_log, repeated
-from grid.workload.logs import Log, read_log
+from grid.workload.logs import read_log
 from grid.workload.trace import filter_log, moved
 
 _hashes: dict[tuple[str, int, int], str] = {}
@@ -68,7 +68,7 @@ class Traces:
     file: str
     _read: dict[str, _ReadLog] = field(default_factory=dict)
     _reasons: Counter[str] = field(default_factory=Counter)
-    _not_selected: dict[str, Bools] = field(default_factory=dict)
+    _selected: dict[str, Bools] = field(default_factory=dict)
     _blank_lines: dict[str, int] = field(default_factory=dict)
 
     def jobs(self, workload: WorkloadSection, max_cpus: int | None, where: str) -> JobTable:
@@ -78,10 +78,10 @@ class Traces:
         """
         key = f"{max_cpus} {workload.model_dump_json(exclude={'entry_point', 'attributes'})}"
         if key not in self._read:
-            self._read[key] = _Workload(workload, self.file, where).read(max_cpus)
+            self._read[key] = self._read_log(workload, max_cpus, where)
         read, path = self._read[key], str(workload.trace)
         self._reasons.update(read.reasons)
-        self._not_selected[path] = self._not_selected.get(path, True) & ~read.selected
+        self._selected[path] = self._selected.get(path, False) | read.selected
         self._blank_lines[path] = read.blank_lines
         return read.jobs
 
@@ -92,48 +92,44 @@ class Traces:
         A record is `filtered` if no workload's filter selects it. What a filter selects and cannot
         run is summed over the VOs that read it.
         """
-        filtered = sum(int(one.sum()) for one in self._not_selected.values())
-        of_logs = {"filtered": filtered, "blank_lines": sum(self._blank_lines.values())}
-        return +(self._reasons + Counter(of_logs))
+        filtered = sum(int((~one).sum()) for one in self._selected.values())
+        blank_lines = sum(self._blank_lines.values())
+        return +(self._reasons + Counter(filtered=filtered, blank_lines=blank_lines))
 
-
-class _Workload(NamedTuple):
-    """A workload of a log: its section, and the file and field that errors name."""
-
-    section: WorkloadSection
-    file: str
-    field: str
-
-    def error(self, key: str, found: str, expected: str) -> InputError:
-        return input_error(f"{self.field}.{key}", found, expected, self.file)
-
-    def read(self, max_cpus: int | None) -> _ReadLog:
+    def _read_log(self, section: WorkloadSection, max_cpus: int | None, where: str) -> _ReadLog:
         """The jobs of the log, whose format its name ends with; SWF by default."""
-        section = self.section
         log = read_log(Path(str(section.trace)), section.prediction_field)
-        shown, blank_lines = short_path(log.path), log.blank_lines
+        shown, lines, blank_lines = short_path(log.path), log.lines, log.blank_lines
+
+        def error(key: str, found: str, expected: str) -> InputError:
+            return input_error(f"{where}.{key}", found, expected, self.file)
+
+        route = section.route
+        if not log.is_gwf and route in ("site", "vo"):
+            expected = "partition, group, user or queue: SWF has no sites and VOs"
+            raise error("route", f"{route!r} for {shown}", expected)
         if section.prediction_field is not None and log.extra_us is None:
-            found = f"{section.prediction_field} for {shown}"
-            raise self.error("prediction_field", found, "an SWF log")
-        site_column, lines = self._site_column(log, shown), log.lines
+            raise error("prediction_field", f"{section.prediction_field} for {shown}", "an SWF log")
+        if log.is_gwf and section.waits_for_predecessors:
+            expected = "an SWF log: GWF has no think times"
+            raise error("waits_for_predecessors", f"true for {shown}", expected)
         if section.filter is not None:
+            site_column = (
+                GWF_ROUTES[route or "site"] if log.is_gwf else ROUTES[route or "partition"]
+            )
             log = filter_log(log, section.filter, site_column)
             if len(log) == 0:
                 given = section.filter.model_dump(mode="json", exclude_unset=True).items()
                 limits = ", ".join(f"{name}: {value}" for name, value in given)
-                found = f"none of the jobs of {shown} for {limits}"
-                raise self.error("filter", found, "at least one")
+                raise error("filter", f"none of the jobs of {shown} for {limits}", "at least one")
         try:
             log = moved(log, section.shift_s, section.interarrival_factor)
-        except ValueError as error:
-            key, found, expected = error.args
-            raise self.error(key, f"{found} for {shown}", expected) from None
-        if log.is_gwf and section.waits_for_predecessors:
-            expected = "an SWF log: GWF has no think times"
-            raise self.error("waits_for_predecessors", f"true for {shown}", expected)
+        except ValueError as wrong:
+            key, found, expected = wrong.args
+            raise error(key, f"{found} for {shown}", expected) from None
         jobs, reasons = jobs_from_log(
             log,
-            route=section.route,
+            route=route,
             max_processors=max_cpus,
             predecessors=section.waits_for_predecessors,
             cut_at_estimate=section.cut_at_estimate,
@@ -143,21 +139,10 @@ class _Workload(NamedTuple):
         )
         if len(jobs) == 0:
             why = ", ".join(f"{count:,} {why}" for why, count in (+Counter(reasons)).items())
-            found = f"no job that can run in {shown} ({why})"
-            raise self.error("trace", found, "at least one")
+            raise error("trace", f"no job that can run in {shown} ({why})", "at least one")
         try:
             jobs = repeated(jobs, section.repeat)
-        except ValueError as error:
-            raise self.error("repeat", str(section.repeat), str(error)) from None
+        except ValueError as wrong:
+            raise error("repeat", str(section.repeat), str(wrong)) from None
         selected = np.isin(lines, log.lines) if section.filter else np.ones(len(lines), np.bool_)
         return _ReadLog(jobs, reasons, selected, blank_lines)
-
-    def _site_column(self, log: Log, shown: str) -> int:
-        """The column of the log that `route` names."""
-        route = self.section.route
-        if log.is_gwf:
-            return GWF_ROUTES[route or "site"]
-        if route in ("site", "vo"):
-            expected = "partition, group, user or queue: SWF has no sites and VOs"
-            raise self.error("route", f"{route!r} for {shown}", expected)
-        return ROUTES[route or "partition"]

@@ -37,21 +37,20 @@ def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bo
     in runs only.
     """
     here = frozenset(grid.names if members is None else members)
-    kinds: dict[str, tuple[Cluster, bool]] = {}
-    selections: dict[type, tuple[VirtualOrganization, Selection]] = {}
+    done: dict[str, None] = {}
     for vo in grid.vos:
         for cluster in vo.clusters:
             if names.local_dispatcher(vo.name, cluster.name) in here and not cluster.is_real:
                 breaks = bool(grid.outages_of(vo, cluster))
                 shape = cluster.policy, len(cluster.machines) == 1, bool(cluster.licenses), breaks
-                kinds.setdefault(repr(shape), (cluster, breaks))
+                if repr(shape) not in done:
+                    done[repr(shape)] = None
+                    _run_jobs(grid, cluster, breaks, may_break)
         if here & {names.scheduler(vo.name), names.information_service(vo.name)}:
             selection = grid.selection_of(vo)
-            selections.setdefault(type(selection), (vo, selection))
-    for cluster, breaks in kinds.values():
-        _run_jobs(grid, cluster, breaks, may_break)
-    for vo, selection in selections.values():
-        _select(vo, selection)
+            if repr(type(selection)) not in done:
+                done[repr(type(selection))] = None
+                _select(vo, selection)
 
 
 def _run_jobs(grid: Grid, cluster: Cluster, breaks: bool, may_break: bool) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import pickle
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -302,27 +301,15 @@ def _made(plugin: Plugin, values: dict[str, Any]) -> Any:
 # Objects
 
 
-def _type_of(target: Any) -> Any:
-    """The class or function that an object is, or is made of."""
-    while isinstance(target, partial):
-        target = target.func
-    return target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
-
-
 def identity_of(target: Any) -> str | None:
-    """SHA-256 of the file that defines an object's class or function, and of the object's state.
-
-    In a notebook, the source of the class or function takes the place of the file. None if the
-    source is not available or the state cannot be pickled.
-    """
-    kind = _type_of(target)
-    try:
-        file = Path(inspect.getsourcefile(kind) or "")
-        source = file.read_bytes() if file.is_file() else inspect.getsource(kind).encode()
-        state = b"" if target is kind else pickle.dumps(target, 5)
-    except Exception:  # inspecting or pickling a user's object may raise anything
+    """SHA-256 of the file of a class or function; None for other objects and in notebooks."""
+    if not (inspect.isclass(target) or inspect.isfunction(target)):
         return None
-    return hashlib.sha256(kind.__qualname__.encode() + source + state).hexdigest()
+    try:
+        source = Path(inspect.getsourcefile(target) or "").read_bytes()
+    except (OSError, TypeError):
+        return None
+    return hashlib.sha256(target.__qualname__.encode() + source).hexdigest()
 
 
 def publish(target: Any) -> None:
@@ -330,7 +317,10 @@ def publish(target: Any) -> None:
 
     A class of a notebook is sent by value; pickle and journals look it up in its module.
     """
-    target = _type_of(target)
+    while isinstance(target, partial):
+        target = target.func
+    if not inspect.isclass(target) and not inspect.isroutine(target):
+        target = type(target)
     functions = [target, *vars(target).values()] if inspect.isclass(target) else [target]
     used = [one for function in functions for one in getattr(function, "__globals__", {}).items()]
     for name, value in [(target.__qualname__, target), *used]:

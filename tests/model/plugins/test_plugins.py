@@ -114,12 +114,9 @@ class FirstOnly:
         return Plan(start=[(slot, machine)] if machine >= 0 else [])
 
 
-def test_the_identity_of_an_object_covers_its_code_and_state() -> None:
+def test_the_identity_of_a_class_covers_its_file() -> None:
     assert identity_of(FirstOnly) == identity_of(FirstOnly) != identity_of(Backwards)
-    assert identity_of(FirstOnly(1)) == identity_of(FirstOnly(1)) != identity_of(FirstOnly(2))
-    one, other = partial(FirstOnly, 1), partial(FirstOnly, 2)
-    assert identity_of(one) == identity_of(partial(FirstOnly, 1)) != identity_of(other)
-    assert identity_of(partial(FirstOnly, lambda: 1)) is None
+    assert identity_of(FirstOnly(1)) is None and identity_of(partial(FirstOnly, 1)) is None
 
 
 @pytest.mark.thorough
