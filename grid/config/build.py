@@ -15,7 +15,6 @@ from grid.config.checks import (
     fault_problems,
     job_problems,
     machines_of,
-    may_pass_the_end,
     refuse,
     size_problems,
     unsupported,
@@ -40,7 +39,7 @@ from grid.model.platform import (
 )
 from grid.model.plugins.registry import Kind, Plugins
 from grid.model.resources import NOT_INCLUDED, clusters_of, resources_of, status_rows, summary_of
-from grid.model.time import Time, from_seconds
+from grid.model.time import NEVER, Time, from_seconds
 from grid.policies.features import JobFeatures
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
@@ -114,8 +113,12 @@ class Grid:
 
     @property
     def may_pass_the_end(self) -> bool:
-        """Whether virtual time may end before all jobs do."""
-        return may_pass_the_end(self.vos, (*self.submitted, *self.direct))
+        """Whether virtual time may end before all jobs do, one at a time on the slowest CPU."""
+        jobs = [table for table in (*self.submitted, *self.direct) if table is not None]
+        slowest = min(m.mips for vo in self.vos for c in vo.clusters for m in c.machines)
+        run_us = sum(float((table.run_us * table.reference_mips).sum()) for table in jobs)
+        last_us = max((int(table.submit_us.max(initial=0)) for table in jobs), default=0)
+        return last_us + run_us / slowest >= NEVER
 
     @property
     def workflows(self) -> Workflows | None:
@@ -402,15 +405,6 @@ class Grid:
 # Migration of gangs between clusters
 
 
-def migrating(grid: Grid, vo: VirtualOrganization) -> list[int]:
-    """The numbers of the VO's clusters whose gangs may migrate to others."""
-    return [
-        index
-        for index, one in enumerate(vo.clusters)
-        if one.gangs and getattr(grid.policy_of(one), "external_migration", False)
-    ]
-
-
 def migration_of(
     grid: Grid, vo: VirtualOrganization, number: int, cluster: ClusterState
 ) -> Migration | None:
@@ -418,16 +412,13 @@ def migration_of(
     from grid.cluster.gang.core import GangCluster
     from grid.protocol.migration import Migration, Peer
 
-    moving = migrating(grid, vo)
+    moving = {
+        index: Peer(names.local_dispatcher(vo.name, one.name), one.processors)
+        for index, one in enumerate(vo.clusters)
+        if one.gangs and getattr(grid.policy_of(one), "external_migration", False)
+    }
     if number not in moving or len(moving) == 1:
         return None
-    peers = tuple(
-        Peer(
-            names.local_dispatcher(vo.name, vo.clusters[index].name),
-            vo.clusters[index].processors,
-        )
-        for index in moving
-        if index != number
-    )
     assert isinstance(cluster, GangCluster)
-    return Migration(cluster, moving.index(number), peers)
+    peers = tuple(peer for index, peer in moving.items() if index != number)
+    return Migration(cluster, list(moving).index(number), peers)

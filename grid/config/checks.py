@@ -34,7 +34,7 @@ from grid.model.fields import (
 from grid.model.job_table import JobTable, repeated_number
 from grid.model.platform import Cluster, Machine, MachineGenerator, VirtualOrganization
 from grid.model.plugins.registry import Plugins
-from grid.model.time import NEVER, to_seconds
+from grid.model.time import to_seconds
 from grid.model.workload import AttributesSection, JobSection, WorkloadSection
 from grid.policies.features import ClusterSpec, JobFeatures, refusals
 from grid.policies.registry import is_for_gangs, make_policy
@@ -522,12 +522,3 @@ def job_problems(
             row = int((table.processors > widest).argmax())
             expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
             yield (*path, "processors", row), str(table.processors[row]), expected
-
-
-def may_pass_the_end(vos: Sequence[VirtualOrganization], tables: Tables) -> bool:
-    """Whether virtual time may end before the jobs do, one after the other on the slowest CPU."""
-    slowest = min(m.mips for vo in vos for cluster in vo.clusters for m in cluster.machines)
-    jobs = [table for table in tables if table is not None]
-    run_us = sum(float((table.run_us * table.reference_mips).sum()) for table in jobs) / slowest
-    last_us = max((int(table.submit_us.max(initial=0)) for table in jobs), default=0)
-    return last_us + run_us >= NEVER
