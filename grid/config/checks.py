@@ -63,8 +63,8 @@ def scenario_problems(scenario: Scenario) -> list[Problem]:
         return problems
     problems += vo_problems(scenario, vos)
     problems += _workload_problems(scenario)
-    if scenario.faults is not None:
-        problems += fault_problems(scenario.faults, *_fault_targets(scenario))
+    if scenario.faults is not None and vos:  # names of VOs from a trace are known in runs
+        problems += fault_problems(scenario.faults, _entities(scenario, vos), machines_of(vos))
     return problems or [*_effect_problems(scenario), *_capability_problems(scenario)]
 
 
@@ -255,18 +255,19 @@ def _requirement_problems(
 # Faults
 
 
-def _fault_targets(scenario: Scenario) -> tuple[list[str] | None, VoLimits]:
-    """The entities, None if VOs come from a trace; and the clusters of each VO."""
-    if scenario.vos is None:
-        return None, {}
+def _entities(scenario: Scenario, vos: Sequence[VirtualOrganization]) -> list[str]:
     shared = scenario.workload is not None
-    entities: list[str] = []
-    for vo in scenario.vos:
-        with_source = shared or (vo.workload is not None and not vo.is_direct)
-        of_vo = [cluster.name for cluster in vo.clusters]
-        for name in vo.names:
-            entities += entities_of_vo(name, of_vo, shared or not vo.is_direct, with_source)
-    return entities, machines_of(scenario.vos)
+    return [
+        entity
+        for vo in vos
+        for name in vo.names
+        for entity in entities_of_vo(
+            name,
+            [cluster.name for cluster in vo.clusters],
+            shared or not vo.is_direct,
+            shared or (vo.workload is not None and not vo.is_direct),
+        )
+    ]
 
 
 def machines_of(vos: Sequence[VirtualOrganization]) -> VoLimits:
@@ -279,12 +280,9 @@ def machines_of(vos: Sequence[VirtualOrganization]) -> VoLimits:
 
 
 def fault_problems(
-    faults: FaultsSection, entities: Sequence[str] | None, vos: VoLimits
+    faults: FaultsSection, entities: Sequence[str], vos: VoLimits
 ) -> Iterator[Problem]:
-    """Faults of what the grid does not have, and faults that would begin after the end of faults.
-
-    Without `entities`, no name of a VO or an entity is known.
-    """
+    """Faults of what the grid does not have, and those that begin after the end of all faults."""
     for key in ("crashes", "vo_outages", "machine_outages", "partitions"):
         for where, fault in entries(faults, key, ("faults",)):
             if fault.outage.start_us >= faults.heal_us:
@@ -295,11 +293,8 @@ def fault_problems(
             least = to_seconds(faults.heal_us // MAX_OUTAGES)
             expected = f"at least {least:g}, so a machine fails at most {MAX_OUTAGES:,} times"
             yield (*where, "up_s"), f"{failing.up_s:g}", expected
-    for path, name, known, what in _fault_names(faults, entities or (), vos):
-        if entities is None:
-            expected = "no name of a VO or an entity, since the VOs come from a trace"
-            yield path, repr(name), expected
-        elif name not in known:
+    for path, name, known, what in _fault_names(faults, entities, vos):
+        if name not in known:
             yield path, repr(name), expected_name(name, known, what)
     for where, cut in entries(faults, "partitions", ("faults",)):
         both = [name for name in cut.other if name in cut.one]
