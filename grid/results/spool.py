@@ -86,11 +86,11 @@ class StoredResults(JobResults):
     _read: Read
 
     def __init__(self, read: Read, jobs: int) -> None:
-        object.__setattr__(self, "_read", read)
-        object.__setattr__(self, "_jobs", jobs)
+        self._read = read
+        self._jobs = jobs
 
     @property
-    def placement(self) -> Any:
+    def placement(self) -> Any:  # type: ignore[override]
         """The table itself, which has the columns of placements and of outcomes."""
         return self
 
