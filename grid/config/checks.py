@@ -418,12 +418,6 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
     each = [one.machines for vo in sections for one in vo.clusters]
     if not any(isinstance(one, MachineGenerator) for one in each) and not _have_memory(vos):
         yield from asking[:1]
-    if scenario.vos_from_trace is not None:
-        # Faults that concern any VO of a trace concern all, since they cannot name one.
-        site = VirtualOrganization("site", (with_gangs(scenario.vos_from_trace.pool(1), plugins),))
-        none = JobFeatures(memory=False)
-        for path, found, expected in unsupported([site], scenario.faults, none, plugins):
-            yield ("vos_from_trace", *path[4:]), found, expected
 
 
 def _have_memory(vos: Sequence[VirtualOrganization]) -> bool:

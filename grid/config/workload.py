@@ -78,15 +78,12 @@ class _Jobs:
 
         def place(found: re.Match[str]) -> str:
             """The path in the scenario for one in the grid."""
-            at, vo = sections[int(found[2])] if sections else (found[0], None)
+            if not sections:
+                return "vos_from_trace" if found[1] == "vos" else "workload"
+            at, vo = sections[int(found[2])]
             if found[1] == "vos":
-                return at
-            if vo is None or vo.workload is None:
-                return "workload"
-            for index, job in enumerate(vo.workload.jobs or () if found[3] else ()):
-                if found[3] == str(index + 1 if job.number is None else job.number):
-                    return f"{at}.workload.jobs.{index}.after"
-            return f"{at}.workload"
+                return f"{at}{found[3] or ''}"
+            return f"{at}.workload" if vo.workload else "workload"
 
         try:
             tables, plugins = (tuple(submitted), tuple(direct)), self.scenario.plugins
