@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import grid
 from grid.config.workload import with_attributes
 from grid.model.job import RequirementKind
 from grid.model.job_table import JobTable
@@ -74,26 +73,3 @@ def test_each_attribute_has_its_own_random_stream() -> None:
         plain(), AttributesSection.model_validate({"seed": 3, "input": size}), 4, "a"
     )
     assert (own_seed.input_mb == one.input_mb).all()
-
-
-def scenario(**attributes: Any) -> dict[str, Any]:
-    work = {"distribution": "fixed", "mean_s": 5}
-    settings = {"jobs": 40, "load": 0.5, "arrivals": {"distribution": "exponential"}, "work": work}
-    return {
-        "name": "annotated",
-        "workload": {"generator": "stochastic", "settings": settings, "attributes": attributes},
-        "vos": [
-            {"name": "a", "clusters": [{"machines": [{"operating_system": "linux"}]}]},
-            {"name": "b", "clusters": [{"machines": [{"operating_system": "solaris"}]}]},
-        ],
-    }
-
-
-def test_jobs_of_a_run_have_their_attributes() -> None:
-    wanted = {"kind": "operating_system", "options": SYSTEMS}
-    run = grid.run(scenario(requirements=[wanted], deadline={"least": 1, "most": 2}))
-    utilities = set(run.results.placement.utility.tolist())
-    assert utilities <= {1.0, 0.2}
-    assert len(utilities) == 2
-    assert (run.results.deadline_us < NEVER).all()
-    assert run.metrics["grid"]["late_percent"] is not None

@@ -109,28 +109,17 @@ def test_entries_of_lists_are_set_by_name_and_all_at_once(file: Path) -> None:
     assert "a, xl" in wrong.value.errors[0].expected
 
 
-def test_a_matrix_of_latencies_is_a_link_for_each_pair() -> None:
-    base: dict[str, Any] = {
-        "vos": [
-            {"name": name, "clusters": [{"cpus": 1}], "workload": {"jobs": []}} for name in "abc"
-        ]
-    }
-    matrix: dict[str, dict[str, float]] = {"a": {"b": 0.02, "c": 0.05}, "c": {"b": 3}}
-    links = [
-        {"between": [one, other], "latency_s": latency_s}
-        for one, row in matrix.items()
-        for other, latency_s in row.items()
-    ]
-    grids = [
-        load_scenario(base | {"network": network})
-        for network in ({"latency_matrix_s": matrix}, {"links": links})
-    ]
-    found = [{pair: latency for _, pair, latency in grid.network.pairs()} for grid in grids]
-    assert found[0] == found[1] and found[0]["c", "b"] == 3_000_000
-    assert grids[0].network.longest_us == 3_000_000
-    for wrong in ({"a": {"d": 1}}, {"a": {"a": 1}}, {"a": {"b": 1}, "b": {"a": 2}}):
+def test_a_matrix_of_latencies_is_a_link_for_each_pair(file: Path) -> None:
+    def pairs(network: str) -> dict[tuple[str, str], int]:
+        scenario = load(file, RIGHT, "lat=0.1", f"network={network}")
+        return {pair: latency_us for _, pair, latency_us in scenario.network.pairs()}
+
+    links = pairs("{links: [{between: [north, south], latency_s: 3}]}")
+    assert pairs("{latency_matrix_s: {north: {south: 3}}}") == links
+    assert links == {("north", "south"): 3_000_000}
+    for wrong in ("north: {d: 1}", "north: {north: 1}", "north: {south: 1}, south: {north: 2}"):
         with pytest.raises(InputError) as error:
-            load_scenario(base | {"network": {"latency_matrix_s": wrong}})
+            pairs(f"{{latency_matrix_s: {{{wrong}}}}}")
         assert error.value.errors[0].field.startswith("network.latency_matrix_s.")
 
 
