@@ -79,17 +79,25 @@ class _Jobs:
         def place(found: re.Match[str]) -> str:
             """The path in the scenario for one in the grid."""
             if not sections:
-                return "vos_from_trace" if found[1] == "vos" else "workload"
-            at, vo = sections[int(found[2])]
-            if found[1] == "vos":
-                return f"{at}{found[3] or ''}"
-            return f"{at}.workload" if vo.workload else "workload"
+                return "vos_from_trace" if found["key"] == "vos" else "workload"
+            at, vo = sections[int(found["vo"])]
+            if found["key"] == "vos":
+                return f"{at}{found['cluster'] or ''}"
+            if vo.workload is None:
+                return "workload"
+            for index, job in enumerate(vo.workload.jobs or () if found["after"] else ()):
+                if found["after"] == str(index + 1 if job.number is None else job.number):
+                    return f"{at}.workload.jobs.{index}.after"
+            return f"{at}.workload"
 
         try:
             tables, plugins = (tuple(submitted), tuple(direct)), self.scenario.plugins
             return Grid(self.scenario, vos, *tables, is_drawn=True, plugins=plugins)
         except InputError as error:
-            pattern = re.compile(r"^(vos|submitted|direct)\.(\d+)(?:\.after\.(\d+))?")
+            pattern = re.compile(
+                r"^(?P<key>vos|submitted|direct)\.(?P<vo>\d+)"
+                r"(?P<cluster>\.clusters\.\d+)?(\.after\.(?P<after>\d+))?"
+            )
             fields = [(one, pattern.sub(place, one.field)) for one in error.errors]
             located = [replace(one, file=self.file, field=field) for one, field in fields]
             raise InputError(located) from None
