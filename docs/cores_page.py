@@ -9,7 +9,7 @@ from grid.policies import features
 from grid.policies.registry import POLICIES
 
 KEYS = {
-    "memory": "ram_mb",
+    "resources": "resources",
     "machine outages": "faults.machine_outages",
     "machines switched off": "switch_off",
     "jobs over their estimates": "overrun: extend",

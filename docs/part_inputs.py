@@ -46,7 +46,8 @@ _OF_JOBS = {
     "reference_mips": "Speed of the CPU that `estimate_us` and `run_us` are for, in MIPS.",
     "licenses": "Bit mask of the licenses that it needs.",
     "input_mb": "Input that travels with it from VO to VO, in MB.",
-    "ram_mb": "Memory of its machine that it holds, in MB.",
+    "resources": "Pairs of a resource, memory (`ram_mb`) included, and the amount that it "
+    "holds.",
     "checkpointable": "Whether it keeps completed work on another machine.",
     "power": "Factor of the power of a busy CPU.",
     "requirements": "Requirements with their options and utilities.",
@@ -59,8 +60,8 @@ _OF_RESULTS = {
 
 _OF_WAITING_JOBS = _OF_RESULTS | {
     name: _OF_JOBS[name]
-    for name in ("reference_mips", "licenses", "input_mb", "ram_mb", "checkpointable")
-}
+    for name in ("reference_mips", "licenses", "input_mb", "checkpointable")
+} | {"resources": "Amounts that it holds of each resource, shape (resources, slots)."}
 
 METHODS: Mapping[Any, tuple[str, ...]] = {
     Policy: ("plan",),
@@ -148,8 +149,8 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "architecture": "Index in the list of architectures.",
         "ram_mb": "Memory, in MB.",
         "disk_mb": "Disk space, in MB.",
-        "most_ram_mb": "Maximum memory of a job, in MB; inf: no limit.",
         "licenses": "Bit mask of the licenses of its cluster available there.",
+        "resources": "By name, memory (`ram_mb`) included: the maximum amount of a job.",
     },
     Distances: {
         "vo": "Number of the VO from which distances are measured.",
@@ -175,7 +176,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "license_copies_free": "Free copies of each license.",
         "license_users": "Running jobs of a machine that share its copy of a license; shape "
         "(machines, licenses).",
-        "free_ram_mb": "Free memory of each machine, in MB; inf: no limit.",
+        "free_resources": "Free amounts, shape (resources, machines); inf: no limit.",
     },
     JobColumns: _OF_WAITING_JOBS
     | {
@@ -194,7 +195,9 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "licenses": "Bit mask of the licenses that it supports.",
         "cpu_type": "CPU type, for Convergent Scheduling.",
         "speed_order": "Machines in order of decreasing speed.",
-        "ram_mb": "Memory, in MB; inf: no limit.",
+        "resources": "Amounts, shape (resources, machines); inf: no limit.",
+        "resource_names": "Their names; those that all machines share are last.",
+        "shared": "Number of resources that all machines share.",
     },
     Plan: {
         "start": "Pairs of a slot and a machine where the job starts.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from struct import Struct
@@ -10,7 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import Job, JobKey, JobOutcome, JobRequest, dtypes, outcome_columns
+from grid.model.job import (
+    MEMORY,
+    Job,
+    JobKey,
+    JobOutcome,
+    JobRequest,
+    dtypes,
+    outcome_columns,
+    rounded,
+)
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
@@ -96,21 +106,27 @@ _OF_A_JOB = (*dtypes(JobRequest), "run_us", "predicted_us")
 assert (*_OF_A_JOB, "arrival_us", "bound_machine", "row", "account") == NAMES
 _request = attrgetter(*_OF_A_JOB)
 _CELLS: dict[Any, str] = {np.int64: "q", np.float64: "d", np.bool_: "?7x"}
-_row = Struct("=" + "".join(_CELLS[kind] for kind in _TYPES.values()))
-"""A row of `Arrivals.block`: to put a job there at once takes a third of column by column."""
+_ROW = "=" + "".join(_CELLS[kind] for kind in _TYPES.values())
 _ESTIMATE, _RUN = NAMES.index("estimate_us"), NAMES.index("run_us")
+_LICENSES = NAMES.index("licenses")
+NOT_HERE = -(2**63)
+"""In `licenses`: the job requests a resource that the cluster does not have."""
 
 
 class Arrivals:
     """Jobs in order of arrival; at one instant the direct ones first, then as they were submitted.
 
     They are in `columns` from position `first` to before `end`. The rows of `block` are the same
-    jobs, with the columns in the order of `NAMES` and floats by their bits. `routed` has the routed
-    jobs by row until they have left the cluster.
+    jobs, with the columns in the order of `NAMES` and floats by their bits, and then the amounts
+    that they request of each of the `resources`. `routed` has the routed jobs by row until they
+    have left the cluster.
     """
 
-    def __init__(self, estimates: Estimates) -> None:
-        self._lay_out(np.zeros((64, len(_TYPES)), np.int64))
+    def __init__(self, estimates: Estimates, resources: Sequence[str] = ()) -> None:
+        self._resources = tuple(resources)
+        # To put a job there at once takes a third of column by column.
+        self._row = Struct(_ROW + "d" * len(self._resources))
+        self._lay_out(np.zeros((64, len(_TYPES) + len(self._resources)), np.int64))
         self.first = self.end = 0
         self.next_us: Time = NEVER
         """When the next job arrives; NEVER if none will."""
@@ -121,12 +137,13 @@ class Arrivals:
         self._last_direct_us: Time = -1
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("columns", "_bytes", "_times")
+        names = ("columns", "_bytes", "_times", "_row")
         return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Of a copy: its columns have to be the rows of its own block."""
         self.__dict__.update(state)
+        self._row = Struct(_ROW + "d" * len(self._resources))
         self._lay_out(self.block)
 
     def submit(self, job: Job, machine: int, now: Time) -> int:
@@ -145,7 +162,12 @@ class Arrivals:
         values = list(_request(job))
         values[_ESTIMATE] = self._estimates.of(values[_ESTIMATE], values[_RUN])
         values += (now, machine, self._routed_row, self._estimates.account(job.vo, job.user))
-        _row.pack_into(self._bytes, place * _row.size, *values)
+        if job.resources or self._resources:
+            held = dict(job.resources)
+            values += [rounded(held.pop(name, 0.0)) for name in self._resources]
+            if any(name != MEMORY for name in held):
+                values[_LICENSES] = NOT_HERE
+        self._row.pack_into(self._bytes, place * self._row.size, *values)
         self.end += 1
         self.next_us = min(self.next_us, now)
         return self._routed_row
@@ -164,6 +186,12 @@ class Arrivals:
         columns.estimate_us[here] = self._estimates.column(jobs.estimate_us, jobs.run_us)
         columns.bound_machine[here] = -1
         columns.account[here] = self._estimates.accounts_of(jobs.user)
+        numbers = self.block.view(np.float64)[here, len(_TYPES) :]
+        for place, name in enumerate(self._resources):
+            numbers[:, place] = rounded(jobs.resources.get(name, 0.0))
+        for name, held in jobs.resources.items():
+            if name not in (*self._resources, MEMORY):
+                columns.licenses[here][held > 0] = NOT_HERE
         columns.row[here] = np.arange(self._direct_rows, self._direct_rows + count)
         self._direct_rows += count
         self._last_direct_us = int(jobs.submit_us[-1])
@@ -184,7 +212,7 @@ class Arrivals:
 
     def values(self, place: int) -> list[Any]:
         """The columns of the job at that position, in the order of `NAMES`, as plain numbers."""
-        return list(_row.unpack_from(self._bytes, place * _row.size))
+        return list(self._row.unpack_from(self._bytes, place * self._row.size))
 
     def taken(self, first: int) -> None:
         """Those before position `first` are in the cluster."""
@@ -207,7 +235,7 @@ class Arrivals:
         coming = self.block[self.first : self.end]
         self.first, self.end = 0, self.end - self.first
         if len(self.block) < 2 * (self.end + count):
-            self._lay_out(np.zeros((2 * (self.end + count), len(_TYPES)), np.int64))
+            self._lay_out(np.zeros((2 * (self.end + count), self.block.shape[1]), np.int64))
         # They may overlap: a copy.
         self.block[: self.end] = coming.copy()
 

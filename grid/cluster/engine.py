@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from grid.cluster.arrivals import Estimates
 from grid.cluster.pool import loop as pool_loop
 from grid.cluster.state import NOT_MEASURED, ClusterState, PlanError, TimedPlans
 from grid.cluster.store import Blocks, Store
-from grid.model.arrays import Bools, Ints
-from grid.model.job import JobOutcome
+from grid.model.arrays import Bools, Floats, Ints
+from grid.model.job import JobOutcome, rounded
 from grid.model.platform import Cluster, MachineOutage
 from grid.model.plugins.calls import label_of
 from grid.model.records import Draw, HeldTimes, Levels
@@ -49,7 +48,6 @@ _JOB_ROWS = dict(zip(JOB_TABLES[0], range(len(JOB_TABLES[0])), strict=True))
 _JOB_ROWS |= {"arrival_us": at.ARRIVAL, "user": at.USER}
 _JOB_NUMBERS = {
     "reference_mips": at.REFERENCE_MIPS,
-    "ram_mb": at.RAM_MB,
     "power": at.POWER,
     "input_mb": at.INPUT_MB,
 }
@@ -116,7 +114,8 @@ class Engine(ClusterState):
         pool: bool = False,
         predictions: bool = False,
     ) -> None:
-        super().__init__(platform, outages, predictions=predictions)
+        names = platform.resource_names
+        super().__init__(platform, outages, predictions=predictions, resources=names)
         self._policy = policy
         self._label = label_of(policy)
         self._clock = PlanClock(clock)
@@ -139,7 +138,7 @@ class Engine(ClusterState):
         self._view_store()
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("jobs", "_blocks", "_counters")
+        names = ("jobs", "_blocks", "_counters", "_free_resources")
         return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -158,13 +157,17 @@ class Engine(ClusterState):
         form, slots = self._form, store.whole.shape[1]
         if form is not None and self._kernel == form.kernel:
             machines, licenses = store.machines.shape[1], store.licenses.shape[1]
-            self._memory = wider(self._memory, memory_shape(form, machines, licenses, slots))
+            resources = int(counters[at.N_RESOURCES])
+            shape = memory_shape(form, machines, licenses, resources, slots)
+            self._memory = wider(self._memory, shape)
             self._rows = np.empty((2 * slots + machines + 1, 4), np.int64)
         whole, real = store.whole, store.real
         columns: dict[str, Any] = {name: whole[row] for name, row in _JOB_ROWS.items()}
         columns |= {name: real[row] for name, row in _JOB_NUMBERS.items()}
         flags: Bools = whole[at.CHECKPOINTABLE].view(np.bool_)[::8]
-        self.jobs = JobColumns(**columns, checkpointable=flags, tables=(whole[:11], real[:2]))
+        requests, tables = real[at.REQUESTS :], (whole[:11], real[at.REFERENCE_MIPS :])
+        self.jobs = JobColumns(**columns, checkpointable=flags, resources=requests, tables=tables)
+        self._free_resources = _free_of(store)
 
     # The loop
 
@@ -220,7 +223,7 @@ class Engine(ClusterState):
             lists[at.GONE, : counters[at.N_GONE]],
             licenses[at.FREE_COPIES],
             licenses[at.USERS :],
-            store.speeds[at.FREE_RAM],
+            self._free_resources,
         )
 
     def _set_plan(self, plan: Plan, now: Time) -> None:
@@ -244,12 +247,13 @@ class Engine(ClusterState):
         store, count = self._store, self._store.machines.shape[1]
         # Either may be none of the cluster's.
         where, job = machine % count, slot % store.whole.shape[1]
-        cpus, ram_mb = store.whole[at.PROCESSORS, job], store.real[at.RAM_MB, job]
-        free, free_mb = store.machines[at.FREE, where], store.speeds[at.FREE_RAM, where]
+        cpus, free = store.whole[at.PROCESSORS, job], store.machines[at.FREE, where]
+        enough = _free_of(store)[:, where] >= self.jobs.resources[:, job]
+        scarce = np.array(self.machines.resource_names)[~enough]
         on = f"on machine {machine}"
         problems = {
             runs.NO_CPUS: f"starts a job of {cpus} CPUs {on}, which has {free} free",
-            runs.NO_MEMORY: f"starts a job of {ram_mb:g} MB {on}, which has {free_mb:g} MB free",
+            runs.NO_RESOURCES: f"starts a job {on}, which has too few {', '.join(scarce)} free",
             runs.OTHER_MACHINE: f"starts a job of machine {store.whole[at.BOUND, job]} {on}",
             runs.NO_MACHINE: f"starts a job {on} of {count}",
             runs.NO_LICENSES: f"starts a job {on} without its licenses",
@@ -335,12 +339,21 @@ class Engine(ClusterState):
         """`machine_usage`, the same while jobs still arrive, and both of licenses.
 
         `migrations_local` counts how often a job went on, or began again, on another machine;
-        `boots`, how often a machine that was off was switched on for a job.
+        `boots`, how often a machine that was off was switched on for a job; `held.NAME` and
+        `amount.NAME`, how much of a resource jobs held, times seconds, and how much there is.
         """
         counters = self._counters
         figures: dict[str, float] = {"migrations_local": counters[at.MOVES]}
         if self._switches:
             figures["boots"] = counters[at.BOOTS]
+        columns, count = self.machines, len(self.machines.resource_names)
+        for number, name in enumerate(columns.resource_names):
+            amounts = columns.resources[number]
+            limited = np.flatnonzero(np.isfinite(amounts))
+            held = self._store.speeds[at.AMOUNTS + 2 * count + number]
+            figures[f"held.{name}"] = float(held[limited].sum())
+            is_shared = number >= count - columns.shared
+            figures[f"amount.{name}"] = float(amounts[limited[: 1 if is_shared else None]].sum())
         usage = self._store.measures.tolist()
         for name, first in (("machine_usage", 0), ("license_usage", at.LICENSE_USAGE)):
             if first == 0 or self._has_licenses:
@@ -415,10 +428,13 @@ class Engine(ClusterState):
         busy = np.bincount(machine, whole[at.PROCESSORS, running], len(cpus))
         for over in np.flatnonzero(busy > cpus).tolist():
             yield f"{busy[over]:g} CPUs of {cpus[over]} of machine {over} are busy"
-        ram_mb = np.bincount(machine, store.real[at.RAM_MB, running], len(cpus))
-        for over in np.flatnonzero(ram_mb > store.speeds[at.MACHINE_RAM]).tolist():
-            limit = f"{store.speeds[at.MACHINE_RAM, over]:g} MB of machine {over}"
-            yield f"{ram_mb[over]:g} MB of {limit} are held"
+        for number, name in enumerate(self.machines.resource_names):
+            amounts, requests = store.speeds[at.AMOUNTS + number], store.real[at.REQUESTS + number]
+            held = np.bincount(machine, requests[running], len(cpus))
+            if number >= len(self.machines.resource_names) - self.machines.shared:
+                held[:] = held.sum()
+            for over in np.flatnonzero(held > amounts).tolist():
+                yield f"{held[over]:g} {name} of {amounts[over]:g} of machine {over} are held"
         for number, copies in enumerate(store.licenses[at.COPIES].tolist()):
             users = len(np.unique(machine[whole[at.LICENSES, running] >> number & 1 == 1]))
             if users > copies:
@@ -470,30 +486,33 @@ def _padding(platform: Cluster) -> int:
 def machine_columns(platform: Cluster) -> MachineColumns:
     """The machines as their policy sees them, with `PADDING` if each runs one job at a time.
 
-    Bit n of a mask is the n-th license. Memory is rounded up to the next kilobyte, so that sums and
-    differences are exact.
+    Bit n of a mask is the n-th license.
     """
     machines, licenses = (platform.machines, [license.name for license in platform.licenses])
     types = sorted({machine.cpu_type for machine in machines})
     padding = _padding(platform)
     cpus = np.array([machine.cpus + padding for machine in machines], np.int64)
     mips = np.array([machine.mips for machine in machines], np.float64)
-    ram_mb = [ceil(machine.ram_mb * 1024) / 1024 or np.inf for machine in machines]
+    names = platform.resource_names
+    each = [[platform.amount(machine, name) for machine in machines] for name in names]
     return MachineColumns(
         cpus=cpus,
         mips=mips,
         licenses=np.array(
             [sum(1 << licenses.index(name) for name in m.licenses) for m in machines], np.int64
         ),
-        ram_mb=np.array(ram_mb),
         cpu_type=np.array([types.index(machine.cpu_type) for machine in machines], np.int64),
         speed_order=np.lexsort((np.arange(len(machines)), -cpus, -mips)),
+        resources=rounded(np.array(each, np.float64).reshape(len(names), len(machines))),
+        resource_names=names,
+        shared=len(platform.resources),
     )
 
 
 def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates) -> Store:
     """The store of an empty cluster."""
     machines, count = platform.machines, len(platform.machines)
+    resources = len(columns.resource_names)
     copies = [license.copies for license in platform.licenses]
     switches = any(machine.switch_off for machine in machines)
     draws = any(machine.watts_busy or machine.watts_idle for machine in machines)
@@ -501,12 +520,12 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     counters = np.zeros(at.N_COUNTERS + at.N_MEASURES, np.int64)
     store = Store(
         whole=np.zeros((at.RESERVED + 1, FIRST_SLOTS), np.int64),
-        real=np.zeros((at.WORK + 1, FIRST_SLOTS), np.float64),
+        real=np.zeros((at.REQUESTS + resources, FIRST_SLOTS), np.float64),
         lists=np.zeros((at.STEP_LEVEL + 1, 2 * FIRST_SLOTS + 1), np.int64),
         counters=counters,
         measures=counters.view(np.float64)[at.N_COUNTERS :],
         machines=np.zeros((at.BUSY + 1, count), np.int64),
-        speeds=np.zeros((at.IDLE_WATTS + 1, count), np.float64),
+        speeds=np.zeros((at.AMOUNTS + 3 * resources, count), np.float64),
         licenses=np.zeros((at.USERS + count, len(copies)), np.int64),
         ends=np.zeros((at.ENDED_HELD + 1, FIRST_ENDS), np.int64),
         watts=np.zeros((2, FIRST_ENDS), np.float64),
@@ -525,7 +544,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
             rows[at.OFF_AFTER, number] = machine.switch_off.after_us
             rows[at.BOOT_TIME, number] = machine.switch_off.boot_us
     store.speeds[at.MIPS] = columns.mips
-    store.speeds[at.MACHINE_RAM] = store.speeds[at.FREE_RAM] = columns.ram_mb
+    store.speeds[at.AMOUNTS : at.AMOUNTS + resources] = columns.resources
     store.speeds[at.BUSY_WATTS] = [machine.watts_busy for machine in machines]
     store.speeds[at.IDLE_WATTS] = [machine.watts_idle for machine in machines]
     store.licenses[at.COPIES] = store.licenses[at.FREE_COPIES] = copies
@@ -536,7 +555,8 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
         at.NEXT_END: NEVER,
         at.N_FREE: FIRST_SLOTS,
         at.PADDING: padding,
-        at.HAS_MEMORY: int(np.isfinite(columns.ram_mb).any()),
+        at.N_RESOURCES: resources,
+        at.N_SHARED: columns.shared,
         at.EXTENDS: int(platform.overrun == "extend" or estimates.predicts),
         at.KILLS: int(platform.overrun == "kill"),
         at.PREDICTS: int(estimates.predicts),
@@ -551,7 +571,15 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     }
     for counter, value in said.items():
         store.counters[counter] = value
+    _free_of(store)[:] = columns.resources
     return store
+
+
+def _free_of(store: Store) -> Floats:
+    """The free amounts of resources, shape (resources, machines)."""
+    count = int(store.counters[at.N_RESOURCES])
+    free: Floats = store.speeds[at.AMOUNTS + count : at.AMOUNTS + 2 * count]
+    return free
 
 
 def _set_up_pool(store: Store, form: CompiledForm) -> None:

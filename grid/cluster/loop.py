@@ -41,15 +41,16 @@ from grid.policies.queue import kernel_named
 
 (
     _SUBMIT, _PROCESSORS, _ESTIMATE, _DEADLINE, _LICENSES, _BOUND, _ARRIVAL, _USER,
-    _CHECKPOINTABLE, _RUN, _PREDICTED, _ROW, _ACCOUNT, _MIPS, _RAM, _POWER, _INPUT,
+    _CHECKPOINTABLE, _RUN, _PREDICTED, _ROW, _ACCOUNT, _MIPS, _POWER, _INPUT,
 ) = (
     NAMES.index(name)
     for name in (
         "submit_us", "processors", "estimate_us", "deadline_us", "licenses", "bound_machine",
         "arrival_us", "user", "checkpointable", "run_us", "predicted_us", "row", "account",
-        "reference_mips", "ram_mb", "power", "input_mb",
+        "reference_mips", "power", "input_mb",
     )
 )  # fmt: skip
+_REQUESTS = len(NAMES)
 
 
 @kernel(allocates=False)
@@ -217,14 +218,11 @@ def add_usage(
 def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     """Take the job into the queue, or reject it at once if no machine could ever run it."""
     counters, whole, real = store.counters, store.whole, store.real
-    numbers = arrivals.view(np.float64)
-    ram_mb = numbers[arrival, _RAM]
-    if counters[at.HAS_MEMORY]:
-        # To the next kilobyte, so that sums and differences are exact.
-        ram_mb = np.ceil(ram_mb * 1024) / 1024
+    numbers, resources = arrivals.view(np.float64), counters[at.N_RESOURCES]
     processors = arrivals[arrival, _PROCESSORS] + counters[at.PADDING]
     bound, licenses = arrivals[arrival, _BOUND], arrivals[arrival, _LICENSES]
-    if not _may_ever_run(processors, ram_mb, licenses, bound, store):
+    requests = numbers[arrival, _REQUESTS : _REQUESTS + resources]
+    if not _may_ever_run(processors, requests, licenses, bound, store):
         place = runs.record_end(arrivals[arrival, _ROW], runs.REJECTED, now, store)
         store.watts[0, place] = store.watts[1, place] = 0.0
         return
@@ -246,7 +244,9 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     whole[at.RUN, slot], whole[at.ROW, slot] = (arrivals[arrival, _RUN], arrivals[arrival, _ROW])
     whole[at.STATE, slot] = runs.WAITING
     whole[at.ACCOUNT, slot] = arrivals[arrival, _ACCOUNT]
-    real[at.REFERENCE_MIPS, slot], real[at.RAM_MB, slot] = (numbers[arrival, _MIPS], ram_mb)
+    real[at.REFERENCE_MIPS, slot] = numbers[arrival, _MIPS]
+    for number in range(resources):
+        real[at.REQUESTS + number, slot] = requests[number]
     real[at.POWER, slot], real[at.INPUT_MB, slot] = (
         numbers[arrival, _POWER],
         numbers[arrival, _INPUT],
@@ -262,12 +262,12 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
 
 
 @inner(allocates=False)
-def _may_ever_run(processors: int, ram_mb: float, licenses: int, bound: int, store: Store) -> bool:
+def _may_ever_run(
+    processors: int, requests: Floats, licenses: int, bound: int, store: Store
+) -> bool:
     """Whether there is a machine for such a job when nothing else runs."""
     counters, machines = store.counters, store.machines
-    if counters[at.HAS_MEMORY] == 0:
-        ram_mb = 0.0
-    if bound < 0 and licenses == 0 and ram_mb == 0.0:
+    if bound < 0 and licenses == 0 and not requests.any():
         return bool(processors <= counters[at.WIDEST])
     if licenses & counters[at.NEVER_FREE]:
         return False
@@ -275,10 +275,13 @@ def _may_ever_run(processors: int, ram_mb: float, licenses: int, bound: int, sto
         if (
             bound in (-1, machine)
             and processors <= machines[at.CPUS, machine]
-            and ram_mb <= store.speeds[at.MACHINE_RAM, machine]
             and licenses & ~machines[at.MACHINE_LICENSES, machine] == 0
         ):
-            return True
+            enough = True
+            for number in range(len(requests)):
+                enough &= requests[number] <= store.speeds[at.AMOUNTS + number, machine]
+            if enough:
+                return True
     return False
 
 
@@ -357,10 +360,12 @@ def _stop_or_mark(row: Ints, now: int, store: Store) -> int:
 def _view_of(store: Store) -> CompiledView:
     """What a policy's kernel sees of the store."""
     lists, counters, whole, real = store.lists, store.counters, store.whole, store.real
-    cells, speeds = store.machines, store.speeds
+    cells, speeds, resources = store.machines, store.speeds, counters[at.N_RESOURCES]
+    free = at.AMOUNTS + resources
     jobs = Jobs(
         whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
-        whole[9], whole[10], real[0], real[1], whole[at.CHECKPOINTABLE],
+        whole[9], whole[10], real[at.REFERENCE_MIPS], real[at.REQUESTS :],
+        whole[at.CHECKPOINTABLE],
     )  # fmt: skip
     return CompiledView(
         counters[at.NOW],
@@ -370,8 +375,15 @@ def _view_of(store: Store) -> CompiledView:
         lists[at.RUNNING, : counters[at.N_RUNNING]],
         lists[at.GONE, : counters[at.N_GONE]],
         jobs,
-        Machines(cells[0], cells[1], cells[2], speeds[0], speeds[1]),
-        speeds[at.FREE_RAM],
+        Machines(
+            cells[0],
+            cells[1],
+            cells[2],
+            speeds[at.MIPS],
+            speeds[at.AMOUNTS : free],
+            counters[at.N_SHARED],
+        ),
+        speeds[free : free + resources],
     )
 
 

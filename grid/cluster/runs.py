@@ -12,12 +12,12 @@ from grid.cluster.store import Store
 from grid.model.arrays import Ints
 from grid.model.compiled import inner
 from grid.model.job import FINAL_STATES, JobState
-from grid.model.time import NEVER
+from grid.model.time import NEVER, SECOND_US
 
 WAITING, RUNNING, ENDED = int(JobState.WAITING), int(JobState.RUNNING), 0
 COMPLETED, FAILED, REJECTED, CANCELLED = map(int, FINAL_STATES)
 (
-    OK, NO_MACHINE, NO_CPUS, NO_MEMORY, OTHER_MACHINE, NO_LICENSES, NOT_RUNNING, NOT_KILLED,
+    OK, NO_MACHINE, NO_CPUS, NO_RESOURCES, OTHER_MACHINE, NO_LICENSES, NOT_RUNNING, NOT_KILLED,
     NOT_WAITING,
 ) = range(9)  # fmt: skip
 """What a plan breaks, if anything."""
@@ -187,27 +187,50 @@ def start(slot: int, machine: int, now: int, store: Store) -> int:
 
 @inner(allocates=False)
 def _hold(slot: int, machine: int, store: Store) -> int:
-    """Take the CPUs, memory and licenses that the job asks for; OK, or what is missing."""
-    whole, machines, speeds = store.whole, store.machines, store.speeds
-    processors, ram_mb = whole[at.PROCESSORS, slot], store.real[at.RAM_MB, slot]
-    has_memory = store.counters[at.HAS_MEMORY] == 1
+    """Take the CPUs, resources and licenses that the job requests; OK, or what is missing."""
+    whole, machines = store.whole, store.machines
+    processors, resources = whole[at.PROCESSORS, slot], store.counters[at.N_RESOURCES]
     bound, licenses, problem = whole[at.BOUND, slot], whole[at.LICENSES, slot], OK
     if not 0 <= machine < machines.shape[1]:
         problem = NO_MACHINE
     elif machines[at.FREE, machine] < processors:
         problem = NO_CPUS
-    elif has_memory and speeds[at.FREE_RAM, machine] < ram_mb:
-        problem = NO_MEMORY
+    elif resources and lacking(slot, machine, resources, store) >= 0:
+        problem = NO_RESOURCES
     elif bound not in (-1, machine):
         problem = OTHER_MACHINE
     elif licenses != 0 and not _acquire(licenses, machine, store):
         problem = NO_LICENSES
     else:
-        if has_memory:
-            speeds[at.FREE_RAM, machine] -= ram_mb
+        if resources:
+            _take_resources(slot, machine, 1, store)
         machines[at.FREE, machine] -= processors
         store.counters[at.BUSY_CPUS] += processors
     return problem
+
+
+@inner(allocates=False)
+def lacking(slot: int, machine: int, resources: int, store: Store) -> int:
+    """The first resource of which the machine has less free than the job requests; -1: none."""
+    for number in range(resources):
+        free = store.speeds[at.AMOUNTS + resources + number, machine]
+        if free < store.real[at.REQUESTS + number, slot]:
+            return int(number)
+    return -1
+
+
+@inner(allocates=False)
+def _take_resources(slot: int, machine: int, sign: int, store: Store) -> None:
+    """The job begins to hold its resources on the machine, or ends, with `sign` -1."""
+    resources, shared = store.counters[at.N_RESOURCES], store.counters[at.N_SHARED]
+    for number in range(resources):
+        free = store.speeds[at.AMOUNTS + resources + number]
+        amount = sign * store.real[at.REQUESTS + number, slot]
+        if number < resources - shared:
+            free[machine] -= amount
+        else:
+            for each in range(len(free)):
+                free[each] -= amount
 
 
 @inner(allocates=False)
@@ -312,6 +335,10 @@ def _stop(slot: int, now: int, store: Store) -> int:
     whole[at.LOST, slot] += overhead
     processors = whole[at.PROCESSORS, slot] - counters[at.PADDING]
     machines[at.BUSY, machine] += ran * processors
+    resources = counters[at.N_RESOURCES]
+    for number in range(resources):
+        held = store.real[at.REQUESTS + number, slot] * ran / SECOND_US
+        store.speeds[at.AMOUNTS + 2 * resources + number, machine] += held
     if counters[at.LOGS_DRAW]:
         _log_draw(slot, machine, ran, processors, now, store)
     whole[at.BOOT, slot] = 0
@@ -337,13 +364,13 @@ def _log_draw(slot: int, machine: int, ran: int, processors: int, now: int, stor
 
 @inner(allocates=False)
 def _release(slot: int, machine: int, now: int, store: Store) -> None:
-    """Give back the CPUs, memory and licenses that the job holds."""
+    """Give back the CPUs, resources and licenses that the job holds."""
     whole, machines, licenses = store.whole, store.machines, store.licenses
     processors, mask = whole[at.PROCESSORS, slot], whole[at.LICENSES, slot]
     machines[at.FREE, machine] += processors
     store.counters[at.BUSY_CPUS] -= processors
-    if store.counters[at.HAS_MEMORY]:
-        store.speeds[at.FREE_RAM, machine] += store.real[at.RAM_MB, slot]
+    if store.counters[at.N_RESOURCES]:
+        _take_resources(slot, machine, -1, store)
     if mask != 0:
         users = at.USERS + machine
         for number in range(licenses.shape[1]):

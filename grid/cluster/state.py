@@ -133,16 +133,22 @@ class ClusterState(ABC):
     cancellations of waiting jobs, machines that go down or come up, then its arrivals, then one
     plan of the policy.
 
-    `outages` are disjoint for each machine. No policy reads future ones. The jobs of a subclass
+    `outages` are disjoint for each machine. No policy reads future ones. `resources` are the names
+    of those that jobs may hold. The jobs of a subclass
     arrive from `_arrivals`, and it adds those that end to `_outcomes`.
     """
 
     def __init__(
-        self, platform: Cluster, outages: Sequence[MachineOutage] = (), *, predictions: bool = False
+        self,
+        platform: Cluster,
+        outages: Sequence[MachineOutage] = (),
+        *,
+        predictions: bool = False,
+        resources: Sequence[str] = (),
     ) -> None:
         self.processors = platform.processors
         self._estimates = Estimates(platform, predictions)
-        self._arrivals = Arrivals(self._estimates)
+        self._arrivals = Arrivals(self._estimates, resources)
         self._outcomes = Outcomes(self._arrivals.routed)
         self._outages = Outages(outages)
         self._cancellations: list[tuple[Time, int, bool]] = []
@@ -232,7 +238,7 @@ class ClusterState(ABC):
     def broken_limits(self) -> Iterator[str]:
         """A line for each limit that is broken between two messages.
 
-        No machine has more CPUs busy than it has, no license more copies in use than there are. A
+        No machine has more CPUs or resources in use than it has, and no license more copies. A
         gang runs with all of its tasks that have not ended, or with none, and no more processors
         are kept for it than it has tasks. Nothing runs on a machine that is down.
         """

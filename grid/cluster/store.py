@@ -29,13 +29,13 @@ waiting job of a pool, NEVER for none.
 """
 
 (
-    REFERENCE_MIPS, RAM_MB, POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE,
-    ESTIMATED_S, NEXT_S, PRIORITY, WORK,
+    POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE, ESTIMATED_S, NEXT_S, PRIORITY, WORK,
+    REFERENCE_MIPS, REQUESTS,
 ) = range(10)  # fmt: skip
-"""Rows of `Store.real`, by slot. The first two are `JOB_TABLES[1]`. The watts are sums over the
-time in which the job held CPUs, in watt-microseconds a CPU. The last four are of pools: seconds by
-the estimate on CPUs of the job's reference and of the pool, the priority of Flexible backfilling,
-and the work that SJF orders by.
+"""Rows of `Store.real`, by slot. The watts are sums over the time in which the job held CPUs, in
+watt-microseconds a CPU. The next four are of pools: seconds by the estimate on CPUs of the job's
+reference and of the pool, the priority of Flexible backfilling, and the work that SJF orders by.
+From REQUESTS on they are the amounts of resources that jobs hold, a row for each resource.
 """
 
 (
@@ -54,8 +54,9 @@ the shadow time is computed, and the profile of free CPUs."""
 IDLE_SINCE: NEVER while jobs hold it, in the future while it boots for a job that has left.
 LAST_HELD: its last place in the log of held times, -1: none. BUSY: CPU time that jobs held."""
 
-MIPS, MACHINE_RAM, FREE_RAM, BUSY_WATTS, IDLE_WATTS = range(5)
-"""Rows of `Store.speeds`, by machine."""
+BUSY_WATTS, IDLE_WATTS, MIPS, AMOUNTS = range(4)
+"""Rows of `Store.speeds`, by machine. From AMOUNTS on, for each resource: how much there is, then
+for each how much is free, then for each how long jobs held how much, in amounts x seconds."""
 
 COPIES, FREE_COPIES, USERS = range(3)
 """Rows of `Store.licenses`, by license; from USERS on a row for each machine."""
@@ -64,14 +65,15 @@ COPIES, FREE_COPIES, USERS = range(3)
     FIRST, LAST, N_RUNNING, N_FREE, N_GONE, NEXT_SERIAL, NEXT_ARRIVAL, ARRIVED, WAKE, NOW, IS_ASKED,
     BUSY_CPUS, WAITING_CPUS, REQUESTED, HELD, MOVES, BOOTS, ENDED, ERROR_SLOT, ERROR_MACHINE,
     N_LEVELS, N_DRAWS, N_HELD, LAST_BUSY, LAST_LICENSED, SINCE, LICENSES_SINCE,
-    PADDING, HAS_MEMORY, EXTENDS, KILLS, PREDICTS, LOGS_DRAW, SUSPEND_US, RESUME_US, MOVE_US,
-    NEVER_FREE, WIDEST, CPUS_IN_ALL, COPIES_IN_ALL,
+    PADDING, N_RESOURCES, N_SHARED, EXTENDS, KILLS, PREDICTS, LOGS_DRAW, SUSPEND_US,
+    RESUME_US, MOVE_US, NEVER_FREE, WIDEST, CPUS_IN_ALL, COPIES_IN_ALL,
     FREE_CPUS, N_SHORTEST, BLOCKED, SHADOW, EXTRA, FIRST_STEP, LAST_STEP, GAIN_FROM,
     GAIN_TO, ENDED_EARLY, KEPT_JOB, IN_TURN, IN_TURN_AFTER, NEXT_END, N_COUNTERS,
-) = range(55)  # fmt: skip
+) = range(56)  # fmt: skip
 """Positions in `Store.counters`. The queue is in use from FIRST to LAST. ARRIVED counts the jobs
 that arrived since the last plan, HELD license copies that machines hold, REQUESTED those that jobs
-require. From PADDING on they are settings of the cluster. NEXT_END is the result of `loop.next_end`
+require. From PADDING on they are settings of the cluster: N_SHARED of its N_RESOURCES, the last,
+are shared by all machines. NEXT_END is the result of `loop.next_end`
 when a loop last returned.
 
 From FREE_CPUS on they are of pools. If BLOCKED is set, the head waits, and no job behind it could

@@ -26,11 +26,13 @@ from grid.model.errors import (
 from grid.model.fields import (
     ARCHITECTURES,
     OPERATING_SYSTEMS,
+    PROPERTIES,
     PluginRef,
     entries,
     is_section,
     keys_of,
 )
+from grid.model.job import MEMORY
 from grid.model.job_table import JobTable, repeated_number
 from grid.model.platform import Cluster, Machine, MachineGenerator, VirtualOrganization
 from grid.model.plugins.registry import Plugins
@@ -52,7 +54,6 @@ MAX_LICENSES = 63
 """A machine's licenses are a bit mask of a signed 64-bit integer."""
 MAX_OUTAGES = 100_000
 """Of one machine, on average."""
-NO_MEMORY = "none, since no machine of the grid has ram_mb"
 
 
 def scenario_problems(scenario: Scenario) -> list[Problem]:
@@ -151,7 +152,7 @@ def _repeated(names: Sequence[str], path: Path, what: str) -> Iterator[Problem]:
 
 
 def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
-    """Licenses declared twice, and licenses of machines that the cluster does not declare."""
+    """Licenses declared twice or not by the cluster, resources of machines and cluster alike."""
     declared = [license.name for license in cluster.licenses]
     yield from _repeated(declared, (*path, "licenses"), "license of this cluster")
     if len(declared) > MAX_LICENSES:
@@ -162,6 +163,10 @@ def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
                 what = f"a license from {dotted((*path, 'licenses'))}"
                 expected = expected_name(name, declared, what)
                 yield (*path, "machines", m, "licenses", rank), repr(name), expected
+        for name in machine.resources:
+            if name in cluster.resources:
+                expected = "another name: it is a resource of the whole cluster"
+                yield (*path, "machines", m, "resources", name), repr(name), expected
 
 
 def _link_problems(settings: GridSettings, vos: Sequence[str]) -> Iterator[Problem]:
@@ -403,25 +408,69 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
         replace(vo, clusters=tuple(_checked(one, scenario) for one in vo.clusters))
         for vo in sections
     ]
-    jobs = [
-        (("vos", v, "workload", "jobs", j, "ram_mb"), job)
-        for v, vo in enumerate(vos)
-        for j, job in enumerate((vo.workload and vo.workload.jobs) or ())
-    ]
-    asking = [(path, f"{job.ram_mb:g}", NO_MEMORY) for path, job in jobs if job.ram_mb > 0]
+    jobs = [job for vo in vos for job in (vo.workload and vo.workload.jobs) or ()]
+    held = list(_requested_resources(scenario))
     features = JobFeatures(
-        bool(asking),
-        scenario.protocol.recovers or any(job.cancel_after_s is not None for _, job in jobs),
-        any(job.predicted_s is not None for _, job in jobs),
+        bool(held),
+        scenario.protocol.recovers or any(job.cancel_after_s is not None for job in jobs),
+        any(job.predicted_s is not None for job in jobs),
     )
     yield from unsupported(vos, scenario.faults, features, plugins)
     each = [one.machines for vo in sections for one in vo.clusters]
-    if not any(isinstance(one, MachineGenerator) for one in each) and not _have_memory(vos):
-        yield from asking[:1]
+    known = _known_resources(vos)
+    if sections and not any(isinstance(one, MachineGenerator) for one in each):
+        for path, name in held:
+            if name not in known:
+                yield path, "a request", _known_resource(name, known)
+        for path, kind in _required_kinds(scenario):
+            if kind not in (*PROPERTIES, *known):
+                yield path, repr(kind), expected_name(kind, (*PROPERTIES, *known), "a property")
 
 
-def _have_memory(vos: Sequence[VirtualOrganization]) -> bool:
-    return any(one.ram_mb > 0 for vo in vos for c in vo.clusters for one in c.machines)
+def _known_resources(vos: Sequence[VirtualOrganization]) -> list[str]:
+    return sorted(
+        {name for vo in vos for cluster in vo.clusters for name in cluster.resource_names}
+    )
+
+
+def _known_resource(name: str, known: Sequence[str]) -> str:
+    if not known:
+        return f"none, since no machine of the grid has {name}"
+    return expected_name(name, known, "a resource of the grid's machines")
+
+
+def _workloads(scenario: Scenario) -> Iterator[tuple[Path, WorkloadSection]]:
+    if scenario.workload is not None:
+        yield ("workload",), scenario.workload
+    for v, vo in enumerate(scenario.vos or ()):
+        if vo.workload is not None:
+            yield ("vos", v, "workload"), vo.workload
+
+
+def _requested_resources(scenario: Scenario) -> Iterator[tuple[Path, str]]:
+    """The resources that jobs and drawn attributes request."""
+    for path, workload in _workloads(scenario):
+        for j, job in enumerate(workload.jobs or ()):
+            if job.ram_mb:
+                yield (*path, "jobs", j, MEMORY), MEMORY
+            for key in ("resources", "resources_per_task"):
+                for name in getattr(job, key):
+                    yield (*path, "jobs", j, key, name), name
+        for name in workload.attributes.resources if workload.attributes else ():
+            yield (*path, "attributes", "resources", name), name
+
+
+def _required_kinds(scenario: Scenario) -> Iterator[tuple[Path, str]]:
+    """The kinds of the requirements of jobs and of drawn ones."""
+    for path, workload in _workloads(scenario):
+        sections: list[tuple[Path, JobSection | AttributesSection]] = [
+            ((*path, "jobs", j), job) for j, job in enumerate(workload.jobs or ())
+        ]
+        if workload.attributes is not None:
+            sections.append(((*path, "attributes"), workload.attributes))
+        for where, section in sections:
+            for r, one in enumerate(section.requirements):
+                yield (*where, "requirements", r, "kind"), one.kind
 
 
 def unsupported(
@@ -500,11 +549,13 @@ def job_problems(
         if number is not None:
             expected = "a unique number for each job of a VO"
             yield ("vos", v), f"job number {number} again", expected
-    if not _have_memory(vos):
-        for path, table, _ in each:
-            if table.ram_mb.any():
-                row = int(table.ram_mb.argmax())
-                yield (*path, "ram_mb", row), f"{table.ram_mb[row]:g}", NO_MEMORY
+    known = _known_resources(vos)
+    for path, table, _ in each:
+        for name, held in table.resources.items():
+            if held.any() and name not in known:
+                row = int(held.argmax())
+                expected = _known_resource(name, known)
+                yield (*path, "resources", name, row), f"{held[row]:g}", expected
     for path, table, clusters in () if is_drawn else each:
         widest = max(cluster.widest for cluster in clusters)
         if (table.processors > widest).any():

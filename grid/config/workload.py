@@ -19,7 +19,7 @@ from grid.config.traces import Traces
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Bools, Ints
 from grid.model.errors import InputError, input_error
-from grid.model.job import Option, Requirement
+from grid.model.job import MEMORY, Option, Requirement
 from grid.model.job_table import (
     COLUMNS,
     After,
@@ -235,12 +235,15 @@ def _written_jobs(
     ]
     predecessors = Predecessors.of(after, earliest_us=np.array(submit_us, np.int64))
     estimates = [section.estimate_s or section.run_s for section in sections]
-    as_written = {
+    as_written: dict[str, Any] = {
         name: [getattr(section, name) for section in sections]
         for name in COLUMNS
         if name in JobSection.model_fields and name != "number"
     }
+    held = [_written_resources(section) for section in sections]
+    names = sorted({name for of_job in held for name in of_job})
     return JobTable.of(
+        resources={name: [of_job.get(name, 0.0) for of_job in held] for name in names},
         **as_written,
         processors=[section.cpus for section in sections],
         number=[
@@ -258,6 +261,13 @@ def _written_jobs(
         ],
         predecessors=predecessors if any(after) else None,
     )
+
+
+def _written_resources(section: JobSection) -> dict[str, float]:
+    held = {MEMORY: section.ram_mb, **section.resources}
+    for name, amount in section.resources_per_task.items():
+        held[name] = held.get(name, 0.0) + amount * section.cpus
+    return {name: amount for name, amount in held.items() if amount}
 
 
 def _after(submit_s: float, after_s: float | None) -> int:
@@ -307,6 +317,14 @@ def with_attributes(
         variance = log(1.0 + size.cv**2)
         scale = np.exp(rng.standard_normal(count) * sqrt(variance) - variance / 2.0)
         drawn["input_mb"] = np.where(has_it, np.minimum(scale * size.mean_mb, 1e12), 0.0)
+    if wanted.resources:
+        held = dict(jobs.resources)
+        for name, one in wanted.resources.items():
+            rng = stream(f"resource {name}")
+            has_it = rng.random(count) < one.share
+            amounts = np.array(one.amounts)[rng.integers(len(one.amounts), size=count)]
+            held[name] = has_it * amounts * (jobs.processors if one.per_task else 1)
+        drawn["resources"] = held
     if wanted.checkpointable is not None:
         drawn["checkpointable"] = stream("checkpointable").random(count) < wanted.checkpointable
     return replace(jobs, **drawn)

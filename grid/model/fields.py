@@ -42,6 +42,24 @@ OperatingSystem = Literal["linux", "macos", "solaris", "windows"]
 Architecture = Literal["x86_32", "x86_64"]
 OPERATING_SYSTEMS: tuple[str, ...] = get_args(OperatingSystem)
 ARCHITECTURES: tuple[str, ...] = get_args(Architecture)
+Property = Literal[
+    "operating_system", "architecture", "execution_time", "speed", "cores", "ram", "disk"
+]
+PROPERTIES: tuple[str, ...] = get_args(Property)
+"""Kinds of requirements that are not amounts of a named resource."""
+
+
+def _is_no_property(name: str) -> str:
+    if name in (*PROPERTIES, "cpus", "ram_mb", "disk_mb"):
+        raise ValueError("another name: this one is a key or a kind of requirement")
+    return name
+
+
+Amounts = dict[
+    Annotated[Name, AfterValidator(_is_no_property)],
+    Annotated[float, Field(ge=0, le=1e9, strict=True)],
+]
+"""Amounts of resources by name."""
 REFERENCE_MIPS = 1000.0
 """Speed of the CPU that run times refer to, by default."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from enum import IntEnum
 from functools import cache
@@ -35,9 +35,13 @@ class Option(NamedTuple):
 
 
 class Requirement(NamedTuple):
-    """A requirement with its options, in order of preference, and its weight (PU Eq. 1, beta)."""
+    """A requirement with its options, in order of preference, and its weight (PU Eq. 1, beta).
 
-    kind: RequirementKind
+    `kind` may be the name of a resource, such as `gpus`: the amount that the resource has, at
+    least.
+    """
+
+    kind: RequirementKind | str
     options: tuple[Option, ...]
     weight: float = 1.0
 
@@ -55,6 +59,28 @@ class JobState(IntEnum):
 
 
 FINAL_STATES = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED, JobState.CANCELLED)
+
+MEMORY = "ram_mb"
+"""The resource of which machines without a limit have as much as jobs request."""
+MOST_OF_A_RESOURCE = 1e12
+
+Amounts = tuple[tuple[str, float], ...]
+"""Names of resources and amounts above zero, by name."""
+
+
+def amounts(of: Mapping[str, float]) -> Amounts:
+    return tuple(sorted((name, amount) for name, amount in of.items() if amount))
+
+
+def unlisted(resource: str) -> float:
+    """How much of a resource there is where it is not declared."""
+    return np.inf if resource == MEMORY else 0.0
+
+
+def rounded(amount: Any) -> Any:
+    """An amount, or an array of them, rounded up to 1/1024, so that sums of them are exact."""
+    return np.ceil(amount * 1024) / 1024
+
 
 JobKey = tuple[str, int]
 """(name of the job's own VO, its number there): unique in a grid."""
@@ -106,13 +132,6 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     input_mb: Number = column(
         0, 1e12, 0.0, key="Megabytes of input that are transferred with it from VO to VO."
     )
-    ram_mb: Number = column(
-        0,
-        1e12,
-        0.0,
-        key="Megabytes of its machine's memory that it holds from start to end. It runs on a "
-        "machine with that much free memory, or on one without `ram_mb`.",
-    )
     checkpointable: Flag = column(
         False,
         True,
@@ -140,6 +159,8 @@ class Job(JobRequest[int, float, bool]):
     predicted_us: Time = 0
     requirements: tuple[Requirement, ...] = ()
     data: tuple[tuple[int, float], ...] = ()
+    resources: Amounts = ()
+    """What it holds of its machine, or of its cluster, from start to end, besides CPUs."""
 
     def data_beyond(self, vo: int) -> float:
         """Megabytes of `data` that are not in VO number `vo`."""
@@ -152,7 +173,7 @@ class Job(JobRequest[int, float, bool]):
     @property
     def needs_equipment(self) -> bool:
         """Whether it requests more of its machine than CPUs."""
-        return bool(self.ram_mb or self.licenses)
+        return bool(self.resources or self.licenses)
 
 
 COPIES = 2**53

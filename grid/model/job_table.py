@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -12,9 +12,11 @@ import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import (
+    Amounts,
     Job,
     JobRequest,
     Requirement,
+    amounts,
     column,
     dtypes,
 )
@@ -155,6 +157,8 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     cancel_us: Ints = column(1, NEVER, NEVER)
     predicted_us: Ints = column(0, NEVER - 1, 0)
     requirements: list[OfJob] = field(default_factory=list)
+    resources: Mapping[str, Floats] = field(default_factory=dict)
+    """Amounts that jobs hold, by name of the resource; see `Job.resources`."""
     predecessors: Predecessors | None = None
 
     @classmethod
@@ -162,6 +166,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         cls,
         requirements: list[OfJob] | None = None,
         predecessors: Predecessors | None = None,
+        resources: Mapping[str, npt.ArrayLike] | None = None,
         **columns: npt.ArrayLike,
     ) -> JobTable:
         """A table of the given columns, the others at their defaults.
@@ -177,7 +182,10 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         for name, value in DEFAULTS.items():
             if name not in made:
                 made[name] = np.broadcast_to(np.array(value, COLUMNS[name]), (size,))
-        return cls(**made, requirements=requirements or [], predecessors=predecessors)
+        held = {name: np.asarray(of, np.float64) for name, of in (resources or {}).items()}
+        return cls(
+            **made, requirements=requirements or [], resources=held, predecessors=predecessors
+        )
 
     def __len__(self) -> int:
         return len(self.number)
@@ -195,7 +203,12 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         before = self.predecessors
         if before is not None:
             before = before.take(np.arange(len(self))[rows])
-        return JobTable(**columns, requirements=requirements, predecessors=before)
+        return JobTable(
+            **columns,
+            requirements=requirements,
+            resources={name: held[rows] for name, held in self.resources.items()},
+            predecessors=before,
+        )
 
     def job(self, row: int, vo: str) -> Job:
         """Row `row` as a job of the virtual organization `vo`."""
@@ -205,10 +218,19 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         """Rows `first` to before `end` as jobs of `vo`."""
         columns = [one[first:end].tolist() for one in _columns_of_a_job(self)]
         wanted = self.requirements[first:end] or [()] * len(columns[0])
+        held = self._amounts(first, end) or [()] * len(columns[0])
         return [
-            Job(vo=vo, requirements=requirements, **dict(zip(_OF_A_JOB, values, strict=True)))
-            for requirements, *values in zip(wanted, *columns, strict=True)
+            Job(vo=vo, requirements=requirements, resources=resources, **of_job)
+            for requirements, resources, *values in zip(wanted, held, *columns, strict=True)
+            for of_job in [dict(zip(_OF_A_JOB, values, strict=True))]
         ]
+
+    def _amounts(self, first: int, end: int) -> list[Amounts]:
+        """`Job.resources` of these rows; empty if the table has none."""
+        names = sorted(self.resources)
+        held = [self.resources[name][first:end].tolist() for name in names]
+        rows = zip(*held, strict=True)
+        return [amounts(dict(zip(names, row, strict=True))) for row in rows]
 
 
 COLUMNS = dtypes(JobTable)
@@ -248,7 +270,12 @@ def concatenate(tables: Sequence[JobTable]) -> JobTable:
     if any(table.requirements for table in tables):
         for table in tables:
             requirements += table.requirements or [()] * len(table)
-    return JobTable(**columns, requirements=requirements, predecessors=before)
+    names = dict.fromkeys(name for table in tables for name in table.resources)
+    resources = {
+        name: np.concatenate([one.resources.get(name, np.zeros(len(one))) for one in tables])
+        for name in names
+    }
+    return JobTable(**columns, requirements=requirements, resources=resources, predecessors=before)
 
 
 def _all_predecessors(tables: Sequence[JobTable]) -> Predecessors:

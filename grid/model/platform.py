@@ -10,7 +10,6 @@ in a batch log, is a cluster of one machine with that many CPUs.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
@@ -23,6 +22,7 @@ from grid.model.arrays import Ints
 from grid.model.fields import (
     PLATFORM,
     REFERENCE_MIPS,
+    Amounts,
     Architecture,
     Count,
     Cpus,
@@ -44,7 +44,8 @@ from grid.model.fields import (
     Watts,
     keys_of,
 )
-from grid.model.job import Job
+from grid.model.job import MEMORY, Job, amounts, unlisted
+from grid.model.job import Amounts as JobAmounts
 from grid.model.time import NEVER, SECOND_US, Time
 from grid.model.workload import WorkloadSection
 
@@ -125,6 +126,8 @@ class Machine:
     fulfilled."""
     disk_mb: Megabytes = 0.0
     """Disk space, for requirements of jobs."""
+    resources: Amounts = Field(default_factory=dict)
+    """Amounts of other resources, such as `{gpus: 4}`, which its jobs share."""
     cpu_type: str = ""
     """A free-form tag, which policies and heuristics may read."""
     licenses: tuple[Name, ...] = ()
@@ -136,9 +139,9 @@ class Machine:
     """Number of such machines."""
 
     @property
-    def most_ram_mb(self) -> float:
-        """The most memory that one job may hold; without `ram_mb` there is no limit."""
-        return self.ram_mb or math.inf
+    def limits(self) -> dict[str, float]:
+        """The amounts of its resources; without `ram_mb`, memory is not limited."""
+        return self.resources | ({MEMORY: self.ram_mb} if self.ram_mb else {})
 
     @property
     def has_watts(self) -> bool:
@@ -222,16 +225,19 @@ class MachineOutage:
 
 
 class JobLimits(NamedTuple):
-    """The most that one job may hold: CPUs, memory, and a bit mask over the cluster's licenses."""
+    """The most that one job may hold: CPUs, resources, and a bit mask over the licenses."""
 
     processors: int
-    ram_mb: float
+    resources: JobAmounts
     licenses: int
 
     def allow(self, job: Job) -> bool:
         """Whether a job conforms to them."""
-        enough = job.processors <= self.processors and job.ram_mb <= self.ram_mb
-        return enough and job.licenses & ~self.licenses == 0
+        enough = job.processors <= self.processors and job.licenses & ~self.licenses == 0
+        if not enough or not job.resources:
+            return enough
+        most = dict(self.resources)
+        return all(held <= most.get(name, unlisted(name)) for name, held in job.resources)
 
 
 @dataclass(frozen=True, config=PLATFORM)
@@ -252,6 +258,8 @@ class Cluster:
     switch_off: MaySwitchOff = None
     licenses: tuple[License, ...] = ()
     """Licenses that float among the machines of the cluster."""
+    resources: Amounts = Field(default_factory=dict)
+    """Amounts of resources that all jobs of the cluster share, such as `{burst_buffer_gb: 800}`."""
     resource: Literal["machine", "cluster"] | None = None
     """`machine`: a job runs on the machine that the selection chose. `cluster`: the local policy
     may choose any machine of the cluster. Default: machine, but cluster under a gang policy."""
@@ -337,11 +345,14 @@ class Cluster:
         return max(machine.cpus for machine in self.machines)
 
     @property
-    def most_ram_mb(self) -> float:
-        """The most memory that one job may hold; infinite if a machine has no limit."""
-        if self.gangs:
-            return math.inf
-        return max(machine.most_ram_mb for machine in self.machines)
+    def resource_names(self) -> tuple[str, ...]:
+        """Names of the resources that are limited: those of machines, then those of the cluster."""
+        of_machines = {name for machine in self.machines for name in machine.limits}
+        return (*sorted(of_machines), *sorted(self.resources))
+
+    def amount(self, machine: Machine, name: str) -> float:
+        """The most of a resource that a job may hold on that machine of the cluster."""
+        return (machine.limits | self.resources).get(name, unlisted(name))
 
     def license_bits(self, machine: Machine) -> int:
         """Which licenses of the cluster a job may ever use on the machine: a bit mask."""
@@ -354,9 +365,10 @@ class Cluster:
     def job_limits(self) -> tuple[JobLimits, ...]:
         """A job can run here if it conforms to any of these, which are those of machines."""
         if self.gangs:
-            return (JobLimits(self.processors, math.inf, 0),)
+            return (JobLimits(self.processors, (), 0),)
         each = {
-            JobLimits(one.cpus, one.most_ram_mb, self.license_bits(one)) for one in self.machines
+            JobLimits(one.cpus, amounts(one.limits | self.resources), self.license_bits(one))
+            for one in self.machines
         }
         return tuple(sorted(each))
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from functools import cache
 from typing import NamedTuple
 
 from pydantic.dataclasses import dataclass
 
 from grid.model.arrays import Floats, Ints
-from grid.model.job import JobKey
+from grid.model.job import MEMORY, Amounts, JobKey
 from grid.model.platform import Cluster, MachineOutage
 from grid.model.time import Time
 
@@ -154,7 +156,7 @@ class Event(NamedTuple):
     cluster: str | None = None
     machine: int | None = None
     processors: int | None = None
-    ram_mb: float | None = None
+    resources: str | None = None
     licenses: int | None = None
     estimate_us: Time | None = None
     ttl: int | None = None
@@ -167,6 +169,17 @@ class Event(NamedTuple):
     state: str | None = None
     preemptions: int | None = None
     restarts: int | None = None
+
+
+def resources_text(held: Amounts) -> str:
+    """Amounts of resources in `Event.resources`: `gpus=2,ram_mb=512`."""
+    return ",".join(f"{name}={amount:g}" for name, amount in held)
+
+
+def resources_of(text: str | None) -> dict[str, float]:
+    """The amounts of an `Event.resources`."""
+    pairs = [one.split("=") for one in text.split(",")] if text else []
+    return {name: float(amount) for name, amount in pairs}
 
 
 def word_of(message: type) -> str:
@@ -183,8 +196,9 @@ def _word(name: str) -> str:
 class ClusterFacts:
     """A cluster as readers of a run's events need it, as plain data.
 
-    Shapes (machines,). If it runs gangs, all CPUs are one machine. `machine_licenses` are
-    bit masks over `licenses`, which are (name, copies). `outages` are (machine, from,
+    Shapes (machines,). If it runs gangs, all CPUs are one machine. `resources` are the amounts of
+    machines by name, `shared` those of the cluster. `machine_licenses` are bit masks over
+    `licenses`, which are (name, copies). `outages` are (machine, from,
     until before). If it runs gangs, `cpus_of` has the CPUs of each machine.
     """
 
@@ -192,7 +206,8 @@ class ClusterFacts:
     name: str
     policy: str
     cpus: tuple[int, ...]
-    ram_mb: tuple[float, ...] = ()
+    resources: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    shared: Mapping[str, float] = field(default_factory=dict)
     machine_licenses: tuple[int, ...] = ()
     licenses: tuple[tuple[str, int], ...] = ()
     outages: tuple[tuple[int, Time, Time], ...] = ()
@@ -217,7 +232,13 @@ def facts_of(
         cluster.name,
         policy,
         cpus=(cluster.processors,) if cluster.gangs else cpus,
-        ram_mb=tuple(one.ram_mb for one in machines),
+        resources={
+            # JSON has no infinite number.
+            name: [one.limits.get(name, -1.0 if name == MEMORY else 0.0) for one in machines]
+            for name in cluster.resource_names
+            if machines and name not in cluster.resources
+        },
+        shared=cluster.resources if machines else {},
         machine_licenses=tuple(sum(1 << names.index(n) for n in one.licenses) for one in machines),
         licenses=tuple((one.name, one.copies) for one in cluster.licenses),
         outages=tuple((one.machine, one.start_us, one.end_us) for one in outages),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import attrgetter, or_
@@ -12,7 +12,7 @@ import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints, read_only
 from grid.model.fields import ARCHITECTURES, OPERATING_SYSTEMS
-from grid.model.job import Job, dtypes
+from grid.model.job import Job, dtypes, unlisted
 from grid.model.platform import VirtualOrganization
 from grid.model.time import Time
 
@@ -36,9 +36,10 @@ class ResourceColumns:
 
     A resource is what a selection chooses: a machine, or a whole cluster whose policy is free to
     take any of its machines (`machine` is -1 then, and its other columns are those of its first
-    machine). `widest` is the most CPUs that one job may hold there, and `most_ram_mb` the most
-    memory (inf: there is no limit); of a cluster, each is that of the machine that has most of it.
-    `licenses` is a bit mask over those of the cluster: which a job may use there, on any machine.
+    machine). `widest` is the most CPUs that one job may hold there, and `resources` has the most of
+    each resource, by name (see `most`); of a cluster, each is that of the machine that has most of
+    it. `licenses` is a bit mask over those of the cluster: which a job may use there, on any
+    machine.
     """
 
     vo: Ints
@@ -52,36 +53,50 @@ class ResourceColumns:
     architecture: Ints
     ram_mb: Floats
     disk_mb: Floats
-    most_ram_mb: Floats
     licenses: Ints
+    resources: Mapping[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.vo)
 
     def able(self, job: Job) -> Bools:
-        """Which of them have the CPUs, the memory and the licenses that the job will hold."""
+        """Which of them have the CPUs, the resources and the licenses that the job will hold."""
         enough = self.widest >= job.processors
         return enough & self.equipped(job) if job.needs_equipment else enough
 
     def equipped(self, job: Job) -> Bools:
-        """Which of them have the memory and the licenses."""
+        """Which of them have the resources and the licenses."""
         able = np.ones(len(self), np.bool_)
-        if job.ram_mb:
-            able &= self.most_ram_mb >= job.ram_mb
+        for name, amount in job.resources:
+            able &= self.most(name) >= amount
         if job.licenses:
             # Bits are those of the job's own VO, which it does not leave.
             able &= job.licenses & ~self.licenses == 0
         return able
 
+    def most(self, name: str) -> Floats:
+        """The most of a resource that one job may hold; inf for memory without a limit."""
+        return self.resources.get(name, np.broadcast_to(unlisted(name), len(self)))
+
     def place(self, row: int) -> tuple[int, int]:
         return int(self.vo[row]), int(self.number[row])
 
     def take(self, rows: Bools | Ints) -> ResourceColumns:
-        return ResourceColumns(*(column[rows] for column in _columns(self)))
+        return self._each(lambda column: column[rows])
+
+    def _each(self, change: Callable[[Any], Any]) -> ResourceColumns:
+        """The same with changed columns."""
+        resources = {name: change(column) for name, column in self.resources.items()}
+        return _made(map(change, _columns(self)), resources)
 
     def to_read(self) -> ResourceColumns:
         """The same with read-only columns."""
-        return ResourceColumns(*map(read_only, _columns(self)))
+        return self._each(read_only)
+
+
+def _made(columns: Iterable[Any], resources: Mapping[str, Floats]) -> ResourceColumns:
+    """Of the columns in their order, and those of resources by name."""
+    return ResourceColumns(**dict(zip(_NAMES, columns, strict=True)), resources=resources)
 
 
 class SomeResources(ResourceColumns):
@@ -100,9 +115,12 @@ class SomeResources(ResourceColumns):
 
     def __getattr__(self, name: str) -> Any:
         """A column that has not been made."""
-        if name not in _NAMES:
+        if name == "resources":
+            column: Any = {name: of[self.rows] for name, of in self.whole.resources.items()}
+        elif name in _NAMES:
+            column = getattr(self.whole, name)[self.rows]
+        else:
             raise AttributeError(name)
-        column = getattr(self.whole, name)[self.rows]
         object.__setattr__(self, name, column)
         return column
 
@@ -118,7 +136,7 @@ class SomeResources(ResourceColumns):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To others only these rows are sent."""
-        return ResourceColumns, _columns(self)
+        return ResourceColumns, (*_columns(self), self.resources)
 
 
 STATUS_OF_TABLE = ("assigned_cpus", "backlog_s", "observed_at_us", "confirmed_us")
@@ -187,24 +205,28 @@ class ResourceTable:
 def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
     """The resources of `vo`, which is the grid's VO number `position`."""
     rows: list[tuple[float, ...]] = []
+    names = sorted({name for cluster in vo.clusters for name in cluster.resource_names})
+    most: list[list[float]] = []
     for c, cluster in enumerate(vo.clusters):
         bits = [cluster.license_bits(one) for one in cluster.machines]
-        units = [
-            (m, one, one.cpus, one.cpus, one.most_ram_mb, bits[m])
-            for m, one in enumerate(cluster.machines)
-        ]
+        each = [[cluster.amount(one, name) for name in names] for one in cluster.machines]
+        units = [(m, one, one.cpus, one.cpus, bits[m]) for m, one in enumerate(cluster.machines)]
         if not cluster.by_machine:
-            sizes = (cluster.processors, cluster.widest, cluster.most_ram_mb)
+            sizes = (cluster.processors, cluster.widest)
             units = [(-1, cluster.machines[0], *sizes, reduce(or_, bits))]
-        for m, machine, cpus, widest, most_ram_mb, licenses in units:
+            each = [[max(of_name) for of_name in zip(*each, strict=True)]]
+        most += each
+        for m, machine, cpus, widest, licenses in units:
             system = OPERATING_SYSTEMS.index(machine.operating_system)
             architecture = ARCHITECTURES.index(machine.architecture)
             rows.append((
                 position, len(rows), c, m, cpus, widest, machine.mips, system, architecture,
-                machine.ram_mb, machine.disk_mb, most_ram_mb, licenses,
+                machine.ram_mb, machine.disk_mb, licenses,
             ))  # fmt: skip
     types = dtypes(ResourceColumns).values()
-    return ResourceColumns(*map(np.array, zip(*rows, strict=True), types))
+    columns: Iterable[Any] = map(np.array, zip(*rows, strict=True), types)
+    resources = dict(zip(names, np.array(most, np.float64).T, strict=True))
+    return _made(columns, resources)
 
 
 def clusters_of(resources: ResourceColumns) -> ResourceTable:
@@ -219,14 +241,19 @@ _columns = attrgetter(*_NAMES)
 
 def concatenate_resources(parts: Sequence[ResourceColumns]) -> ResourceColumns:
     """All rows of all parts, one part after the other; at least one part."""
-    columns = zip(*map(_columns, parts), strict=True)
-    return ResourceColumns(*map(np.concatenate, columns))
+    columns: Any = zip(*map(_columns, parts), strict=True)
+    names = dict.fromkeys(name for part in parts for name in part.resources)
+    resources = {name: np.concatenate([one.most(name) for one in parts]) for name in names}
+    return _made(map(np.concatenate, columns), resources)
 
 
 def classes_of(resources: ResourceColumns) -> Ints:
     """A number for each resource, the same for those that differ in nothing but place and name."""
     alike = [name for name in _NAMES if name not in ("vo", "number", "cluster", "machine")]
-    columns = np.stack([getattr(resources, name).astype(np.float64) for name in alike])
+    columns = np.stack(
+        [getattr(resources, name).astype(np.float64) for name in alike]
+        + list(resources.resources.values())
+    )
     _, numbers = np.unique(columns, axis=1, return_inverse=True)
     return numbers.reshape(-1).astype(np.int64)
 

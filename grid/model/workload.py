@@ -11,13 +11,18 @@ from pydantic import Field, model_validator
 from grid.model.fields import (
     ARCHITECTURES,
     OPERATING_SYSTEMS,
+    PROPERTIES,
+    Amounts,
     Architecture,
     Cpus,
+    Megabytes,
+    Name,
     OperatingSystem,
     OwnSeed,
     PluginName,
     PluginOf,
     PositiveSeconds,
+    Property,
     Seconds,
     Section,
     Switch,
@@ -34,7 +39,7 @@ class OptionSection(Section):
     value: Annotated[float, Field(strict=True)] | OperatingSystem | Architecture
     """A name for `operating_system` and `architecture`; the largest number of seconds for
     `execution_time`; the smallest number of MIPS for `speed`, CPUs for `cores`, MB for `ram` and
-    `disk`."""
+    `disk`, and the smallest amount of a resource."""
     utility: Utility = 1.0
     """Utility of a resource that fulfils this option. A resource of total utility 0 is not
     eligible."""
@@ -43,11 +48,10 @@ class OptionSection(Section):
 class RequirementSection(Section):
     """A requirement with its options, the preferred one first."""
 
-    kind: Literal[
-        "operating_system", "architecture", "execution_time", "speed", "cores", "ram", "disk"
-    ]
-    """The required property. `execution_time` is the user's estimate at the speed of the resource,
-    without waiting; `cores` are those that one job may hold."""
+    kind: Property | Name
+    """The required property, or the name of a resource of machines. `execution_time` is the user's
+    estimate at the speed of the resource, without waiting; `cores` are those that one job may
+    hold."""
     options: Annotated[tuple[OptionSection, ...], Field(min_length=1)]
     """Acceptable values. The utility of the requirement is the highest one among those that the
     resource fulfils."""
@@ -67,7 +71,9 @@ class RequirementSection(Section):
             )
             for option in self.options
         ]
-        return Requirement(RequirementKind[self.kind.upper()], tuple(options), self.weight)
+        is_property = self.kind in PROPERTIES
+        kind = RequirementKind[self.kind.upper()] if is_property else self.kind
+        return Requirement(kind, tuple(options), self.weight)
 
 
 _COLUMNS = {column.name: column for column in dataclasses.fields(JobRequest)}
@@ -131,7 +137,14 @@ class JobSection(Section):
     deadline_s: PositiveSeconds | None = None
     """Deadline, in seconds after the submission. Default: none."""
     input_mb: float = of_column("input_mb", le=1e9)
-    ram_mb: float = of_column("ram_mb", le=1e9)
+    ram_mb: Megabytes = 0.0
+    """Megabytes of its machine's memory that it holds from start to end. It runs on a machine with
+    that much free memory, or on one without `ram_mb`."""
+    resources: Amounts = Field(default_factory=dict)
+    """Amounts of resources that it holds from start to end, such as `{gpus: 2}`. A machine or its
+    cluster must have them."""
+    resources_per_task: Amounts = Field(default_factory=dict)
+    """The same for each of its tasks, one on each CPU; added to `resources`."""
     checkpointable: bool = of_column("checkpointable")
     power: float = of_column("power", le=1000)
     requirements: tuple[RequirementSection, ...] = ()
@@ -234,6 +247,18 @@ class DrawnCancellationSection(Section):
         return self
 
 
+class DrawnResourceSection(Section):
+    """An amount of a resource, drawn at random with equal probability."""
+
+    share: DrawnShare = 1.0
+    amounts: Annotated[
+        tuple[Annotated[float, Field(ge=0, le=1e9, strict=True)], ...], Field(min_length=1)
+    ]
+    """Amounts to draw from."""
+    per_task: Switch = False
+    """Whether the amount is for each task, one on each CPU of the job."""
+
+
 class AttributesSection(Section):
     """Attributes added to the jobs of a log or generator, drawn from the seed.
 
@@ -251,6 +276,9 @@ class AttributesSection(Section):
     """Cancellations of jobs that have not started, as `cancel_after_s`."""
     input: DrawnInputSection | None = None
     """Input data that is transferred with jobs from VO to VO."""
+    resources: dict[Name, DrawnResourceSection] = Field(default_factory=dict)
+    """Amounts of resources that jobs hold, by name; `ram_mb` is memory. They replace those of the
+    jobs."""
     checkpointable: Share | None = None
     """Share of the jobs that are checkpointable, drawn at random. Default: as given by the jobs;
     jobs of a log are not checkpointable."""

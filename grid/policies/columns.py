@@ -29,10 +29,10 @@ class CompiledView(NamedTuple):
     ended: Ints
     jobs: Jobs
     machines: Machines
-    free_ram_mb: Floats
+    free_resources: Floats
 
 
-PackedView = tuple[Time, Ints, Ints, Ints, Ints, Ints, Tables, Bools | Ints, Tables, Floats]
+PackedView = tuple[Time, Ints, Ints, Ints, Ints, Ints, Tables, Bools | Ints, Tables, int, Floats]
 """The same in that order, with the `tables` of jobs and machines. A plain tuple: a call from Python
 unpacks it in half the time of a named one."""
 
@@ -41,7 +41,8 @@ def packed_view(view: ClusterView) -> PackedView:
     jobs = view.jobs
     return (
         view.now, view.free, view.license_copies_free, view.queue, view.running, view.ended,
-        jobs.tables, jobs.checkpointable, view.machines.tables, view.free_ram_mb,
+        jobs.tables, jobs.checkpointable, view.machines.tables, view.machines.shared,
+        view.free_resources,
     )  # fmt: skip
 
 
@@ -62,18 +63,20 @@ class CompiledForm(NamedTuple):
     has_profile: bool = False
 
 
-def memory_shape(form: CompiledForm, machines: int, licenses: int, slots: int) -> tuple[int, int]:
+def memory_shape(
+    form: CompiledForm, machines: int, licenses: int, resources: int, slots: int
+) -> tuple[int, int]:
     """The shape of the `memory` of a policy on a cluster with `slots` slots."""
     if not form.has_profile:
         return 1, slots
-    rows = profile_rows(machines, licenses)
+    rows = profile_rows(machines, licenses, resources)
     # A job adds at most two steps to a row of the profile; a change needs room for two more.
     return 2 * rows + 8, max(2 * slots + 4, rows)
 
 
-def profile_rows(machines: int, licenses: int) -> int:
+def profile_rows(machines: int, licenses: int, resources: int) -> int:
     """The rows of a profile; see `grid.policies.profile`."""
-    return machines + licenses + machines * licenses
+    return machines + licenses + machines * licenses + machines * resources
 
 
 def wider(array: Ints, shape: tuple[int, int]) -> Ints:

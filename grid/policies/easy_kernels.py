@@ -34,6 +34,8 @@ from grid.policies.fitting import (
     least_work_us,
     licenses_fit,
     most_of,
+    needs_shared,
+    resources_fit,
     stable_order,
     time_left,
     unbook,
@@ -46,16 +48,17 @@ from grid.policies.interface import Machines
 class Backfilling(NamedTuple):
     """A plan in the making: what is `free` now, and reserved starts by machine (NEVER for none).
 
-    `extra` and `extra_ram_mb` are the CPUs and memory left over at a reserved start. `later` is
-    what is free at the start of the first reservation, with its job booked in. The arrays of shape
-    (1,) are that start and the number of `rows`, which have expected ends in the place of times.
+    `extra` and `extra_resources` are the CPUs and resources left over at a reserved start. `later`
+    is what is free at the start of the first reservation, with its job booked in. The arrays of
+    shape (1,) are that start and the number of `rows`, which have expected ends in the place of
+    times.
     """
 
     free: Free
     later: Free
     start: Ints
     extra: Ints
-    extra_ram_mb: Floats
+    extra_resources: Floats
     slot: Ints
     first_start: Ints
     number: Ints
@@ -207,7 +210,7 @@ def _backfill(
     jobs, free = view.jobs, free_now(view)
     count = len(free.cpus)
     plan = Backfilling(
-        free, copied(free), np.full(count, NEVER), np.zeros(count, np.int64), np.zeros(count),
+        free, copied(free), np.full(count, NEVER), np.zeros(count, np.int64), free.resources.copy(),
         np.full(count, -1), np.full(1, NEVER), np.zeros(1, np.int64), rows,
     )  # fmt: skip
     behind, passed, is_blocked = np.empty(len(order), np.int64), 0, False
@@ -246,7 +249,8 @@ def _start_behind(behind: Ints, view: CompiledView, plan: Backfilling) -> None:
             continue
         if _start(slot, view, plan):
             most = most_of(plan.free.cpus)
-        elif not (jobs.licenses[slot] or jobs.ram_mb[slot] > 0 or jobs.bound_machine[slot] >= 0):
+        # All resources, as if they were shared.
+        elif jobs.bound_machine[slot] < 0 and not needs_shared(slot, jobs, len(jobs.resources)):
             work = (jobs.estimate_us[slot] - min(0, jobs.done_us[slot])) * mips
             for number in range(processors, len(refused)):
                 if refused[number] <= work:
@@ -270,23 +274,34 @@ def _add_reservations(plan: Backfilling) -> int:
 def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
     """Start the job on the fastest machine where it fits and delays no reserved start."""
     jobs, machines, free, extra = view.jobs, view.machines, plan.free, plan.extra
-    processors, licenses, ram_mb = jobs.processors[slot], jobs.licenses[slot], jobs.ram_mb[slot]
+    processors, licenses = jobs.processors[slot], jobs.licenses[slot]
+    alone = len(free.resources) - free.shared
     for machine in machines.speed_order:
         if free.cpus[machine] < processors or not fits(slot, machine, jobs, machines, free):
             continue
         end = view.now + time_left(slot, machine, jobs, machines)
         outlasts = end > plan.start[machine]
-        if outlasts and (processors > extra[machine] or ram_mb > plan.extra_ram_mb[machine]):
+        if outlasts and (
+            processors > extra[machine]
+            or not resources_fit(slot, machine, jobs, plan.extra_resources, 0, alone)
+        ):
             continue
-        outlasts_first = licenses != 0 and end > plan.first_start[0]
-        if outlasts_first and not licenses_fit(licenses, machine, plan.later):
+        outlasts_first = (licenses != 0 or free.shared > 0) and end > plan.first_start[0]
+        if outlasts_first and not (
+            licenses_fit(licenses, machine, plan.later)
+            and resources_fit(slot, machine, jobs, plan.later.resources, alone, len(free.resources))
+        ):
             continue
         book(slot, machine, jobs, free)
         if outlasts:
             extra[machine] -= processors
-            plan.extra_ram_mb[machine] -= ram_mb
+            for number in range(alone):
+                plan.extra_resources[number, machine] -= jobs.resources[number, slot]
         if outlasts_first:
             book_licenses(licenses, machine, 1, plan.later)
+            for number in range(alone, len(free.resources)):
+                for each in range(len(extra)):
+                    plan.later.resources[number, each] -= jobs.resources[number, slot]
         row = plan.rows[plan.number[0]]
         row[0], row[1], row[2], row[3] = START, slot, machine, end
         plan.number[0] += 1
@@ -300,8 +315,8 @@ def _reserve(slot: int, only: int, view: CompiledView, plan: Backfilling) -> Non
 
     Machines with a reservation are left out; if no other can run the job, it has none.
     """
-    # Jobs of other machines matter too if they hold licenses.
-    of_machine = only if view.jobs.licenses[slot] == 0 else -1
+    # Jobs of other machines matter too if they hold what machines share.
+    of_machine = -1 if needs_shared(slot, view.jobs, view.machines.shared) else only
     ends = _by_end(view, of_machine, plan)
     later, is_first = copied(plan.free), plan.first_start[0] == NEVER
     _reserve_after(slot, only, ends, later, view, plan)
@@ -311,6 +326,7 @@ def _reserve(slot: int, only: int, view: CompiledView, plan: Backfilling) -> Non
             plan.later.copies[number] = later.copies[number]
             for machine in range(len(later.users)):
                 plan.later.users[machine, number] = later.users[machine, number]
+        _copy(later.resources, plan.later.resources, 0, later.resources.shape[1])
 
 
 @inner(allocates=False)
@@ -319,14 +335,14 @@ def _reserve_after(
 ) -> None:
     """Reserve at the first of those `ends`, see `_by_end`, at which it can be."""
     jobs, machines, place = view.jobs, view.machines, 0
+    shares = needs_shared(slot, jobs, machines.shared)
     while place < ends.shape[1]:
         first, time = place, ends[1, place]
         while place < ends.shape[1] and ends[1, place] == time:
             unbook(ends[0, place], ends[2, place], jobs, later)
             place += 1
-        # Without licenses a job can only become able to start where one has just ended.
-        unlicensed = jobs.licenses[slot] == 0
-        candidates = ends[2, first:place] if unlicensed else machines.speed_order
+        # What machines share apart, a job can only become able to start where one has just ended.
+        candidates = machines.speed_order if shares else ends[2, first:place]
         chosen = -1
         for machine in candidates:
             if (
@@ -340,10 +356,19 @@ def _reserve_after(
         if chosen >= 0:
             book(slot, chosen, jobs, later)
             plan.start[chosen], plan.slot[chosen] = time, slot
-            plan.extra[chosen], plan.extra_ram_mb[chosen] = later.cpus[chosen], later.ram_mb[chosen]
+            plan.extra[chosen] = later.cpus[chosen]
+            _copy(later.resources, plan.extra_resources, chosen, chosen + 1)
             if plan.first_start[0] == NEVER:
                 plan.first_start[0] = time
             return
+
+
+@inner(allocates=False)
+def _copy(amounts: Floats, to: Floats, first: int, end: int) -> None:
+    """Copy the amounts of machines `first` to before `end`."""
+    for number in range(len(amounts)):
+        for machine in range(first, end):
+            to[number, machine] = amounts[number, machine]
 
 
 @inner(allocates=False)

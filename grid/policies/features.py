@@ -13,9 +13,9 @@ from grid.policies.queue import form_of
 
 
 class JobFeatures(NamedTuple):
-    """Whether any job may require memory, may be cancelled while it waits, has a prediction."""
+    """Whether any job may hold resources, may be cancelled while it waits, has a prediction."""
 
-    memory: bool = True
+    resources: bool = True
     cancellations: bool = False
     predictions: bool = False
 
@@ -24,7 +24,7 @@ class JobFeatures(NamedTuple):
         """Those of the jobs of all tables."""
         each = [table for table in tables if table is not None]
         return cls(
-            any(bool(table.ram_mb.any()) for table in each),
+            any(held.any() for table in each for held in table.resources.values()),
             any(bool((table.cancel_us < NEVER).any()) for table in each),
             any(bool(table.predicted_us.any()) for table in each),
         )
@@ -55,8 +55,9 @@ class Feature(NamedTuple):
     pools: bool = False
 
 
-def _has_memory(spec: ClusterSpec) -> bool:
-    return spec.jobs.memory and any(machine.ram_mb > 0 for machine in spec.platform.machines)
+def _resources(spec: ClusterSpec) -> str:
+    limited = spec.jobs.resources and spec.platform.resource_names
+    return f"resources ({', '.join(limited)})" if limited else ""
 
 
 def _factor(platform: Cluster) -> str:
@@ -71,7 +72,7 @@ FEATURES = {
     "machine outages": Feature(
         "machines", lambda spec: spec.outages and "outages of machines", gangs=True
     ),
-    "memory": Feature("machines", lambda spec: _has_memory(spec) and "machines with ram_mb"),
+    "resources": Feature("machines", _resources),
     "licenses": Feature("licenses", lambda spec: spec.platform.licenses and "licenses"),
     "binding to machines": Feature(
         "resource", lambda spec: spec.platform.resource == "machine" and "machine", pools=True

@@ -20,13 +20,15 @@ from grid.policies.interface import Jobs, Machines
 @inner(forceinline=True)
 def unpacked(view: PackedView) -> CompiledView:
     now, free, copies_free, queue, running, ended = view[:6]
-    (whole, numbers), checkpointable, (cells, speeds), free_ram_mb = view[6:]
+    (whole, numbers), checkpointable, (cells, speeds), shared, free_resources = view[6:]
     jobs = Jobs(
         whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
-        whole[9], whole[10], numbers[0], numbers[1], checkpointable,
+        whole[9], whole[10], numbers[0], numbers[1:], checkpointable,
     )  # fmt: skip
-    machines = Machines(cells[0], cells[1], cells[2], speeds[0], speeds[1])
-    return CompiledView(now, free, copies_free, queue, running, ended, jobs, machines, free_ram_mb)
+    machines = Machines(cells[0], cells[1], cells[2], speeds[0], speeds[1:], shared)
+    return CompiledView(
+        now, free, copies_free, queue, running, ended, jobs, machines, free_resources
+    )
 
 
 def planner_of(plan: Any) -> Any:
@@ -40,15 +42,17 @@ def planner_of(plan: Any) -> Any:
 
 
 class Free(NamedTuple):
-    """What is free at one time: CPUs and memory by machine, copies by license.
+    """What is free at one time: CPUs by machine, copies by license, resources by machine.
 
-    `users[machine, license]`: how many jobs share a copy there.
+    `users[machine, license]`: how many jobs share a copy there. `resources` has shape (resources,
+    machines); all machines share the last `shared` ones, of which they have equal amounts.
     """
 
     cpus: Ints
-    ram_mb: Floats
     copies: Ints
     users: Ints
+    resources: Floats
+    shared: int
 
 
 @inlined
@@ -84,10 +88,21 @@ def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
     """Whether the machine is one that the job can run on when nothing else does."""
     return bool(
         jobs.processors[slot] <= machines.cpus[machine]
-        and jobs.ram_mb[slot] <= machines.ram_mb[machine]
         and (jobs.bound_machine[slot] < 0 or jobs.bound_machine[slot] == machine)
         and jobs.licenses[slot] & ~machines.licenses[machine] == 0
+        and resources_fit(slot, machine, jobs, machines.resources, 0, len(machines.resources))
     )
+
+
+@inlined
+def resources_fit(
+    slot: int, machine: int, jobs: Jobs, amounts: Floats, first: int, end: int
+) -> bool:
+    """Whether the machine has what the job requests of resources `first` to before `end`."""
+    for number in range(first, end):
+        if jobs.resources[number, slot] > amounts[number, machine]:
+            return False
+    return True
 
 
 @inlined
@@ -108,10 +123,10 @@ def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) ->
     licenses, bound = jobs.licenses[slot], jobs.bound_machine[slot]
     return bool(
         jobs.processors[slot] <= free.cpus[machine]
-        and jobs.ram_mb[slot] <= free.ram_mb[machine]
         and (bound < 0 or bound == machine)
         and licenses & ~machines.licenses[machine] == 0
         and licenses_fit(licenses, machine, free)
+        and resources_fit(slot, machine, jobs, free.resources, 0, len(free.resources))
     )
 
 
@@ -127,9 +142,9 @@ def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
 
 @inlined
 def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
-    """The job takes its CPUs, memory and licenses of the machine out of what is free."""
+    """The job takes its CPUs, resources and licenses of the machine out of what is free."""
     free.cpus[machine] -= jobs.processors[slot]
-    free.ram_mb[machine] -= jobs.ram_mb[slot]
+    take_resources(slot, machine, 1, jobs, free.resources, free.shared)
     book_licenses(jobs.licenses[slot], machine, 1, free)
 
 
@@ -137,8 +152,32 @@ def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
 def unbook(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
     """The job gives them back."""
     free.cpus[machine] += jobs.processors[slot]
-    free.ram_mb[machine] += jobs.ram_mb[slot]
+    take_resources(slot, machine, -1, jobs, free.resources, free.shared)
     book_licenses(jobs.licenses[slot], machine, -1, free)
+
+
+@inlined
+def needs_shared(slot: int, jobs: Jobs, shared: int) -> bool:
+    """Whether the job requests licenses or any of the last `shared` resources."""
+    for number in range(len(jobs.resources) - shared, len(jobs.resources)):
+        if jobs.resources[number, slot] > 0.0:
+            return True
+    return bool(jobs.licenses[slot] != 0)
+
+
+@inlined
+def take_resources(
+    slot: int, machine: int, sign: int, jobs: Jobs, free: Floats, shared: int
+) -> None:
+    """The job takes its resources of what is free, or gives them back with `sign` -1."""
+    alone = len(free) - shared
+    for number in range(len(free)):
+        amount = sign * jobs.resources[number, slot]
+        if number < alone:
+            free[number, machine] -= amount
+        else:
+            for each in range(free.shape[1]):
+                free[number, each] -= amount
 
 
 @inlined
@@ -162,12 +201,15 @@ def free_now(view: CompiledView) -> Free:
     for number in range(len(copies)):
         for slot in view.running:
             users[jobs.machine[slot], number] += jobs.licenses[slot] >> number & 1
-    return Free(view.free.copy(), view.free_ram_mb.copy(), copies.copy(), users)
+    resources, shared = view.free_resources.copy(), view.machines.shared
+    return Free(view.free.copy(), copies.copy(), users, resources, shared)
 
 
 @inner(forceinline=True)
 def copied(free: Free) -> Free:
-    return Free(free.cpus.copy(), free.ram_mb.copy(), free.copies.copy(), free.users.copy())
+    return Free(
+        free.cpus.copy(), free.copies.copy(), free.users.copy(), free.resources.copy(), free.shared
+    )
 
 
 @inner(allocates=False)

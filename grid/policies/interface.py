@@ -38,7 +38,7 @@ class Jobs(NamedTuple):
     start_us: Ints
     expected_end_us: Ints
     reference_mips: Floats
-    ram_mb: Floats
+    resources: Floats
     checkpointable: Bools | Ints
 
 
@@ -49,12 +49,15 @@ class Machines(NamedTuple):
     licenses: Ints
     speed_order: Ints
     mips: Floats
-    ram_mb: Floats
+    resources: Floats
+    shared: int
 
 
 JOB_TABLES = Jobs._fields[:11], Jobs._fields[11:13]
-MACHINE_TABLES = Machines._fields[:3], Machines._fields[3:]
-"""What compiled code is given of jobs and machines, one array for each kind of numbers."""
+MACHINE_TABLES = Machines._fields[:3], Machines._fields[3:5]
+"""What compiled code is given of jobs and machines, one array for each kind of numbers. The last
+column has a row for each resource."""
+NO_RESOURCES: Floats = np.empty((0, 0))
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -63,7 +66,7 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
 
     It also has the columns of `grid.model.job.JobRequest`: `user`, `submit_us`,
     `processors`, `estimate_us`, `deadline_us`, `power`, `reference_mips`, `licenses`, `input_mb`,
-    `ram_mb`, `checkpointable`. Times are microseconds of virtual time, durations microseconds on a
+    `checkpointable`. Times are microseconds of virtual time, durations microseconds on a
     CPU of `reference_mips`. Policies read and never write. The true run time is not here.
     """
 
@@ -81,11 +84,15 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
     done_us: Ints
     """How much of `estimate_us` is behind it and kept, as of its last start or preemption. Below 0
     where it has outlived its estimate, and is expected to need more than that again."""
+    resources: Floats = field(default_factory=NO_RESOURCES.view)
+    """How much it holds of each resource while it runs, shape (resources, slots)."""
     tables: Tables = field(default=(), repr=False)
     """The columns again, for compiled code: those of a kind are the first rows of one array."""
 
     def __post_init__(self) -> None:
         if not self.tables:
+            if not len(self.resources):
+                self.resources = np.empty((0, len(self.serial)))
             self.tables = _in_tables(self, JOB_TABLES)
 
 
@@ -100,22 +107,30 @@ class MachineColumns:
     cpu_type: Ints
     speed_order: Ints
     """Machines by falling MIPS, ties by falling CPUs, then by position."""
-    ram_mb: Floats
-    """Memory; inf where there is no limit."""
+    resources: Floats = field(default_factory=NO_RESOURCES.view)
+    """How much there is of each resource, shape (resources, machines); inf: there is no limit."""
+    resource_names: tuple[str, ...] = ()
+    shared: int = 0
+    """How many of the resources, the last ones, all machines of the cluster share."""
     tables: Tables = field(init=False, repr=False)
     """As of `JobColumns`."""
 
     def __post_init__(self) -> None:
+        if not len(self.resources):
+            self.resources = np.empty((0, len(self.cpus)))
         self.tables = _in_tables(self, MACHINE_TABLES)
 
 
 def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:
-    """Put columns of a kind into one array: each becomes a row of it, and can be written there."""
-    stacked = tuple(np.stack([getattr(columns, name) for name in names]) for names in tables)
-    for names, table in zip(tables, stacked, strict=True):
-        for name, row in zip(names, table, strict=True):
-            object.__setattr__(columns, name, row)
-    return stacked
+    """Put columns of a kind into one array: each becomes rows of it, and can be written there."""
+    stacked = []
+    for names in tables:
+        table = np.vstack([getattr(columns, name) for name in names])
+        stacked.append(table)
+        for place, name in enumerate(names):
+            rows = table[place:] if name == "resources" else table[place]
+            setattr(columns, name, rows)
+    return tuple(stacked)
 
 
 @dataclass(slots=True, eq=False)
@@ -143,23 +158,23 @@ class ClusterView:
     license_copies_free: Ints
     license_users: Ints
     """How many running jobs of a machine use its copy of a license, shape (machines, licenses)."""
-    free_ram_mb: Floats
-    """Free memory of each machine, shape (machines,); inf where there is no limit."""
+    free_resources: Floats
+    """How much is free of each resource on each machine, shape (resources, machines)."""
     _is_copied: bool = False
 
     def fits(self, slot: int, machine: int) -> bool:
         """Whether the job can start on the machine now: True or False.
 
         `slot` is one of `queue`, `machine` a number from 0 in the order of `machines`. There are
-        CPUs and memory enough, of each license the machine has a copy that is in use there or there
-        is one left, and the job is not bound to another machine. Nothing fits on a machine that is
-        down.
+        CPUs and resources enough, of each license the machine has a copy that is in use there or
+        there is one left, and the job is not bound to another machine. Nothing fits on a machine
+        that is down.
         """
         jobs = self.jobs
         licenses = int(jobs.licenses[slot])
         return bool(
             jobs.processors[slot] <= self.free[machine]
-            and jobs.ram_mb[slot] <= self.free_ram_mb[machine]
+            and (jobs.resources[:, slot] <= self.free_resources[:, machine]).all()
             and jobs.bound_machine[slot] in (-1, machine)
             and licenses & ~int(self.machines.licenses[machine]) == 0
             and all(
@@ -180,8 +195,8 @@ class ClusterView:
     def take(self, slot: int, machine: int) -> None:
         """The plan starts the job there: later answers are as if it ran.
 
-        `free`, `free_ram_mb` and the licenses are as of then, too. It returns nothing and looks at
-        nothing: ask `fits` before. The job starts only if `start` of the plan has it.
+        `free`, `free_resources` and the licenses are as of then, too. It returns nothing and looks
+        at nothing: ask `fits` before. The job starts only if `start` of the plan has it.
         """
         self._change(slot, machine, 1)
         for number in _bits(int(self.jobs.licenses[slot])):
@@ -202,12 +217,15 @@ class ClusterView:
 
     def _change(self, slot: int, machine: int, sign: int) -> None:
         if not self._is_copied:
-            self.free, self.free_ram_mb = self.free.copy(), self.free_ram_mb.copy()
+            self.free, self.free_resources = self.free.copy(), self.free_resources.copy()
             self.license_copies_free = self.license_copies_free.copy()
             self.license_users = self.license_users.copy()
             self._is_copied = True
         self.free[machine] -= sign * self.jobs.processors[slot]
-        self.free_ram_mb[machine] -= sign * self.jobs.ram_mb[slot]
+        held, alone = sign * self.jobs.resources[:, slot], len(self.free_resources)
+        alone -= self.machines.shared
+        self.free_resources[:alone, machine] -= held[:alone]
+        self.free_resources[alone:] -= held[alone:, None]
 
 
 def _bits(mask: int) -> list[int]:
@@ -237,7 +255,7 @@ class Policy(Protocol):
     """A local policy. One instance serves one cluster and may keep any state.
 
     `ignores` may name features that it does not support; clusters that require them are refused:
-    `ignores = ("memory",)`. See `grid.policies.features`.
+    `ignores = ("resources",)`. See `grid.policies.features`.
     """
 
     def plan(self, view: ClusterView, now: Time) -> Plan:

@@ -1,4 +1,4 @@
-"""The free CPUs and licenses over time, for all reservations. Compiled.
+"""The free CPUs, resources and licenses over time, for all reservations. Compiled.
 
 A row is one step function: `level[i]` holds from `time[i]` until `time[i + 1]`, the last one for
 ever; `length` steps are in use. Neighbouring levels differ. Rows of a profile:
@@ -6,8 +6,10 @@ ever; `length` steps are in use. Neighbouring levels differ. Rows of a profile:
     0 ... machines - 1          free CPUs of each machine
     then one for each license   copies that no machine holds
     then, if there are any,     for each machine and license: jobs on the machine that use it
+    then, if there are any,     for each resource and machine: its free amount, times 1024
 
-so that a copy is reserved once for all jobs that share a machine, while any of them is there.
+so that a copy is reserved once for all jobs that share a machine, while any of them is there. Of a
+resource that machines share, only the row of the first machine is in use.
 """
 
 from __future__ import annotations
@@ -19,6 +21,8 @@ import numpy as np
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inlined, inner
 from grid.model.time import NEVER
+from grid.policies.fitting import Free, needs_shared
+from grid.policies.interface import Jobs
 
 
 class AvailabilityProfile(NamedTuple):
@@ -32,19 +36,35 @@ class AvailabilityProfile(NamedTuple):
     length: Ints
     machines: int
     licenses: int
+    resources: int
+    shared: int
+
+
+UNLIMITED = 2**62
 
 
 @inner(allocates=False)
-def set_free(profile: AvailabilityProfile, cpus: Ints, copies: Ints, now: int) -> None:
-    """Everything is free from `now` on: CPUs by machine, copies by license."""
+def set_free(profile: AvailabilityProfile, free: Free, now: int) -> None:
+    """That much is free from `now` on."""
     time, level, machines = profile.time, profile.level, profile.machines
     for row in range(len(profile.length)):
         profile.length[row] = 1
         time[row, 0], level[row, 0] = now, 0
         if row < machines:
-            level[row, 0] = cpus[row]
+            level[row, 0] = free.cpus[row]
         elif row < machines + profile.licenses:
-            level[row, 0] = copies[row - machines]
+            level[row, 0] = free.copies[row - machines]
+    for number in range(profile.resources):
+        for machine in range(machines):
+            level[_resource_row(profile, machine, number), 0] = _scaled(
+                free.resources[number, machine]
+            )
+
+
+@inlined
+def _scaled(amount: float) -> int:
+    """The amount of a resource as an integer; amounts are multiples of 1/1024."""
+    return int(amount * 1024.0) if amount < np.inf else UNLIMITED
 
 
 @inner(allocates=False)
@@ -188,26 +208,39 @@ def shift(time: Ints, level: Ints, first: int, end: int, by: int) -> None:
 @inner(allocates=False)
 def book(
     profile: AvailabilityProfile,
+    slot: int,
     machine: int,
     start: int,
     end: int,
-    jobs: int,
-    processors: int,
-    licenses: int,
+    sign: int,
+    jobs: Jobs,
 ) -> None:
-    """Reserve CPUs and licenses of a machine from `start` until `end`, for `jobs` 1.
+    """Reserve what the job holds of a machine from `start` until `end`, for `sign` 1.
 
-    For `jobs` -1, undo that, or the part of it that is from `start` on.
+    For `sign` -1, undo that, or the part of it that is from `start` on.
     """
-    _change_row(profile, machine, start, end, -jobs * processors)
+    licenses = jobs.licenses[slot]
+    _change_row(profile, machine, start, end, -sign * jobs.processors[slot])
     for number in range(profile.licenses):
         if licenses >> number & 1:
             copies, users = _license_rows(profile, machine, number)
-            if jobs < 0:
+            if sign < 0:
                 _change_row(profile, users, start, end, -1)
-            _change_where_unused(profile, users, copies, start, end, -jobs)
-            if jobs > 0:
+            _change_where_unused(profile, users, copies, start, end, -sign)
+            if sign > 0:
                 _change_row(profile, users, start, end, 1)
+    for number in range(profile.resources):
+        amount = _scaled(jobs.resources[number, slot])
+        if amount > 0:
+            row = _resource_row(profile, machine, number)
+            _change_row(profile, row, start, end, -sign * amount)
+
+
+@inlined
+def _resource_row(profile: AvailabilityProfile, machine: int, number: int) -> int:
+    """The row of a resource on a machine."""
+    first = profile.machines * (1 + profile.licenses + number) + profile.licenses
+    return first if number >= profile.resources - profile.shared else first + machine
 
 
 @inner(allocates=False)
@@ -243,32 +276,44 @@ def _change_where_unused(
 @inner(allocates=False)
 def earliest_start(
     profile: AvailabilityProfile,
+    slot: int,
     machine: int,
-    processors: int,
-    licenses: int,
+    jobs: Jobs,
     duration: int,
     not_before: int,
     before: int,
 ) -> int:
-    """The first start below `before` at which the machine has all that a job needs, or NEVER."""
-    time, level = profile.time[machine], profile.level[machine]
+    """The first start below `before` at which the machine has all that the job needs, or NEVER."""
+    processors, licenses = jobs.processors[slot], jobs.licenses[slot]
+    more = needs_shared(slot, jobs, profile.resources)
     start = not_before
     while True:
-        start, _, _ = earliest_steps(
-            time, level, 0, profile.length[machine], processors, duration, start, before, NEVER
-        )
-        if start == NEVER or licenses == 0:
+        start = _earliest_in_row(profile, machine, processors, duration, start, before)
+        if start == NEVER or not more:
             return start
         later = start
         for number in range(profile.licenses):
             if licenses >> number & 1:
                 copies, users = _license_rows(profile, machine, number)
                 later = _earliest_copy(profile, users, copies, duration, later)
+        for number in range(profile.resources):
+            amount = _scaled(jobs.resources[number, slot])
+            if amount > 0 and later < before:
+                row = _resource_row(profile, machine, number)
+                later = _earliest_in_row(profile, row, amount, duration, later, before)
         if later == start:
             return start
         if later >= before:
             return NEVER
         start = later
+
+
+@inner(allocates=False)
+def _earliest_in_row(
+    profile: AvailabilityProfile, row: int, needed: int, duration: int, not_before: int, before: int
+) -> int:
+    time, level, length = profile.time[row], profile.level[row], profile.length[row]
+    return earliest_steps(time, level, 0, length, needed, duration, not_before, before, NEVER)[0]
 
 
 @inner(allocates=False)

@@ -43,8 +43,8 @@ class KernelPolicy:
     def room(self, view: ClusterView) -> tuple[Ints, Ints]:
         """Rows for a plan, and the memory."""
         machines, slots = len(view.free), len(view.jobs.serial)
-        copies = view.license_copies_free
-        shape = memory_shape(self._form, machines, len(copies), slots)
+        licenses, resources = len(view.license_copies_free), len(view.free_resources)
+        shape = memory_shape(self._form, machines, licenses, resources, slots)
         if self._memory.shape != shape:
             self._memory = wider(self._memory, shape)
         return np.empty((2 * slots + machines + 1, 4), np.int64), self._memory
@@ -148,4 +148,4 @@ def selective(
     """
     kernel = "grid.policies.reserving_kernels:reserving"
     form = CompiledForm(kernel, (slowdown_limit,), "reserving", has_profile=True)
-    return KernelPolicy(form, ignores=("memory",))
+    return KernelPolicy(form)

@@ -10,10 +10,10 @@ then all are remade, in order of arrival.
 Among several machines a job takes the one on which it can start first, the fastest of equals.
 
 A reservation was the earliest one possible when it was made. A machine's *gains* are the times that
-have become free on it since then, because a job ended early or left its reservation; a job without
-licenses can only move to a window that overlaps a gain. (A job with licenses may move without one:
-it can share a copy that another has reserved.) Jobs without a reservation can only start on
-machines with free CPUs, which are few if many jobs wait.
+have become free on it since then, because a job ended early or left its reservation; a job that
+needs nothing that machines share can only move to a window that overlaps a gain. (A job with
+licenses may move without one: it can share a copy that another has reserved.) Jobs without a
+reservation can only start on machines with free CPUs, which are few if many jobs wait.
 """
 
 from __future__ import annotations
@@ -26,7 +26,15 @@ from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner
 from grid.model.time import NEVER
 from grid.policies.columns import RESERVE, START, WAKE, CompiledView
-from grid.policies.fitting import free_now, least_work_us, may_run, most_of, time_left, unbook
+from grid.policies.fitting import (
+    free_now,
+    least_work_us,
+    may_run,
+    most_of,
+    needs_shared,
+    time_left,
+    unbook,
+)
 from grid.policies.interface import Jobs, Machines
 from grid.policies.profile import (
     AvailabilityProfile,
@@ -62,10 +70,17 @@ class Reservations(NamedTuple):
 def _in_memory(view: CompiledView, memory: Ints) -> Reservations:
     """The rows of `memory`: the profile's times, its levels, and the other fields."""
     machines, licenses = len(view.free), len(view.license_copies_free)
+    resources, shared = len(view.free_resources), view.machines.shared
     rows = (len(memory) - 8) // 2
     rest = memory[2 * rows :]
     profile = AvailabilityProfile(
-        memory[:rows], memory[rows : 2 * rows], rest[0, :rows], machines, licenses
+        memory[:rows],
+        memory[rows : 2 * rows],
+        rest[0, :rows],
+        machines,
+        licenses,
+        resources,
+        shared,
     )
     gain_from, gain_to = rest[5, :machines], rest[6, :machines]
     return Reservations(
@@ -154,10 +169,10 @@ def _update(view: CompiledView, kept: Reservations) -> None:
     for slot in view.ended:
         if kept.start[slot] < NEVER and kept.end[slot] > now and not is_first:
             early = True
-            machine, end, licenses = (kept.machine[slot], kept.end[slot], jobs.licenses[slot])
+            machine, end = kept.machine[slot], kept.end[slot]
             # The reservation of a job that was cancelled begins later.
             start = max(now, kept.start[slot])
-            book(profile, machine, start, end, -1, jobs.processors[slot], licenses)
+            book(profile, slot, machine, start, end, -1, jobs)
             _gain(machine, start, end, kept)
     place = len(queue) - 1
     while place >= 0 and jobs.serial[queue[place]] >= kept.first_new[0]:
@@ -201,11 +216,11 @@ def _set_running(view: CompiledView, kept: Reservations) -> None:
     now, jobs, free = view.now, view.jobs, free_now(view)
     for slot in view.running:
         unbook(slot, jobs.machine[slot], jobs, free)
-    set_free(kept.profile, free.cpus, free.copies, now)
+    set_free(kept.profile, free, now)
     for slot in view.running:
         machine, end = jobs.machine[slot], jobs.expected_end_us[slot]
         kept.machine[slot], kept.start[slot], kept.end[slot] = machine, now, end
-        book(kept.profile, machine, now, end, 1, jobs.processors[slot], jobs.licenses[slot])
+        book(kept.profile, slot, machine, now, end, 1, jobs)
 
 
 @inner()
@@ -223,9 +238,9 @@ def _compress(view: CompiledView, kept: Reservations) -> None:
     most = most_of(gained)
     for slot in view.queue:
         start, end, machine = kept.start[slot], kept.end[slot], kept.machine[slot]
-        has_licenses = jobs.licenses[slot] != 0
-        if now < start < NEVER and (has_licenses or jobs.processors[slot] <= most):
-            if has_licenses:
+        shares = needs_shared(slot, jobs, machines.shared)
+        if now < start < NEVER and (shares or jobs.processors[slot] <= most):
+            if shares:
                 candidates = machines.speed_order
             else:
                 candidates = _with_any(gained, jobs.processors[slot], machines)
@@ -279,8 +294,8 @@ def _reserve_earliest(slot: int, candidates: Ints, view: CompiledView, kept: Res
     """Give the job the earliest reservation on those machines, if that is earlier than its own."""
     jobs = view.jobs
     start, end, machine = kept.start[slot], kept.end[slot], kept.machine[slot]
-    if start < NEVER and jobs.licenses[slot] != 0:
-        # The copies that are reserved for it may be in its own way.
+    if start < NEVER and needs_shared(slot, jobs, kept.profile.resources):
+        # What is reserved for it may be in its own way.
         _give_up(slot, kept, jobs)
         _reserve_before(slot, start, candidates, view, kept)
         if kept.start[slot] == NEVER:
@@ -298,7 +313,7 @@ def _reserve_before(
     Machines are tried in the order of `candidates`.
     """
     now, jobs, machines = view.now, view.jobs, view.machines
-    profile, processors, licenses = (kept.profile, jobs.processors[slot], jobs.licenses[slot])
+    profile, processors = kept.profile, jobs.processors[slot]
     own = kept.machine[slot] if kept.start[slot] < NEVER else -1
     best, chosen, length = before, -1, 0
     for machine in candidates:
@@ -313,7 +328,7 @@ def _reserve_before(
                 processors, left, now, best, kept.start[slot],
             )  # fmt: skip
         else:
-            start = earliest_start(profile, machine, processors, licenses, left, now, best)
+            start = earliest_start(profile, slot, machine, jobs, left, now, best)
         if start < best:
             best, chosen, length = start, machine, left
             if best <= now:
@@ -326,12 +341,12 @@ def _reserve_before(
 
 @inner(allocates=False)
 def _hold(slot: int, machine: int, start: int, end: int, kept: Reservations, jobs: Jobs) -> None:
-    book(kept.profile, machine, start, end, 1, jobs.processors[slot], jobs.licenses[slot])
+    book(kept.profile, slot, machine, start, end, 1, jobs)
     kept.machine[slot], kept.start[slot], kept.end[slot] = machine, start, end
 
 
 @inner(allocates=False)
 def _give_up(slot: int, kept: Reservations, jobs: Jobs) -> None:
-    start, end, licenses = kept.start[slot], kept.end[slot], jobs.licenses[slot]
-    book(kept.profile, kept.machine[slot], start, end, -1, jobs.processors[slot], licenses)
+    start, end = kept.start[slot], kept.end[slot]
+    book(kept.profile, slot, kept.machine[slot], start, end, -1, jobs)
     kept.start[slot] = NEVER

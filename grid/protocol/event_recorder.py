@@ -25,7 +25,7 @@ from grid.model.messages import (
     RunJob,
     SubmissionFail,
 )
-from grid.model.records import DECISION, MESSAGE, Event, word_of
+from grid.model.records import DECISION, MESSAGE, Event, resources_text, word_of
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
 from grid.protocol.resource_manager import ResourceManager
@@ -141,6 +141,7 @@ _OF_JOBS = tuple(name for name in dtypes(JobRequest) if name in Event._fields)
 
 def _of_job(job: Job) -> Columns:
     requests = {name: getattr(job, name) or None for name in _OF_JOBS}
+    requests["resources"] = resources_text(job.resources) or None
     return {"vo": job.vo, "job": original(job.key)[1], **requests}
 
 

@@ -26,7 +26,7 @@ from grid.model.errors import ErrorLine, InputError
 from grid.model.job import JobKey, JobRequest, JobState, dtypes
 from grid.model.job_results import RESULT_COLUMNS, JobResults
 from grid.model.job_table import JobTable
-from grid.model.records import DECISION, ClusterFacts, Event
+from grid.model.records import DECISION, ClusterFacts, Event, resources_text
 from grid.model.time import NEVER
 from grid.results.history import NOT_KEPT, ClusterLog, whereabouts, why_waiting
 from grid.results.machines import Directory, on_no_one_machine, ran
@@ -37,7 +37,7 @@ ROWS_A_GROUP = 131_072
 _ROWS_A_BATCH = 65_536
 _PLATFORM = b"platform"
 """Key in the metadata of the file: the clusters, as JSON."""
-_NAMES = ("entity", "kind", "event", "peer", "vo", "to_vo", "cluster", "state")
+_NAMES = ("entity", "kind", "event", "peer", "vo", "to_vo", "cluster", "resources", "state")
 """Columns with few distinct texts."""
 _RISING = ("time_us", "job")
 _OF_CLUSTERS = ("submit", "run_job", "move_gang", "start", "end", "take_down", "repair")
@@ -218,14 +218,21 @@ def _requests(results: JobResults, direct: Sequence[JobTable | None]) -> dict[st
         for name, kind in dtypes(JobRequest).items()
         if name in Event._fields and name not in RESULT_COLUMNS
     }
+    text = columns["resources"] = np.full(len(results), "", object)
     for vo, jobs in enumerate(direct):
-        if jobs is None or not any(getattr(jobs, name).any() for name in columns):
+        if jobs is None:
+            continue
+        own = {name: getattr(jobs, name) for name in columns if name != "resources"}
+        if not any(one.any() for one in (*own.values(), *jobs.resources.values())):
             continue
         rows = _rows_of(results, vo, jobs)
         order = np.argsort(jobs.number)
         place = order[np.searchsorted(jobs.number, results.number[rows], sorter=order)]
-        for name, column in columns.items():
-            column[rows] = getattr(jobs, name)[place]
+        for name, column in own.items():
+            columns[name][rows] = column[place]
+        if jobs.resources:
+            text[rows] = [resources_text(one.resources) for one in jobs.jobs(0, len(jobs), "")]
+            text[rows] = text[rows][place]
     return columns
 
 
@@ -261,7 +268,8 @@ def _batch(
         "restarts": pa.array(outcome.restarts[row], mask=~is_end),
     }
     for name, values in requests.items():
-        known[name] = pa.array(values[row], mask=(values[row] == 0) | ~is_submit)
+        given = values[row].astype(np.bool_)
+        known[name] = pa.array(values[row], mask=~(given & is_submit))
     arrays = [
         known.get(one.name, pa.nulls(len(row), one.type)).cast(one.type) for one in EVENT_SCHEMA
     ]

@@ -5,14 +5,13 @@ Events are `grid.model.records.Event`, in the order of the run; those about othe
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
-from math import ceil
 from typing import NamedTuple
 
-from grid.model.job import JobKey
-from grid.model.records import ClusterFacts, Event
+from grid.model.job import MEMORY, JobKey, rounded, unlisted
+from grid.model.records import ClusterFacts, Event, resources_of
 from grid.model.time import NEVER, SECOND_US, Time
 from grid.results.definitions import EVENT_TEXTS
 
@@ -82,7 +81,7 @@ def _texts(event: Event) -> tuple[str, str]:
 def _fields(event: Event) -> dict[str, str]:
     vo = event.entity.partition("/")[0]
     wanted = _cpus(event.processors or 1)
-    memory = f" and {event.ram_mb:g} MB of memory" if event.ram_mb else ""
+    held = "".join(f" and {_amount(*one)}" for one in resources_of(event.resources).items())
     estimate = "" if event.estimate_us is None else f" for {event.estimate_us / SECOND_US:.6g} s"
     machine = "" if event.machine is None else f", machine {event.machine}"
     cluster = event.cluster or event.entity.rpartition("/")[2]
@@ -106,7 +105,7 @@ def _fields(event: Event) -> dict[str, str]:
         "to_vo": event.to_vo or "",
         "state": event.state or "",
         "hops": "1 hop" if event.hops == 1 else f"{event.hops} hops",
-        "request": f"{wanted}{memory}{estimate}",
+        "request": f"{wanted}{held}{estimate}",
         "resource": "" if event.resource is None else f"resource {event.resource}",
         "place": f"cluster {cluster} of {vo}{machine}",
         "queue": ", where it queues" if event.waits else "",
@@ -123,6 +122,10 @@ def _free(cpus: float) -> str:
 
 def _cpus(count: float) -> str:
     return f"{count:g} CPU" if count == 1 else f"{count:g} CPUs"
+
+
+def _amount(name: str, amount: float) -> str:
+    return f"{amount:g} MB of memory" if name == MEMORY else f"{amount:g} {name}"
 
 
 def _listed(things: list[str]) -> str:
@@ -143,7 +146,7 @@ class Stay:
     key: JobKey
     came_us: Time
     processors: int
-    ram_mb: float
+    resources: Mapping[str, float]
     licenses: int
     bound: int = -1
     machine: int = -1
@@ -195,9 +198,14 @@ class ClusterLog:
         if event.event in _ARRIVALS:
             if stay is not None:
                 self._earlier.append(self.stays.pop(key))
-            processors, memory = event.processors or 1, event.ram_mb or 0.0
-            licenses = event.licenses or 0
-            self.stays[key] = Stay(key, event.time_us, processors, memory, licenses, machine)
+            self.stays[key] = Stay(
+                key,
+                event.time_us,
+                event.processors or 1,
+                resources_of(event.resources),
+                event.licenses or 0,
+                machine,
+            )
         elif stay is not None and event.event == "start":
             stay.start_us = event.time_us
             stay.machine = machine if machine >= 0 else stay.machine
@@ -218,7 +226,7 @@ class ClusterLog:
 
 
 class Lack(NamedTuple):
-    """Something that the job needs and that is not free: `cpus`, `memory_mb`, `license NAME`,
+    """Something that the job needs and that is not free: `cpus`, a resource, `license NAME`,
     `machine` (down), or `cpus_up` (CPUs of a cluster for gangs that are up)."""
 
     what: str
@@ -248,8 +256,8 @@ class WhyWaiting:
         job, facts = self.job, self.facts
         place = "The cluster" if facts.gangs else f"Machine {self.machine}"
         needs = [_cpus(job.processors)]
-        if job.ram_mb and not facts.gangs:
-            needs.append(f"{job.ram_mb:g} MB of memory")
+        if not facts.gangs:
+            needs += [_amount(*one) for one in job.resources.items()]
         names = (name for bit, (name, _) in enumerate(facts.licenses) if job.licenses >> bit & 1)
         needs += [f"license {name}" for name in names]
         where = "in the cluster" if facts.gangs else "on one machine"
@@ -282,8 +290,8 @@ class WhyWaiting:
 def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
     """Why the job waits in that cluster; None if it does not.
 
-    Of several machines that can run it: the one that lacks the fewest CPUs, then the least memory,
-    then the first.
+    Of several machines that can run it: the one that lacks the fewest things besides CPUs and
+    resources, then the fewest CPUs, then the least of resources, then the first.
     """
     place = next((at for at, one in enumerate(state.waiting) if one.key == key), None)
     if place is None:
@@ -295,13 +303,14 @@ def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
         """Whether the machine can run the job when nothing else runs."""
         if job.processors > facts.cpus[machine] or facts.gangs:
             return job.processors <= facts.cpus[machine]
-        memory = facts.ram_mb[machine] == 0 or job.ram_mb <= facts.ram_mb[machine]
-        return memory and job.licenses & ~facts.machine_licenses[machine] == 0
+        enough = all(held <= _most(facts, name, machine) for name, held in job.resources.items())
+        return enough and job.licenses & ~facts.machine_licenses[machine] == 0
 
     def distance(machine: int) -> tuple[float, ...]:
         amounts = {one.what: one.needed - one.free for one in lacks[machine]}
-        others = len(amounts.keys() - {"cpus", "memory_mb"})
-        return others, amounts.get("cpus", 0.0), amounts.get("memory_mb", 0.0)
+        others = len(amounts.keys() - {"cpus", *job.resources})
+        lacking = sum(amounts.get(name, 0.0) for name in job.resources)
+        return others, amounts.get("cpus", 0.0), lacking
 
     lacks = {machine: _lacks(job, state, machine) for machine in bound if fits(machine)}
     closest = min(lacks, key=distance, default=-1)
@@ -331,10 +340,12 @@ def _lacks(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:
     free = 0 if facts.one_job_per_machine and here else max(0, cpus - busy)
     if free < job.processors:
         found.append(Lack("cpus", job.processors, free))
-    if job.ram_mb and not facts.gangs and facts.ram_mb[machine]:
-        free_mb = _kilobytes(facts.ram_mb[machine]) - sum(_kilobytes(one.ram_mb) for one in here)
-        if free_mb < _kilobytes(job.ram_mb):
-            found.append(Lack("memory_mb", job.ram_mb, max(0.0, free_mb)))
+    for name, needed in () if facts.gangs else job.resources.items():
+        holders = state.running if name in facts.shared else here
+        left = rounded(_most(facts, name, machine))
+        left -= sum(rounded(one.resources.get(name, 0.0)) for one in holders)
+        if left < rounded(needed):
+            found.append(Lack(name, needed, max(0.0, float(left))))
     return (*found, *_missing_licenses(job, state, machine))
 
 
@@ -347,9 +358,12 @@ def _missing_licenses(job: Stay, state: ClusterState, machine: int) -> Iterator[
                 yield Lack(f"license {name}", 1, 0)
 
 
-def _kilobytes(megabytes: float) -> float:
-    """Megabytes, rounded up to a kilobyte as clusters do."""
-    return ceil(megabytes * 1024) / 1024
+def _most(facts: ClusterFacts, name: str, machine: int) -> float:
+    """The most of a resource that a job may hold there."""
+    if name in facts.shared:
+        return facts.shared[name]
+    given = facts.resources[name][machine] if name in facts.resources else -1.0
+    return unlisted(name) if given < 0 else given
 
 
 def _named(jobs: tuple[JobKey, ...]) -> str:
@@ -359,9 +373,13 @@ def _named(jobs: tuple[JobKey, ...]) -> str:
 
 
 def _sentence(lack: Lack, machine: int, closest: str) -> str:
+    if lack.what.startswith("license "):
+        text = f"No copy of {lack.what} is free."
+    else:
+        needed, free = _amount(lack.what, lack.needed), _amount(lack.what, lack.free)
+        text = f"It needs {needed}; machine {machine} has {free} free."
     return {
         "machine": f"{closest} is down.",
         "cpus_up": f"Of its {lack.needed:g} CPUs, {lack.free:g} are up.",
         "cpus": f"{closest} has {_cpus(lack.free)} free.",
-        "memory_mb": f"It needs {lack.needed:g} MB; machine {machine} has {lack.free:g} MB free.",
-    }.get(lack.what, f"No copy of {lack.what} is free.")
+    }.get(lack.what, text)

@@ -75,7 +75,8 @@ def metrics(
         if of_workflows is not None:
             values |= of_workflows(vo if several else None)
         values |= _of_machines(MachineUse(use.vo[own], use.cpus[own], use.busy_s[own]), span_s)
-        values |= combine(recorded if vo is None else recorded_by_vo.get(vo, ()))
+        own_figures = recorded if vo is None else recorded_by_vo.get(vo, ())
+        values |= combine(own_figures) | resource_use(own_figures, span_s)
         if gangs := [one for one in gang_histories if clusters[one.cluster]]:
             values["loss_of_capacity"] = loss_of_capacity(gangs)
             values["loss_of_capacity_in_clusters"] = loss_of_capacity(gangs, by_cluster=True)
@@ -260,6 +261,22 @@ def combine(recorded: Iterable[ClusterFigure]) -> Values:
             whole = sums[f"{share}.whole"]
             combined[share] = 100.0 * value / whole if whole else None
     return combined
+
+
+def resource_use(recorded: Iterable[ClusterFigure], span_s: float | None) -> Values:
+    """`NAME_use_percent` of each resource that is limited, memory included.
+
+    The amount that jobs held over the amount that there is, mean over clusters and the makespan.
+    """
+    sums = sums_of(recorded)
+    amounts = {name.removeprefix("amount."): value for name, value in sums.items()
+               if name.startswith("amount.")}  # fmt: skip
+    return {
+        f"{name}_use_percent": 100.0 * sums[f"held.{name}"] / (amount * span_s)
+        if span_s and amount
+        else None
+        for name, amount in amounts.items()
+    }
 
 
 def exchanged_cpu_seconds(results: JobResults, vos: int) -> Floats:

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import Path, Problem, dotted, kind_of, shorten
 from grid.model.fields import REFERENCE_MIPS
-from grid.model.job import Option, Requirement, RequirementKind
+from grid.model.job import MOST_OF_A_RESOURCE, Option, Requirement, RequirementKind
 from grid.model.job_table import COLUMNS, LIMITS, JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
 from grid.model.plugins.registry import Plugins, function_kind
@@ -189,6 +189,7 @@ def table_problems(path: Path, table: object) -> Iterator[Problem]:
     before = table.predecessors
     if before is not None and (len(before.think_us) != size or len(before.first) != size + 1):
         yield (*path, "predecessors"), "those of other jobs", f"those of {size} jobs"
+    yield from _resource_problems(path, table)
     wanted, path = table.requirements, (*path, "requirements")
     if wanted and len(wanted) != size:
         yield path, f"those of {len(wanted)} jobs", f"none, or a tuple for each of {size} jobs"
@@ -196,6 +197,17 @@ def table_problems(path: Path, table: object) -> Iterator[Problem]:
         expected = "Requirements with Options of finite values and utilities from 0 to 1"
         row = next(row for row, one in enumerate(wanted) if not _are_valid([one]))
         yield (*path, row), shorten(wanted[row]), expected
+
+
+def _resource_problems(path: Path, table: JobTable) -> Iterator[Problem]:
+    size = len(table)
+    for name, held in table.resources.items():
+        where = (*path, "resources", name)
+        if not isinstance(held, np.ndarray) or held.shape != (size,) or held.dtype != np.float64:
+            yield where, shorten(held), f"an array of {size} values of float64"
+        elif len(outside := np.flatnonzero(~((held >= 0) & (held <= MOST_OF_A_RESOURCE)))):
+            row = int(outside[0])
+            yield (*where, row), f"{held[row]}", f"from 0 to {MOST_OF_A_RESOURCE:g}"
 
 
 def _are_valid(requirements: Sequence[tuple[Requirement, ...]]) -> bool:
@@ -211,7 +223,7 @@ def _are_valid(requirements: Sequence[tuple[Requirement, ...]]) -> bool:
     except (TypeError, ValueError):
         return False
     return (
-        all(isinstance(one.kind, RequirementKind) and one.options for one in every)
+        all(isinstance(one.kind, RequirementKind | str) and one.options for one in every)
         and bool(((shares >= 0) & (shares <= 1)).all())
         and bool(np.isfinite(values).all())
     )

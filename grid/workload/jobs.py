@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from grid.model.arrays import Bools, Ints
 from grid.model.errors import ErrorLine, InputError
+from grid.model.job import MEMORY
 from grid.model.job_table import COLUMNS, LIMITS, After, JobTable, Predecessors, compact
 from grid.model.time import NEVER
 from grid.workload.logs import MOST_ERRORS, UNKNOWN, GwfField, Log, SwfField
@@ -98,7 +99,7 @@ def jobs_from_log(
         skipped.pop("memory_not_read", None)
         field = SwfField.REQUESTED_MEMORY if memory == "requested" else SwfField.USED_MEMORY
         kilobytes = np.maximum(log[field][rows], 0) * jobs.processors.astype(np.float64)
-        jobs = replace(jobs, ram_mb=kilobytes / 1024)
+        jobs = replace(jobs, resources={MEMORY: kilobytes / 1024})
     if log.tasks is not None:
         tasks = [log.tasks[line] for line in log.lines[rows].tolist()]
         jobs = replace(
@@ -236,7 +237,12 @@ def repeated(jobs: JobTable, times: int) -> JobTable:
         if (columns[name] < NEVER).any():
             moved = _tiled(getattr(jobs, name), times, period_us)
             columns[name] = np.where(columns[name] < NEVER, moved, NEVER)
-    made = replace(jobs, **columns, requirements=jobs.requirements * times)
+    made = replace(
+        jobs,
+        **columns,
+        requirements=jobs.requirements * times,
+        resources={name: np.tile(held, times) for name, held in jobs.resources.items()},
+    )
     before = jobs.predecessors
     if before is None:
         return made

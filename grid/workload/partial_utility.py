@@ -44,6 +44,7 @@ _Count = Annotated[int, Field(ge=1, le=1_000_000, strict=True)]
 _Seconds = Annotated[float, Field(ge=1e-6, le=1e9)]
 _Mips = Annotated[float, Field(gt=0, le=1e12)]
 _Mb = Annotated[float, Field(ge=0, le=1e12)]
+_Amount = Annotated[float, Field(ge=0, le=1e9)]
 _Value = TypeVar("_Value")
 
 
@@ -97,6 +98,8 @@ class PartialUtilityMachines(GeneratorSettings):
     """speeds of a machine, from which one is drawn"""
     ram_mb: _Options[_Mb] | None = None
     """sizes of memory of a machine, from which one is drawn; none: no memory"""
+    resources: dict[str, _Options[_Amount]] = Field(default_factory=dict)
+    """amounts of other resources of a machine, such as `gpus`, from which one each is drawn"""
 
 
 def partial_utility_jobs(
@@ -210,6 +213,10 @@ def partial_utility_machines(
     memory = settings.ram_mb or (0.0,)
     # Drawn last: with memory or without, the rest is the same.
     sizes = rng.integers(len(memory), size=count)
+    drawn = {
+        name: np.array(amounts)[rng.integers(len(amounts), size=count)].tolist()
+        for name, amounts in settings.resources.items()
+    }
     return tuple(
         Machine(
             name=f"m{number}",
@@ -218,6 +225,7 @@ def partial_utility_machines(
             operating_system=OPERATING_SYSTEMS[operating_systems[number]],
             architecture=ARCHITECTURES[architectures[number]],
             ram_mb=memory[sizes[number]],
+            resources={name: amounts[number] for name, amounts in drawn.items()},
         )
         for number in range(count)
     )

@@ -15,11 +15,12 @@ from grid.policies.interface import ClusterView, Plan
 
 @dataclass
 class Holding:
-    """CPUs and licenses of a machine, held until `end`."""
+    """CPUs, licenses and resources of a machine, held until `end`."""
 
     machine: int
     processors: int
     licenses: int
+    resources: list[float]
     end: int
 
 
@@ -42,6 +43,7 @@ class SlowView:
                     int(jobs.machine[slot]),
                     int(jobs.processors[slot]),
                     int(jobs.licenses[slot]),
+                    jobs.resources[:, slot].tolist(),
                     int(jobs.expected_end_us[slot]),
                 )
             )
@@ -50,11 +52,22 @@ class SlowView:
             holders = {h.machine for h in self.holdings if h.licenses >> number & 1}
             self.copies[number] += len(holders)
 
-    def job(self, slot: int) -> tuple[int, int]:
-        return int(self.view.jobs.processors[slot]), int(self.view.jobs.licenses[slot])
+        self.amounts = machines.resources.tolist()
+        self.alone = len(self.amounts) - machines.shared
+
+    def job(self, slot: int) -> tuple[int, int, list[float]]:
+        jobs = self.view.jobs
+        resources = jobs.resources[:, slot].tolist()
+        return int(jobs.processors[slot]), int(jobs.licenses[slot]), resources
+
+    def enough(self, number: int, machine: int, holdings: list[Holding]) -> bool:
+        """Whether they hold no more of that resource than there is on the machine."""
+        of_all = number >= self.alone
+        held = [h.resources[number] for h in holdings if of_all or h.machine == machine]
+        return sum(held) <= self.amounts[number][machine]
 
     def able(self, slot: int, machine: int) -> bool:
-        processors, licenses = self.job(slot)
+        processors, licenses, _ = self.job(slot)
         bound = int(self.view.jobs.bound_machine[slot])
         software = int(self.view.machines.licenses[machine])
         return (
@@ -72,7 +85,10 @@ class SlowView:
         """Whether the job fits on the machine beside the given holdings."""
         if not self.able(slot, machine):
             return False
-        processors, licenses = self.job(slot)
+        processors, licenses, _ = self.job(slot)
+        mine = self.hold(slot, machine, 0)
+        if not all(self.enough(n, machine, [*holdings, mine]) for n in range(len(self.amounts))):
+            return False
         if (
             processors + sum(h.processors for h in holdings if h.machine == machine)
             > (self.cpus[machine])
@@ -157,9 +173,17 @@ class SlowEasy:
                 used = head.processors + sum(h.processors for h in later)
                 if mine.end > time and used + mine.processors > slow.cpus[machine]:
                     return True
-            if first is None or mine.end <= first[0] or mine.licenses == 0:
+                everyone = [*later, head, mine]
+                if mine.end > time and not all(
+                    slow.enough(number, machine, everyone) for number in range(slow.alone)
+                ):
+                    return True
+            if first is None or mine.end <= first[0]:
                 return False
             later = [h for h in slow.holdings if h.end > first[0]] + [first[1]]
+            for number in range(slow.alone, len(slow.amounts)):
+                if not slow.enough(number, machine, [*later, mine]):
+                    return True
             for number, copies in enumerate(slow.copies):
                 if mine.licenses >> number & 1:
                     holders = {h.machine for h in later if h.licenses >> number & 1}

@@ -12,7 +12,7 @@ from grid.cluster import ClusterState, make_cluster
 from grid.cluster.gang.processor_choices import ald, ld
 from grid.model.errors import InputError
 from grid.model.fields import PluginRef
-from grid.model.job import Job
+from grid.model.job import Amounts, Job
 from grid.model.platform import (
     Cluster,
     License,
@@ -36,6 +36,10 @@ def job(number: int, processors: int = 1, run_s: int = 10, **more: Any) -> Job:
     return Job(number=number, vo="v", processors=processors, **{"user": 1, **times, **more})
 
 
+def memory(ram_mb: float) -> Amounts:
+    return (("ram_mb", ram_mb),)
+
+
 class Probe(NamedTuple):
     """Two clusters that differ in one feature, and jobs that ought to notice."""
 
@@ -55,10 +59,11 @@ TWO_SPEEDS = (Machine("slow", 4, 500.0), Machine("fast", 4, 1000.0))
 PROBES: dict[str, Probe] = {
     "several machines": Probe(ONE, replace(ONE, machines=ONE.machines * 2), [job(0, 4), job(1, 4)]),
     "machine outages": Probe(ONE, ONE, [job(0)], asked_outages=DOWN),
-    "memory": Probe(
+    "resources": Probe(
         ONE,
         replace(ONE, machines=(Machine("m", 4, ram_mb=100.0),)),
-        [job(0, ram_mb=60.0), job(1, ram_mb=60.0)],
+        # No machine can run the third.
+        [job(number, resources=memory(mb)) for number, mb in enumerate((60.0, 60.0, 200.0))],
     ),
     "licenses": Probe(
         Cluster("c", LICENSED, licenses=(License("x", 2),)),
@@ -168,22 +173,26 @@ def test_pool_kernels_are_used_if_they_support_what_is_required() -> None:
     assert not is_pool(ClusterSpec(ONE), make_policy("edf", {"preemptive": True}))
     limited = replace(ONE, machines=(Machine("m", 4, ram_mb=1.0),))
     assert not is_pool(ClusterSpec(limited), easy)
-    assert is_pool(ClusterSpec(limited, jobs=JobFeatures(memory=False)), easy)
+    assert is_pool(ClusterSpec(limited, jobs=JobFeatures(resources=False)), easy)
 
 
 @pytest.mark.parametrize("policy", ["easy", "flexible"])
 def test_no_job_uses_the_memory_of_a_reservation(policy: str) -> None:
     """The second waits for memory until 10 s; the third, of 20 s, would hold it up then."""
     platform = replace(ONE, machines=(Machine("m", 4, ram_mb=100.0),))
-    jobs = [job(0, ram_mb=60.0), job(1, ram_mb=70.0), job(2, 1, 20, ram_mb=40.0)]
-    jobs.append(job(3, 1, 20, ram_mb=30.0))
+    jobs = [
+        job(0, resources=memory(60.0)),
+        job(1, resources=memory(70.0)),
+        job(2, 1, 20, resources=memory(40.0)),
+    ]
+    jobs.append(job(3, 1, 20, resources=memory(30.0)))
     started = [one.outcome.start_us // S for one in ends(make(platform, policy, ()), jobs)]
     assert started == [0, 10, 20, 0]
 
 
 def test_a_job_that_asks_for_more_memory_than_any_machine_has_is_rejected() -> None:
     platform = replace(ONE, machines=(Machine("m", 4, ram_mb=100.0),))
-    (ended,) = ends(make(platform, "easy", ()), [job(0, ram_mb=100.5)])
+    (ended,) = ends(make(platform, "easy", ()), [job(0, resources=memory(100.5))])
     assert ended.outcome.machine == -1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from grid.cluster import make_cluster
-from grid.model.job import Job
+from grid.model.job import Job, amounts
 from grid.model.platform import Cluster, License, Machine, MachineOutage
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import ClusterView, Plan
@@ -49,9 +49,9 @@ def test_what_the_plan_takes_is_gone_and_what_it_gives_back_is_there() -> None:
 
     asking = Asking(planned)
     cluster = make_cluster(FARM, asking)
-    cluster.submit(job(0, 2, licenses=1, ram_mb=60.0), -1, 0)
+    cluster.submit(job(0, 2, licenses=1, resources=(("ram_mb", 60.0),)), -1, 0)
     cluster.submit(job(1, licenses=1), -1, 0)
-    cluster.submit(job(2, ram_mb=50.0), -1, 0)
+    cluster.submit(job(2, resources=(("ram_mb", 50.0),)), -1, 0)
     cluster.advance(S + 1)
 
 
@@ -78,7 +78,8 @@ def test_a_policy_that_asks_first_breaks_no_limit() -> None:
             assert list(cluster.broken_limits()) == []
             more = {"licenses": int(chance.integers(2)), "submit_us": now}
             ram_mb = float(chance.integers(0, 120))
-            one = job(number, int(chance.integers(1, 3)), ram_mb=ram_mb, **more)
+            held = amounts({"ram_mb": ram_mb})
+            one = job(number, int(chance.integers(1, 3)), resources=held, **more)
             cluster.submit(one, int(chance.integers(-1, 2)), now)
         cluster.advance(NEVER)
         assert len(cluster.take_ended()) == 60

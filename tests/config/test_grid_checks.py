@@ -109,10 +109,10 @@ WRONG: list[tuple[Callable[[], grid.Grid], str, str]] = [
     (of_jobs(run_us=[4, -4, 4]), "submitted.0.run_us.1"),
     (of_jobs(submit_us=[0, 2, 1]), "submitted.0.submit_us.2"),
     (of_jobs(reference_mips=[float("nan")] * 3), "submitted.0.reference_mips.0"),
-    (of_jobs(ram_mb=[0.0, 5.0, 0.0]), "submitted.0.ram_mb.1"),
+    (of_jobs(resources={"ram_mb": [0.0, 5.0, 0.0]}), "submitted.0.resources.ram_mb.1"),
     (
-        lambda: made(direct=(None, table(number=[4, 5, 6], ram_mb=[7.5, 0.0, 0.0]))),
-        "direct.1.ram_mb.0",
+        lambda: made(direct=(None, table(number=[4, 5, 6], resources={"ram_mb": [7.5, 0.0, 0.0]}))),
+        "direct.1.resources.ram_mb.0",
     ),
     (of_jobs(number=[1, 2, 1]), "vos.0"),
     (lambda: made(direct=(table(number=[7, 3, 8]), None)), "vos.0"),

@@ -137,7 +137,7 @@ from grid.model.job_table import JobTable
 def heavy(names, clusters, rng):
     one = np.array([1])
     jobs = {"number": one, "submit_us": one, "processors": one, "run_us": one, "estimate_us": one}
-    return {name: JobTable.of(**jobs, ram_mb=np.array([50])) for name in names}
+    return {name: JobTable.of(**jobs, resources={"ram_mb": [50]}) for name in names}
 """
 OF_MANY = """\
 vos:
@@ -151,8 +151,8 @@ vos:
 @pytest.mark.parametrize(
     ("workload", "field"),
     [
-        ("    workload: {generator: 'heavy.py:heavy'}", "5: vos.1.workload.ram_mb.0"),
-        ("workload: {generator: 'heavy.py:heavy'}", "5: workload.ram_mb.0"),
+        ("    workload: {generator: 'heavy.py:heavy'}", "5: vos.1.workload.resources.ram_mb.0"),
+        ("workload: {generator: 'heavy.py:heavy'}", "5: workload.resources.ram_mb.0"),
     ],
 )
 def test_errors_in_generated_jobs_name_their_section(

@@ -18,6 +18,8 @@ class SlowJob:
     run: int
     licenses: frozenset[int] = frozenset()
     bound: int = -1
+    gpus: int = 0
+    io: int = 0
     machine: int = -1
     start: int = -1
     end: int = -1
@@ -31,6 +33,7 @@ class SlowMachine:
     cpus: int
     speed: int = 1
     licenses: frozenset[int] = frozenset()
+    gpus: int = 0
 
 
 @dataclass(eq=False)
@@ -46,7 +49,11 @@ class Held:
 class SlowReserving:
     """`play` sets the outcome of all jobs, in order of submission; each must fit some machine."""
 
-    def __init__(self, machines: list[SlowMachine], copies: list[int], limit: float) -> None:
+    def __init__(
+        self, machines: list[SlowMachine], copies: list[int], limit: float, io: int = 0
+    ) -> None:
+        self.io = io
+        """Of a resource that all machines share."""
         self.machines = machines
         self.copies = copies
         self.limit = limit
@@ -106,7 +113,10 @@ class SlowReserving:
     def may_run(self, job: SlowJob, machine: int) -> bool:
         it = self.machines[machine]
         return (
-            job.processors <= it.cpus and job.bound in (-1, machine) and job.licenses <= it.licenses
+            job.processors <= it.cpus
+            and job.bound in (-1, machine)
+            and job.licenses <= it.licenses
+            and job.gpus <= it.gpus
         )
 
     def earliest(self, job: SlowJob, now: int) -> Held:
@@ -132,6 +142,11 @@ class SlowReserving:
         there = [one for one in self.held if one.start <= at < one.end]
         used = sum(one.job.processors for one in there if one.machine == machine)
         if used + job.processors > self.machines[machine].cpus:
+            return False
+        gpus = sum(one.job.gpus for one in there if one.machine == machine)
+        if gpus + job.gpus > self.machines[machine].gpus:
+            return False
+        if sum(one.job.io for one in there) + job.io > self.io:
             return False
         return all(
             len({one.machine for one in there if number in one.job.licenses} | {machine})

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import ClusterState
-from grid.model.job import Job, JobState
+from grid.model.job import Job, JobState, amounts
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.registry import make_policy
@@ -53,11 +53,14 @@ def farms(draw: st.DrawFn) -> Cluster:
             draw(st.sampled_from((1, 2, 4, 8))),
             draw(st.sampled_from((500.0, 1000.0, 1000.0, 1500.0))),
             licenses=tuple(draw(st.lists(st.sampled_from(NAMES), unique=True))),
+            ram_mb=draw(st.sampled_from((0.0, 3.0))),
+            resources={"gpus": draw(st.sampled_from((0.0, 2.0, 4.0)))},
         )
         for number in range(draw(st.integers(1, 5)))
     )
     copies = tuple(License(name, draw(st.integers(0, 2))) for name in NAMES)
-    return Cluster("farm", machines, licenses=copies)
+    shared: dict[str, float] = draw(st.sampled_from(({}, {"io": 2.5})))
+    return Cluster("farm", machines, licenses=copies, resources=shared)
 
 
 @st.composite
@@ -68,6 +71,8 @@ def job_lists(draw: st.DrawFn) -> list[Job]:
         estimate = draw(st.integers(1, 12)) * SECOND_US
         run = estimate if draw(st.booleans()) else draw(st.integers(1, 14)) * SECOND_US
         mask = draw(st.sampled_from((0, 0, *range(2 ** len(NAMES)))))
+        held = {"gpus": (0, 0, 1, 2), "io": (0, 0, 0.5, 1, 2), "ram_mb": (0, 0, 1, 2)}
+        drawn = {name: draw(st.sampled_from(values)) for name, values in held.items()}
         jobs.append(
             job(
                 number,
@@ -76,6 +81,7 @@ def job_lists(draw: st.DrawFn) -> list[Job]:
                 estimate,
                 run,
                 licenses=mask,
+                resources=amounts(drawn),
                 deadline_us=now + draw(st.sampled_from((5, 20, 40))) * SECOND_US
                 if draw(st.booleans())
                 else NEVER,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.model.job import Job
+from grid.model.job import Job, amounts
 from grid.model.platform import Cluster, License, Machine
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
@@ -88,13 +88,18 @@ def streams(draw: st.DrawFn, machines: list[SlowMachine], copies: int) -> list[S
         estimate = 2 * draw(st.integers(1, 8))
         run = estimate if draw(st.booleans()) else 2 * draw(st.integers(1, 8))
         licenses = frozenset(n for n in range(copies) if draw(st.integers(0, 3)) == 0)
-        able = [m for m in range(len(machines)) if licenses <= machines[m].licenses]
+        gpus, io = draw(st.sampled_from((0, 0, 1, 2))), draw(st.sampled_from((0, 0, 1, 3)))
+        able = [
+            m for m, one in enumerate(machines) if licenses <= one.licenses and gpus <= one.gpus
+        ]
         if not able:
             continue
         bound = draw(st.sampled_from((-1, -1, -1, *able)))
         reach = [bound] if bound >= 0 else able
         processors = draw(st.integers(1, max(machines[m].cpus for m in reach)))
-        jobs.append(SlowJob(now, processors, estimate, run, licenses, bound))
+        jobs.append(
+            SlowJob(now, processors, estimate, run, licenses, bound, gpus, io * (copies > 0))
+        )
     return jobs
 
 
@@ -107,20 +112,25 @@ def cluster_of(machines: list[SlowMachine], copies: list[int]) -> Cluster:
                 one.cpus,
                 SPEED_MIPS * one.speed,
                 licenses=tuple(LICENSES[n] for n in sorted(one.licenses)),
+                resources={"gpus": one.gpus},
             )
             for number, one in enumerate(machines)
         ),
         licenses=tuple(License(name, count) for name, count in zip(LICENSES, copies, strict=False)),
+        resources={"io": IO},
     )
 
 
 def compare(slow_jobs: list[SlowJob], machines: list[SlowMachine], copies: list[int], limit: float):
-    SlowReserving(machines, copies, limit).play(slow_jobs)
+    SlowReserving(machines, copies, limit, IO).play(slow_jobs)
     policy = Watched(limit)
     cluster = general_cluster(cluster_of(machines, copies), policy)
     for number, one in enumerate(slow_jobs):
         mask = sum(1 << n for n in one.licenses)
-        made = job(number, one.submit, one.processors, one.estimate, one.run, licenses=mask)
+        held = amounts({"gpus": one.gpus, "io": one.io})
+        made = job(
+            number, one.submit, one.processors, one.estimate, one.run, licenses=mask, resources=held
+        )
         cluster.advance(one.submit)
         cluster.submit(made, one.bound, one.submit)
     cluster.advance(NEVER)
@@ -135,9 +145,10 @@ def compare(slow_jobs: list[SlowJob], machines: list[SlowMachine], copies: list[
 
 
 ONE_POOL = [SlowMachine(8)]
+IO = 4
 FARM = [
-    SlowMachine(2, 1, frozenset({0, 1})),
-    SlowMachine(4, 2, frozenset({0})),
+    SlowMachine(2, 1, frozenset({0, 1}), 2),
+    SlowMachine(4, 2, frozenset({0}), 2),
     SlowMachine(4, 2, frozenset({0, 1})),
     SlowMachine(3, 1),
 ]
@@ -200,7 +211,7 @@ def test_jobs_that_are_alike_as_the_slow_version(
 @pytest.mark.parametrize("limit", LIMITS)
 @given(data=st.data())
 @settings(max_examples=examples(90), deadline=None)
-def test_machines_and_licenses_as_the_slow_version(limit: float, data: Any) -> None:
+def test_machines_licenses_and_resources_as_the_slow_version(limit: float, data: Any) -> None:
     compare(data.draw(streams(FARM, 2)), FARM, [1, 2], limit)
 
 

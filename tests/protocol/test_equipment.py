@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import grid
-from grid.model.job import Job
+from grid.model.job import Job, amounts
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, JobLimits, License, Machine, VirtualOrganization
 from grid.model.resources import resources_of
@@ -131,7 +131,7 @@ def test_limits_of_resources(resource: Resource, bits: list[int], most: list[flo
     cluster = cluster_of(FEW, MANY, Machine("none", 8), resource=resource)
     columns = resources_of(VirtualOrganization("v", (cluster,)), 0)
     assert columns.licenses.tolist() == bits
-    assert columns.most_ram_mb.tolist() == most
+    assert columns.most("ram_mb").tolist() == most
 
 
 def test_limits_of_a_cluster_are_those_of_one_machine() -> None:
@@ -139,13 +139,14 @@ def test_limits_of_a_cluster_are_those_of_one_machine() -> None:
     less = Machine("less", 3, ram_mb=500.0, licenses=("x",))
     limits = cluster_of(FEW, MANY, FEW, less).job_limits()
     assert limits == (
-        JobLimits(2, float("inf"), 5), JobLimits(3, 500.0, 1), JobLimits(4, 500.0, 1)
+        JobLimits(2, (), 5), JobLimits(3, (("ram_mb", 500.0),), 1),
+        JobLimits(4, (("ram_mb", 500.0),), 1),
     )  # fmt: skip
 
     def runs(processors: int, ram_mb: float, licenses: int) -> bool:
         asked = Job(
             number=1, vo="v", submit_us=0, run_us=1, estimate_us=1, processors=processors,
-            ram_mb=ram_mb, licenses=licenses,
+            resources=amounts({"ram_mb": ram_mb}), licenses=licenses,
         )  # fmt: skip
         return any(one.allow(asked) for one in limits)
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pyarrow.parquet
 
 from grid.model.job import JobKey
-from grid.model.records import DECISION, ClusterFacts, Event
+from grid.model.records import DECISION, ClusterFacts, Event, resources_of
 from grid.results.events import EventFile
 from grid.results.history import ClusterLog, WhyWaiting, job_history, why_waiting
 
@@ -164,9 +164,17 @@ def can_run(job: Event, facts: ClusterFacts, machine: int) -> bool:
         return False
     if facts.gangs:
         return True
-    memory = facts.ram_mb[machine] or math.inf
+    held = resources_of(job.resources)
+    enough = all(amount <= most(facts, name, machine) for name, amount in held.items())
     licensed = not (job.licenses or 0) & ~facts.machine_licenses[machine]
-    return licensed and (job.ram_mb or 0) <= memory
+    return licensed and enough
+
+
+def most(facts: ClusterFacts, name: str, machine: int) -> float:
+    """How much of a resource a machine has."""
+    given = facts.resources.get(name)
+    absent = math.inf if name == "ram_mb" else 0.0
+    return absent if given is None or given[machine] < 0 else given[machine]
 
 
 def lacking(
@@ -182,10 +190,12 @@ def lacking(
         is_taken = facts.one_job_per_machine and here
         if is_taken or facts.cpus[machine] - held < (job.processors or 1):
             yield "cpus"
-        if not facts.gangs and facts.ram_mb[machine] and job.ram_mb:
-            used = sum(math.ceil((one.came.ram_mb or 0) * 1024) for one in here)
-            if used + math.ceil(job.ram_mb * 1024) > math.ceil(facts.ram_mb[machine] * 1024):
-                yield "memory_mb"
+        for name, amount in () if facts.gangs else resources_of(job.resources).items():
+            used = sum(
+                math.ceil(resources_of(one.came.resources).get(name, 0) * 1024) for one in here
+            )
+            if used + math.ceil(amount * 1024) > most(facts, name, machine) * 1024:
+                yield name
     for number, (name, copies) in enumerate(facts.licenses):
         if (job.licenses or 0) >> number & 1:
             users = {one.machine for one in runs if (one.came.licenses or 0) >> number & 1}

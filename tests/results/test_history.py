@@ -110,8 +110,8 @@ def test_submissions_to_clusters_are_events_of_direct_jobs_only(tmp_path: Path) 
     ]  # fmt: skip
     grid.run({"workload": routed, "vos": vos}, out=tmp_path / "run", events=True)
     events = EventFile(tmp_path / "run")
-    entered = [(one.vo, one.job, one.ram_mb) for one in events.all() if one.event == "submit"]
-    assert entered == [("a", 100, 50.0), ("a", 101, 50.0)]
+    entered = [(one.vo, one.job, one.resources) for one in events.all() if one.event == "submit"]
+    assert entered == [("a", 100, "ram_mb=50"), ("a", 101, "ram_mb=50")]
     story = [line.event.event for line in job_history(("a", 0), events.of_job(("a", 0)))]
     assert story == ["submit_job", "choose", "admit", "run_job", "start", "end"]
 
@@ -135,17 +135,21 @@ def test_preemptions_and_restarts_of_a_job(tmp_path: Path) -> None:
 
 
 def state_of(running: list[Stay], waiting: list[Stay], **facts: object) -> ClusterLog:
-    made = {"cpus": (4, 2), "ram_mb": (0.0, 100.0), "machine_licenses": (1, 0)} | facts
+    made = {
+        "cpus": (4, 2),
+        "resources": {"ram_mb": (-1.0, 100.0)},
+        "machine_licenses": (1, 0),
+    } | facts
     log = ClusterLog(ClusterFacts("v", "c", "easy", **made), [])  # type: ignore[arg-type]
     log.stays = {one.key: one for one in (*running, *waiting)}
     return log
 
 
 def test_licenses_memory_and_machines_that_are_down() -> None:
-    held = Stay(("v", 1), 0, 1, 0.0, 1, machine=0, start_us=0)
-    other = Stay(("v", 4), 0, 1, 80.0, 0, machine=1, start_us=0)
-    licensed = Stay(("v", 2), 5, 1, 0.0, 1)
-    wants_memory = Stay(("v", 3), 6, 1, 50.0, 0, bound=1)
+    held = Stay(("v", 1), 0, 1, {}, 1, machine=0, start_us=0)
+    other = Stay(("v", 4), 0, 1, {"ram_mb": 80.0}, 0, machine=1, start_us=0)
+    licensed = Stay(("v", 2), 5, 1, {}, 1)
+    wants_memory = Stay(("v", 3), 6, 1, {"ram_mb": 50.0}, 0, bound=1)
     facts = {"licenses": (("solver", 1),), "machine_licenses": (1, 1)}
     state = state_of([held, other], [licensed, wants_memory], **facts).at(10)
     why = why_waiting(licensed.key, state)
@@ -154,9 +158,9 @@ def test_licenses_memory_and_machines_that_are_down() -> None:
     assert (why.machine, why.lacks) == (0, ())
     bound = why_waiting(wants_memory.key, state)
     assert bound is not None
-    assert [(one.what, one.needed, one.free) for one in bound.lacks] == [("memory_mb", 50.0, 20.0)]
+    assert [(one.what, one.needed, one.free) for one in bound.lacks] == [("ram_mb", 50.0, 20.0)]
     assert bound.ahead == (licensed.key,)
-    far = Stay(("v", 5), 7, 1, 0.0, 1, bound=1)
+    far = Stay(("v", 5), 7, 1, {}, 1, bound=1)
     down = {**facts, "outages": ((1, 8, 20),)}
     there = state_of([held], [far], **down)
     why = why_waiting(far.key, there.at(10))
@@ -167,7 +171,7 @@ def test_licenses_memory_and_machines_that_are_down() -> None:
     assert why is not None
     assert [one.what for one in why.lacks] == ["license solver"]
     assert why_waiting(held.key, there.at(10)) is None
-    wide = Stay(("v", 6), 1, 5, 0.0, 0)
+    wide = Stay(("v", 6), 1, 5, {}, 0)
     never = why_waiting(wide.key, state_of([], [wide]).at(3))
     assert never is not None
     assert never.machine == -1
@@ -175,7 +179,7 @@ def test_licenses_memory_and_machines_that_are_down() -> None:
 
 
 def test_a_machine_that_was_taken_down_is_down_until_its_repair() -> None:
-    facts = ClusterFacts("v", "c", "fcfs", (1,), (0.0,), (0,))
+    facts = ClusterFacts("v", "c", "fcfs", (1,), machine_licenses=(0,))
     came = Event(3, "v/cluster/c", MESSAGE, "run_job", vo="v", job=1, processors=1)
     taken = Event(5, "v/cluster/c", MESSAGE, "take_down", machine=0)
     repaired = Event(9, "v/cluster/c", MESSAGE, "repair")
@@ -193,8 +197,8 @@ def test_an_outage_in_a_cluster_for_gangs_affects_the_cpus_of_the_machine() -> N
     facts = ClusterFacts(
         "v", "c", "afcfs", (4,), outages=((0, 5, 9), (1, 6, 9)), gangs=True, cpus_of=(1, 1, 2)
     )
-    ran = Stay(("v", 1), 0, 1, 0.0, 0, machine=0, start_us=0)
-    waits = Stay(("v", 2), 2, 4, 0.0, 0)
+    ran = Stay(("v", 1), 0, 1, {}, 0, machine=0, start_us=0)
+    waits = Stay(("v", 2), 2, 4, {}, 0)
     log = ClusterLog(facts, [])
     log.stays = {one.key: one for one in (ran, waits)}
     said = []

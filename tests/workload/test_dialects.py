@@ -134,12 +134,12 @@ def test_memory_of_a_log_is_read_on_request(tmp_path: Path) -> None:
     text = f"1 0 0 10 4 -1 1024 4 20 2048 {rest}\n2 1 0 10 1 -1 -1 1 20 -1 {rest}\n"
     log = read_swf(log_in(tmp_path, text))
     without, skipped = jobs_from_log(log)
-    assert not without.ram_mb.any()
+    assert not without.resources
     assert skipped == {"memory_not_read": 1}
     jobs, skipped = jobs_from_log(log, memory="requested")
-    assert jobs.ram_mb.tolist() == [8.0, 0.0]
+    assert jobs.resources["ram_mb"].tolist() == [8.0, 0.0]
     assert not skipped
-    assert jobs_from_log(log, memory="used")[0].ram_mb.tolist() == [4.0, 0.0]
+    assert jobs_from_log(log, memory="used")[0].resources["ram_mb"].tolist() == [4.0, 0.0]
 
 
 def test_an_extra_field_has_predictions(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_tasks_are_jobs_after_their_parents(tmp_path: Path) -> None:
     assert jobs.run_us.tolist() == [10_500_000, 20_000_000, 1, 7_000_000]
     assert jobs.processors.tolist() == [1, 1, 1, 2]
     assert jobs.input_mb.tolist() == [40, 0, 0, 2]
-    assert jobs.ram_mb.tolist() == [2 / 1024, 2 / 1024, 2 / 1024, 4 / 1024]
+    assert jobs.resources["ram_mb"].tolist() == [2 / 1024, 2 / 1024, 2 / 1024, 4 / 1024]
     assert log[SwfField.EXECUTABLE].tolist() == [1, 2, 3, 4]
     assert jobs.predecessors is not None
     assert list(jobs.predecessors.rows()) == [

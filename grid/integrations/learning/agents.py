@@ -330,7 +330,7 @@ class AgentForwarding:
 
         job, table = question.job, question.table
         columns, best = table.columns, np.empty(self._vos, np.int64)
-        narrows = question.barred or job.ram_mb
+        narrows = question.barred or job.needs_equipment
         utilities = question.utilities() if narrows else question.selection.utilities(job, table)
         reached = np.empty(len(utilities))
         found = best_rows(

@@ -27,7 +27,8 @@ def fits_on_machines(packed: PackedView, queue: Ints, offered: int) -> tuple[Int
     """
     view = unpacked(packed)
     users = np.zeros((len(view.free), 0), np.int64)
-    free = Free(view.free, view.free_ram_mb, view.license_copies_free, users)
+    copies, shared = view.license_copies_free, view.machines.shared
+    free = Free(view.free, copies, users, view.free_resources, shared)
     machines = np.full(offered, -1, np.int64)
     count = 0
     for place in range(min(offered, len(queue))):

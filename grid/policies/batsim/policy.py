@@ -72,7 +72,7 @@ class Batsim:
     ignores = (
         "several machines",
         "machine outages",
-        "memory",
+        "resources",
         "licenses",
         "one job per machine",
         "preemption costs",

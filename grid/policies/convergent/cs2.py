@@ -24,8 +24,6 @@ class Cs2:
     `quicksort` (which is not stable) only the eligible ones.
     """
 
-    ignores = ("memory",)
-
     def __init__(
         self, heuristics: Heuristics, *, classes: bool, period_us: Time | None, matching: str
     ) -> None:
@@ -53,7 +51,10 @@ def _match(matrix: JobMachineMatrix, method: str, classes: bool) -> Ints:
     from grid.policies.convergent import matching
 
     # The matching uses up the capacities.
-    limits = matrix.processors, matrix.licenses, matrix.capacity.copy(), matrix.copies.copy()
+    limits = (
+        matrix.processors, matrix.licenses, matrix.resources, matrix.shared,
+        matrix.capacity.copy(), matrix.copies.copy(), matrix.amounts.copy(),
+    )  # fmt: skip
     priority: matching.Priorities = matrix.priority
     nothing = -np.inf
     if classes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, Strict
@@ -40,7 +40,6 @@ class Cs2007:
     knapsack, 0 for the paper's greedy one.
     """
 
-    ignores: ClassVar[tuple[str, ...]] = ("memory",)
     heuristics: Heuristics
     preemptive: bool
     matching: str
@@ -71,6 +70,8 @@ class Cs2007:
         machine_of[rows] = -1
         rows = rows[chosen]
         machine_of[rows] = self._match(matrix, rows, np.flatnonzero(open_machines), before)
+        if matrix.shared:
+            _keep_within_shared(matrix, machine_of)
         return plan_of(matrix, machine_of)
 
     def _choose(self, values: Floats, licenses: Ints, copies: Ints) -> Bools:
@@ -87,6 +88,8 @@ class Cs2007:
         from grid.policies.convergent import matching
 
         able = matrix.capacity[machines] >= matrix.processors[rows, None]
+        for held, amounts in zip(matrix.resources, matrix.amounts, strict=True):
+            able &= amounts[machines] >= held[rows, None]
         priority = np.where(able, matrix.priority[np.ix_(rows, machines)], -np.inf)
         if self.matching == "imfs":
             column = np.full(len(matrix.capacity) + 1, -1)
@@ -104,6 +107,22 @@ class Cs2007:
             chosen = search[self.matching](priority)
         machine_of: Ints = np.append(machines, -1)[chosen]
         return machine_of
+
+
+def _keep_within_shared(matrix: JobMachineMatrix, machine_of: Ints) -> None:
+    """Set -1 for jobs for which too little of a shared resource is left.
+
+    Running jobs go first, then those of the highest priorities.
+    """
+    left = matrix.amounts[-matrix.shared :, 0].copy()
+    held = matrix.resources[-matrix.shared :]
+    rows = np.flatnonzero(machine_of >= 0)
+    keys = matrix.priority[rows, machine_of[rows]]
+    for row in rows[np.lexsort((-keys, rows >= matrix.running))].tolist():
+        if (held[:, row] <= left).all():
+            left -= held[:, row]
+        else:
+            machine_of[row] = -1
 
 
 Positive = Annotated[float, Strict(), Field(ge=1e-9, le=1e12)]

@@ -15,7 +15,8 @@ from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.columns import PackedView
 from grid.policies.convergent.heuristics import FORMULA, WORDS_MAX, Cs2Weights, Cs2007Weights
-from grid.policies.fitting import unpacked
+from grid.policies.convergent.matching import has_resources
+from grid.policies.fitting import take_resources, unpacked
 
 
 class MatrixJobs(NamedTuple):
@@ -36,6 +37,8 @@ class MatrixJobs(NamedTuple):
     """Since its submission."""
     slack_s: Floats
     """Until its deadline; inf without one."""
+    resources: Floats
+    """How much it holds of each resource, shape (resources, jobs)."""
 
 
 class MatrixMachines(NamedTuple):
@@ -46,6 +49,8 @@ class MatrixMachines(NamedTuple):
     """Bit mask of the licenses that the machine can run and that have copies."""
     mips: Floats
     speed_order: Ints
+    resources: Floats
+    """How much there is of each resource, shape (resources, machines)."""
 
 
 class Described(NamedTuple):
@@ -59,6 +64,8 @@ class Described(NamedTuple):
     """How many jobs ask for each license."""
     copies: Ints
     """Copies of each license that are free or held by running jobs."""
+    amounts: Floats
+    """How much of each resource is free or held by running jobs, shape (resources, machines)."""
     longest_s: float
     """The longest remaining time of a job on a machine that can run it."""
 
@@ -70,8 +77,9 @@ def describe(packed: PackedView, slots: Ints) -> Described:
     now, columns, running, mips = view.now, view.jobs, len(view.running), view.machines.mips
     # A license is in use once on each machine that runs a job with it.
     capacity, copies = view.free.copy(), view.license_copies_free.copy()
-    held = np.zeros(len(capacity), np.int64)
+    held, amounts = np.zeros(len(capacity), np.int64), view.free_resources.copy()
     for slot in view.running:
+        take_resources(slot, columns.machine[slot], -1, columns, amounts, view.machines.shared)
         capacity[columns.machine[slot]] += columns.processors[slot]
         held[columns.machine[slot]] |= columns.licenses[slot]
     usable = 0
@@ -80,8 +88,9 @@ def describe(packed: PackedView, slots: Ints) -> Described:
             copies[license_] += mask >> license_ & 1
         usable |= (copies[license_] > 0) << license_
     machines = MatrixMachines(
-        view.machines.cpus, view.machines.licenses & usable, mips, view.machines.speed_order
-    )
+        view.machines.cpus, view.machines.licenses & usable, mips, view.machines.speed_order,
+        view.machines.resources,
+    )  # fmt: skip
     # Taking a column out of a tuple in the loop costs as much as a row's work.
     estimate_us, done_us = columns.estimate_us, columns.done_us
     start_us, expected_end_us = columns.start_us, columns.expected_end_us
@@ -92,7 +101,10 @@ def describe(packed: PackedView, slots: Ints) -> Described:
     work, remaining, elapsed = np.empty(jobs), np.zeros(jobs), np.zeros(jobs)
     age, slack = np.empty(jobs), np.empty(jobs)
     requests = np.zeros(len(copies), np.int64)
+    resources = np.empty((len(amounts), jobs))
     for row in range(jobs):
+        for number in range(len(amounts)):
+            resources[number, row] = columns.resources[number, slots[row]]
         slot, own = slots[row], machine[row]
         estimate_s = estimate_us[slot] / SECOND_US
         work[row] = estimate_s * reference_mips[slot]
@@ -114,36 +126,45 @@ def describe(packed: PackedView, slots: Ints) -> Described:
             requests[license_] += licenses[row] >> license_ & 1
     described = MatrixJobs(
         columns.processors[slots], licenses, columns.bound_machine[slots], machine, work,
-        remaining, elapsed, age, slack,
+        remaining, elapsed, age, slack, resources,
     )  # fmt: skip
     longest_s = _longest_remaining(described, machines)
-    return Described(described, machines, capacity, requests, copies, longest_s)
+    return Described(described, machines, capacity, requests, copies, amounts, longest_s)
 
 
 @inner()
 def _longest_remaining(jobs: MatrixJobs, machines: MatrixMachines) -> float:
     """Sup of CS2 Eq. 12: a job takes longest on the slowest machine that can run it, or its own."""
-    processors, licenses, bound, machine, work, remaining_s, _, _, _ = jobs
+    processors, licenses, bound, machine, work, remaining_s, _, _, _, resources = jobs
     cpus, usable, per_mips = machines.cpus, machines.usable_licenses, 1.0 / machines.mips
+    amounts = machines.resources
     slowest_first = machines.speed_order[::-1]
     longest = 0.0
     for row in range(len(work)):
         needs = processors[row], licenses[row], bound[row]
         own = machine[row]
-        if own >= 0 and _can_run(own, needs, cpus, usable):
+        if own >= 0 and _can_run(own, row, needs, cpus, usable, resources, amounts):
             longest = max(longest, remaining_s[row])
         for m in slowest_first:
-            if m != own and _can_run(m, needs, cpus, usable):
+            if m != own and _can_run(m, row, needs, cpus, usable, resources, amounts):
                 longest = max(longest, work[row] * per_mips[m])
                 break
     return longest
 
 
 @inner()
-def _can_run(m: int, needs: tuple[int, int, int], cpus: Ints, usable: Ints) -> bool:
+def _can_run(
+    m: int,
+    row: int,
+    needs: tuple[int, int, int],
+    cpus: Ints,
+    usable: Ints,
+    resources: Floats,
+    amounts: Floats,
+) -> bool:
     processors, licenses, bound = needs
     fits = cpus[m] >= processors and usable[m] & licenses == licenses
-    return bool(fits and bound in (-1, m))
+    return bool(fits and bound in (-1, m) and has_resources(row, m, resources, amounts))
 
 
 @kernel(error_model="numpy")
@@ -159,15 +180,18 @@ def fill_cs2(
 
     The first two arrays have shape (jobs, machines) and are overwritten, as is `eligible` (jobs,).
     """
-    processors, licenses, bound, machine, work, on_own_s, elapsed_s, age_s, slack_s = described.jobs
+    processors, licenses, bound, machine, work, on_own_s, elapsed_s, age_s, slack_s, resources = (
+        described.jobs
+    )
     cpus, usable = described.machines.cpus, described.machines.usable_licenses
+    amounts = described.machines.resources
     longest_s, per_mips = described.longest_s, 1.0 / described.machines.mips
     pressure = described.requests / np.maximum(described.copies, 1)
     late, counted = np.empty(len(cpus)), np.empty(len(cpus))
     for row in range(len(priority)):
         to, remaining, own = priority[row], remaining_s[row], machine[row]
         needs = processors[row], licenses[row], bound[row]
-        eligible[row] = _fill_able(to, needs, cpus, usable)
+        eligible[row] = _fill_able(to, row, needs, cpus, usable, resources, amounts)
         _fill_remaining(remaining, work[row], own, on_own_s[row], per_mips)
         slack = slack_s[row]
         # After its deadline a job is late on every machine, so that no F (Eq. 6) is above 0.
@@ -200,8 +224,11 @@ def fill_cs2007(
 
     Arrays are as of `fill_cs2`; `links_mbps` has shape (machines,).
     """
-    processors, licenses, bound, machine, work, on_own_s, _, age_s, slack_s = described.jobs
+    processors, licenses, bound, machine, work, on_own_s, _, age_s, slack_s, resources = (
+        described.jobs
+    )
     cpus, usable = described.machines.cpus, described.machines.usable_licenses
+    amounts = described.machines.resources
     longest_s, per_mips = described.longest_s, 1.0 / described.machines.mips
     rho = described.requests / np.maximum(described.copies, 1)
     # In w(i) each critical license counts as much as all licenses together.
@@ -213,7 +240,7 @@ def fill_cs2007(
     for row in range(len(priority)):
         to, remaining, own = priority[row], remaining_s[row], machine[row]
         needs = processors[row], licenses[row], bound[row]
-        eligible[row] = _fill_able(to, needs, cpus, usable)
+        eligible[row] = _fill_able(to, row, needs, cpus, usable, resources, amounts)
         _fill_remaining(remaining, work[row], own, on_own_s[row], per_mips)
         if weights.deadline:
             _add_f1(to, remaining, slack_s[row], weights, first, second)
@@ -231,11 +258,19 @@ def fill_cs2007(
 
 
 @inner(allocates=False, forceinline=True)
-def _fill_able(able: Floats, needs: tuple[int, int, int], cpus: Ints, usable: Ints) -> int:
+def _fill_able(
+    able: Floats,
+    row: int,
+    needs: tuple[int, int, int],
+    cpus: Ints,
+    usable: Ints,
+    resources: Floats,
+    amounts: Floats,
+) -> int:
     """Minimal requirements of both papers: 0 where a job can run, -inf elsewhere.
 
-    A machine can run a job if it has the CPUs and can run the software of all licenses, unless the
-    job is bound to another one. Returns on how many machines the job can run.
+    A machine can run a job if it has the CPUs and resources and can run the software of all
+    licenses, unless the job is bound to another one. Returns on how many machines the job can run.
     """
     needed, wanted, bound = needs
     count = 0
@@ -243,6 +278,10 @@ def _fill_able(able: Floats, needs: tuple[int, int, int], cpus: Ints, usable: In
         fits = (cpus[m] >= needed) & ((usable[m] & wanted) == wanted)
         able[m] = 0.0 if fits else -np.inf
         count += fits
+    for m in range(len(cpus) if len(amounts) else 0):
+        if able[m] == 0.0 and not has_resources(row, m, resources, amounts):
+            able[m] = -np.inf
+            count -= 1
     if bound >= 0:
         on_bound = able[bound]
         able[:] = -np.inf

@@ -41,10 +41,13 @@ def match_greedily(
     nothing: float,
     processors: Ints,
     licenses: Ints,
+    resources: Floats,
+    shared: int,
     capacity: Ints,
     copies: Ints,
+    amounts: Floats,
 ) -> Ints:
-    """The machine of each job, -1 for none. The two last arguments are used up."""
+    """The machine of each job, -1 for none. The three last arguments are used up."""
     jobs = len(priority)
     held = np.zeros(len(capacity), np.int64)
     available = _available(copies)
@@ -64,8 +67,11 @@ def match_greedily(
     while size > 0 and widest >= fewest_asked:
         job = heap[0]
         m = best[job]
-        if capacity[m] >= processors[job] and licenses[job] & ~(held[m] | available) == 0:
+        enough = has_resources(job, m, resources, amounts)
+        enough &= licenses[job] & ~(held[m] | available) == 0
+        if capacity[m] >= processors[job] and enough:
             machine_of[job] = m
+            _take_resources(job, m, resources, shared, amounts)
             is_widest = capacity[m] == widest
             capacity[m] -= processors[job]
             if is_widest:
@@ -80,6 +86,8 @@ def match_greedily(
             missing = licenses[job] & ~available
             for other in range(len(capacity)):
                 fits = (capacity[other] >= processors[job]) & (missing & ~held[other] == 0)
+                if len(amounts):
+                    fits &= has_resources(job, other, resources, amounts)
                 fitting[other] = priority[job, other] if fits else nothing
             m = _best_of(fitting, nothing)
         if m >= 0:
@@ -96,8 +104,11 @@ def match_in_order(
     order: Ints,
     processors: Ints,
     licenses: Ints,
+    resources: Floats,
+    shared: int,
     capacity: Ints,
     copies: Ints,
+    amounts: Floats,
 ) -> Ints:
     """The same from a list of pairs (job * machines + machine), as the paper has it."""
     machines = len(capacity)
@@ -110,7 +121,10 @@ def match_in_order(
             continue
         if licenses[job] & ~(held[m] | available) != 0:
             continue
+        if not has_resources(job, m, resources, amounts):
+            continue
         machine_of[job] = m
+        _take_resources(job, m, resources, shared, amounts)
         capacity[m] -= processors[job]
         _take_copies(licenses[job] & ~held[m], copies)
         available = _available(copies)
@@ -158,6 +172,26 @@ def quicksort(priority: Floats) -> Ints:
     # In compiled code argsort is a quicksort.
     order: Ints = eligible[np.argsort(-values[eligible])]
     return order
+
+
+@inner()
+def has_resources(job: int, machine: int, resources: Floats, amounts: Floats) -> bool:
+    """Whether the machine has what the job holds; both have a row for each resource."""
+    enough = True
+    for number in range(len(amounts)):
+        enough &= resources[number, job] <= amounts[number, machine]
+    return enough
+
+
+@inner()
+def _take_resources(
+    job: int, machine: int, resources: Floats, shared: int, amounts: Floats
+) -> None:
+    """As `grid.policies.fitting.take_resources`."""
+    for number in range(len(amounts)):
+        for each in range(amounts.shape[1]):
+            if each == machine or number >= len(amounts) - shared:
+                amounts[number, each] -= resources[number, job]
 
 
 @inner()
@@ -235,9 +269,11 @@ def iterative_search(priority: Floats) -> Ints:
     """MIS: the highest priority whose job and machine are both free, repeatedly."""
     jobs, machines = priority.shape
     one, none = np.ones(jobs, np.int64), np.zeros(jobs, np.int64)
+    capacity, copies = np.ones(machines, np.int64), np.zeros(0, np.int64)
     machine_of: Ints = match_greedily(
-        priority, -np.inf, one, none, np.ones(machines, np.int64), np.zeros(0, np.int64)
-    )
+        priority, -np.inf, one, none, np.zeros((0, jobs)), 0, capacity, copies,
+        np.zeros((0, machines)),
+    )  # fmt: skip
     return machine_of
 
 

@@ -55,6 +55,8 @@ class JobMachineMatrix:
     licenses: Ints
     """Bit mask of the licenses that the job asks for."""
     processors: Ints
+    resources: Floats
+    """How much the job holds of each resource, shape (resources, jobs)."""
     input_mb: Floats
     input_machine: Ints
     """The machine that has its input: the one it ran on, else its user's."""
@@ -64,6 +66,10 @@ class JobMachineMatrix:
     """How many jobs ask for each license, shape (licenses,)."""
     copies: Ints
     """How many copies of each license there are, shape (licenses,)."""
+    amounts: Floats
+    """How much of each resource is free or held by running jobs, shape (resources, machines)."""
+    shared: int
+    """How many of the resources, the last ones, all machines share."""
 
 
 class MatrixBuilder:
@@ -101,8 +107,9 @@ class MatrixBuilder:
             kernels.fill_cs2007(*filled, heuristics.weights, input_mb, input_machine, links)
         matrix = JobMachineMatrix(
             slots, running, priority, remaining_s, described.longest_s, eligible, own,
-            jobs.elapsed_s, jobs.age_s, jobs.slack_s, jobs.licenses, jobs.processors, input_mb,
-            input_machine, described.capacity, described.requests, described.copies,
+            jobs.elapsed_s, jobs.age_s, jobs.slack_s, jobs.licenses, jobs.processors,
+            jobs.resources, input_mb, input_machine, described.capacity, described.requests,
+            described.copies, described.amounts, view.machines.shared,
         )  # fmt: skip
         for heuristic, weight in heuristics.plugins:
             heuristic(matrix, weight)

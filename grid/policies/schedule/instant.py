@@ -12,7 +12,7 @@ from grid.model.arrays import Bools, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, PackedView
-from grid.policies.fitting import unpacked
+from grid.policies.fitting import resources_fit, take_resources, unpacked
 from grid.policies.interface import Jobs
 from grid.policies.schedule import timetable as at
 from grid.policies.schedule.search import improve, place
@@ -69,19 +69,22 @@ def place_waiting(schedule: Schedule, view: CompiledView) -> Ints:
 
 @inner()
 def due(schedule: Schedule, view: CompiledView) -> Ints:
-    """Start every job whose start has come and that gets its licenses: rows of (slot, machine).
+    """Start every job whose start has come and that gets what it needs: rows of (slot, machine).
 
-    The schedule plans CPUs, not copies of licenses. A job without its copy keeps its CPUs and is
-    tried again at the next instant, for a copy can only become free when a job ends.
+    The schedule plans CPUs, not resources and licenses. A job without these keeps its CPUs and is
+    tried again at the next instant, for they can only become free when a job ends.
     """
     now, jobs, copies = view.now, view.jobs, view.license_copies_free.copy()
+    free = view.free_resources.copy()
     started, number = np.empty((len(view.queue), 2), np.int64), 0
     for machine in range(len(view.free)):
         slots, start_us = schedule.jobs[at.SLOT, machine], schedule.jobs[at.START, machine]
         position = schedule.machines[at.RUNNING, machine]
         while position < schedule.machines[at.PLANNED, machine] and start_us[position] <= now:
             slot = slots[position]
-            if _licensed(schedule, jobs, slot, machine, copies):
+            enough = resources_fit(slot, machine, jobs, free, 0, len(free))
+            if enough and _licensed(schedule, jobs, slot, machine, copies):
+                take_resources(slot, machine, 1, jobs, free, view.machines.shared)
                 started[number, 0], started[number, 1] = slot, machine
                 number += 1
                 start(schedule, machine, position)

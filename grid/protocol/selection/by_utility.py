@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field
 
 from grid.model.arrays import Floats
-from grid.model.job import Job, Requirement
+from grid.model.job import Job, Requirement, RequirementKind
 from grid.model.resources import ResourceColumns, ResourceTable, SomeResources
 from grid.model.time import to_seconds
 from grid.protocol.selection import MODES, NO_ROWS, PARTIAL, Choice, Rng, best_choice
@@ -39,6 +39,10 @@ def matchmaking(*, ties: Ties = "own_vo", measured: Measured = "all_options") ->
     return ByUtility("matchmaking", ties, measured)
 
 
+ABSENT = len(RequirementKind)
+"""The row of attributes of a resource that no machine has."""
+
+
 class ByUtility:
     """`partial`, `binary` or `matchmaking`. Raises ValueError for another name."""
 
@@ -53,7 +57,7 @@ class ByUtility:
         self._columns: ResourceColumns | None = None
         self._last: tuple[Job, ResourceColumns, Floats] | None = None
         """The job, the resources and the utilities of the last call."""
-        self._attributes: Floats = np.empty((7, 0))
+        self._attributes: Floats = np.empty((0, 0))
 
     def choose(
         self, job: Job, table: ResourceTable, own_vo: int, own_only: bool, rng: Rng | None = None
@@ -101,23 +105,31 @@ class ByUtility:
         work_mi = to_seconds(job.estimate_us) * job.reference_mips
         from grid.protocol.selection import kernels
 
-        asked, every = _asked(job.requirements), rows is NO_ROWS
+        asked, every = _asked(job.requirements, columns), rows is NO_ROWS
         result: Floats = kernels.utilities(mode, asked, work_mi, attributes, rows, every)
         return result
 
 
-def _asked(requirements: tuple[Requirement, ...]) -> Floats:
+def _asked(requirements: tuple[Requirement, ...], columns: ResourceColumns) -> Floats:
     """Requirements as `kernels.utilities` takes them."""
     asked: list[float] = []
     for one in requirements:
-        asked += (one.kind, one.weight, len(one.options))
+        kind: int = ABSENT
+        if isinstance(one.kind, RequirementKind):
+            kind = one.kind
+        elif one.kind in columns.resources:
+            kind = ABSENT + 1 + list(columns.resources).index(one.kind)
+        asked += (kind, one.weight, len(one.options))
         for option in one.options:
             asked += (option.value, option.utility)
     return np.array(asked, np.float64)
 
 
 def attributes_of(columns: ResourceColumns) -> Floats:
-    """Attributes of resources by `RequirementKind`, shape (7, resources)."""
+    """Attributes of resources by `RequirementKind`, then none, then `resources` by name.
+
+    Shape (kinds + 1 + names, resources).
+    """
     return np.stack(
         [
             columns.operating_system.astype(np.float64),
@@ -127,6 +139,8 @@ def attributes_of(columns: ResourceColumns) -> Floats:
             columns.widest,
             columns.ram_mb,
             columns.disk_mb,
+            np.zeros(len(columns)),
+            *columns.resources.values(),
         ]
     )
 

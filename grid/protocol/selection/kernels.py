@@ -18,7 +18,7 @@ def utilities(
     """Utility for one job of the resources in `rows`, or in every row. Shape (resources,).
 
     `asked` has each requirement's kind, weight, number of options, and their values and utilities.
-    `attributes`, of shape (7, all resources), holds by kind of requirement what the resource
+    `attributes`, of shape (kinds, all resources), holds by kind of requirement what the resource
     offers; for the execution time it holds the MIPS, and the time is work_mi / MIPS in seconds.
     """
     count = attributes.shape[1] if every else len(rows)

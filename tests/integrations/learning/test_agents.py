@@ -29,7 +29,7 @@ def drawn(seed: int) -> tuple[Job, ResourceTable, Floats]:
         vo=np.sort(rng.integers(0, VOS, count)), number=np.arange(count), cluster=zeros,
         machine=zeros, cpus=cpus, widest=cpus, mips=rng.choice([500.0, 1000.0, 1700.0], count),
         operating_system=zeros, architecture=zeros, ram_mb=zeros + 0.0, disk_mb=zeros + 0.0,
-        most_ram_mb=zeros + np.inf, licenses=zeros,
+        licenses=zeros,
     )  # fmt: skip
     assigned = np.floor(cpus * rng.choice([0.0, 0.5, 1.0, 1.5], count))
     assigned = np.where(rng.random(count) < 0.1, rng.choice([UNKNOWN, OUT_OF_REACH]), assigned)

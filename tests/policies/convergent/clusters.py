@@ -70,6 +70,7 @@ def view_of(
     columns = {
         name: np.array([job.get(name, 0) for job in jobs], dtype)
         for name, dtype in dtypes(JobColumns).items()
+        if name != "resources"
     }
     columns["serial"] = np.arange(len(jobs))
     table = JobColumns(**columns)
@@ -88,7 +89,6 @@ def view_of(
         np.array(usable if usable is not None else [everything] * count, np.int64),
         np.zeros(count, np.int64),
         np.lexsort((np.arange(count), -size, -np.array(mips))),
-        np.full(count, np.inf),
     )
     return ClusterView(
         round(now_s * S),
@@ -101,7 +101,7 @@ def view_of(
         nothing,
         np.array(copies, np.int64) - np.array(used, np.int64),
         (held[:, None] >> np.arange(len(copies))) & 1,
-        machines.ram_mb,
+        machines.resources,
     )
 
 

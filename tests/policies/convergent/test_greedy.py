@@ -16,27 +16,50 @@ from grid.policies.convergent.matching import (
     match_in_order,
 )
 
-Instance = tuple[Any, Any, Any, Any, Any]
+Instance = tuple[Any, tuple[Any, ...]]
+"""Priorities; CPUs, licenses and resources of jobs, resources that are shared, what there is."""
 
 
 def instance(seed: int, levels: int) -> Instance:
-    """Priorities (many equal ones if there are few levels), CPUs, licenses of jobs and cluster."""
+    """If there are few levels, many priorities are equal."""
     rng = np.random.default_rng(seed)
     jobs, machines, licenses = rng.integers(1, 40), rng.integers(1, 12), rng.integers(0, 6)
     priority = rng.integers(0, levels, (jobs, machines)) / 7.0
     priority[rng.random((jobs, machines)) < 0.3] = -np.inf
     masks = (rng.random((jobs, licenses)) < 0.4) @ (1 << np.arange(licenses, dtype=np.int64))
-    return (
-        priority,
+    resources, shared = int(rng.integers(0, 4)), int(rng.integers(0, 2))
+    amounts = rng.integers(0, 6, (resources, machines)).astype(float)
+    shared = min(shared, resources)
+    amounts[resources - shared :] = 20.0
+    held = rng.choice([0.0, 0.0, 1.5, 3.0], (resources, jobs))
+    return priority, (
         rng.integers(1, 9, jobs),
         masks.astype(np.int64),
+        held,
+        shared,
         rng.integers(0, 17, machines),
         rng.integers(0, 4, licenses),
+        amounts,
     )
 
 
-def plain_sort(priority: Any, processors: Any, licenses: Any, capacity: Any, copies: Any) -> Any:
+def plain_sort(
+    priority: Any,
+    processors: Any,
+    licenses: Any,
+    resources: Any,
+    shared: int,
+    capacity: Any,
+    copies: Any,
+    amounts: Any,
+) -> Any:
     """CS2 IV.B: all pairs by falling priority, each taken if it still fits."""
+
+    def enough(number: int, i: int, m: int) -> bool:
+        of_all = number >= len(amounts) - shared
+        there = [j for j, at in enumerate(machine_of) if at >= 0 and (of_all or at == m)]
+        return sum(resources[number, [*there, i]]) <= amounts[number, m]
+
     jobs, machines = priority.shape
     pairs = [(-priority[i, m], i, m) for i in range(jobs) for m in range(machines)]
     machine_of, free, left = [-1] * jobs, capacity.tolist(), copies.tolist()
@@ -45,6 +68,7 @@ def plain_sort(priority: Any, processors: Any, licenses: Any, capacity: Any, cop
         asked = {n for n in range(len(left)) if licenses[i] >> n & 1}
         new = sorted(asked - held[m])
         fits = negative < np.inf and machine_of[i] < 0 and free[m] >= processors[i]
+        fits = fits and all(enough(number, i, m) for number in range(len(amounts)))
         if fits and all(left[n] for n in new):
             machine_of[i] = m
             free[m] -= int(processors[i])
@@ -59,18 +83,19 @@ def plain_sort(priority: Any, processors: Any, licenses: Any, capacity: Any, cop
 def test_greedy_matching_is_that_of_a_plain_sort(levels: int, classes: bool) -> None:
     """Of priorities, and of classes, which the paper sorts by counting."""
     for seed in range(40):
-        priority, processors, licenses, capacity, copies = instance(seed, levels)
+        priority, limits = instance(seed, levels)
+        *given, capacity, copies, amounts = limits
         nothing: float = -np.inf
         plain = priority
         if classes:
             priority, nothing = classify(priority), NO_CLASS
             plain = np.where(priority == NO_CLASS, -np.inf, priority.astype(float))
-        expected = plain_sort(plain, processors, licenses, capacity, copies)
-        limits = (processors, licenses)
-        chosen = match_greedily(priority, nothing, *limits, capacity.copy(), copies.copy())
-        assert chosen.tolist() == expected
+        expected = plain_sort(plain, *limits)
+        left = [capacity.copy(), copies.copy(), amounts.copy()]
+        assert match_greedily(priority, nothing, *given, *left).tolist() == expected
         order = in_order(priority, nothing)
-        sorted_first = match_in_order(order, *limits, capacity.copy(), copies.copy())
+        left = [capacity.copy(), copies.copy(), amounts.copy()]
+        sorted_first = match_in_order(order, *given, *left)
         assert sorted_first.tolist() == expected
 
 
@@ -98,5 +123,7 @@ def test_jobs_of_a_machine_share_a_copy() -> None:
     priority = np.array([[9.0, 1.0], [2.0, 8.0], [7.0, 6.0]])
     one, two = np.array([1, 1, 1]), np.array([2, 2])
     asked, copies = np.array([1, 1, 1]), np.array([1])
-    chosen = match_greedily(priority, -np.inf, one, asked, two, copies)
+    none = np.zeros((0, 3)), 0
+    left = two, copies, np.zeros((0, 2))
+    chosen = match_greedily(priority, -np.inf, one, asked, *none, *left)
     assert chosen.tolist() == [0, -1, 0]

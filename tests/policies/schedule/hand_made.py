@@ -45,22 +45,25 @@ class HandMade:
     def __init__(self, *machines: tuple[int, float]) -> None:
         cpus, mips = (np.array(column) for column in zip(*machines, strict=True))
         nothing, order = np.zeros(len(machines), np.int64), np.argsort(-mips, kind="stable")
-        no_limit = np.full(len(machines), np.inf)
-        columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, order, no_limit)
+        columns = MachineColumns(cpus, mips.astype(np.float64), nothing, nothing, order)
         self.schedule: Schedule = with_room(empty_schedule(columns, 0, False), 50, 50)
         ints = {name: np.zeros(50, np.int64) for name in Jobs._fields}
         self.jobs = Jobs(**ints)._replace(
-            reference_mips=np.zeros(50), checkpointable=np.zeros(50, np.bool_)
+            reference_mips=np.zeros(50),
+            resources=np.zeros((0, 50)),
+            checkpointable=np.zeros(50, np.bool_),
         )
-        self.machines = Machines(cpus, nothing, order, mips.astype(np.float64), no_limit)
+        self.machines = Machines(
+            cpus, nothing, order, mips.astype(np.float64), columns.resources, 0
+        )
         self.names: list[str] = []
 
     def view(self, now: int) -> CompiledView:
         """The cluster at `now`, as far as what plans a job looks at it."""
         none = np.zeros(0, np.int64)
         free = self.machines.cpus
-        machines = self.machines
-        return CompiledView(now, free, none, none, none, none, self.jobs, machines, machines.ram_mb)
+        machines, resources = self.machines, self.machines.resources
+        return CompiledView(now, free, none, none, none, none, self.jobs, machines, resources)
 
     def job(self, name: str, processors: int, estimate: int, deadline: int = NEVER) -> int:
         slot = len(self.names)
