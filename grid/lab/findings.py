@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from grid.lab.experiment import Point
 from grid.lab.report.picture import counted, shown
 from grid.lab.statistics import Interval, mean_interval, paired_values
 from grid.lab.store import MeasuredInterval, read_sweep, runs_missing
@@ -268,35 +268,22 @@ def without_effect(study: Study) -> str:
     """
     axes = [axis for axis, values in study.axes.items() if len(values) > 1]
     seeds = counted(len({seed for _, seed, _ in study.runs}), "seed")
-    inert = [axis for axis in axes if _inert_where(study, axis, None)]
-    found = [f"No difference by {axis} could be shown with {seeds}." for axis in inert]
-    for axis, other in itertools.permutations(axes, 2):
-        values = list(map(str, _inert_where(study, axis, other))) if axis not in inert else []
-        if values:
-            more = f" and in {len(values) - NAMED} more cases" * (len(values) > NAMED)
-            where = f"{' or '.join(values[:NAMED])}{more}"
-            found.append(
-                f"No difference by {axis} could be shown with {seeds} if {other} is {where}."
-            )
+    found = []
+    for axis in axes:
+        groups: dict[str, list[tuple[Point, Any]]] = {}
+        for point, seed, key in study.runs:
+            results = [study.records[key].get(part) for part in ("digest", "metrics", "more")]
+            groups.setdefault(f"{without(point, axis)} {seed}", []).append((point, results))
+        compared = [group for group in groups.values() if len(group) > 1]
+        changed = [group[0][0] for group in compared if any(one[1] != group[0][1] for one in group)]
+        said = f"No difference by {axis} could be shown with {seeds}"
+        if compared and not changed:
+            found.append(f"{said}.")
+        for other in axes if changed else ():
+            differing = [point[other] for point in changed]
+            equal = dict.fromkeys(str(group[0][0][other]) for group in compared
+                                  if group[0][0][other] not in differing)  # fmt: skip
+            if other != axis and equal:
+                more = f" and in {len(equal) - NAMED} more cases" * (len(equal) > NAMED)
+                found.append(f"{said} if {other} is {' or '.join(list(equal)[:NAMED])}{more}.")
     return " ".join(found)
-
-
-def _inert_where(study: Study, axis: str, other: str | None) -> list[Any]:
-    """The values of the axis `other` at which runs that differ only in `axis` have equal digests.
-
-    With `other` None: a single value, if all such runs are equal in their metrics as well.
-    """
-    parts = ("digest", "metrics", "more") if other is None else ("digest",)
-    first: dict[str, tuple[Any, Mapping[str, Any]]] = {}
-    compared: dict[str, Any] = {}
-    differing = set()
-    for point, seed, key in study.runs:
-        record = study.records[key]
-        value, known = first.setdefault(f"{without(point, axis)} {seed}", (point[axis], record))
-        if value == point[axis]:
-            continue
-        there = None if other is None else point[other]
-        compared[repr(there)] = there
-        if any(known.get(part) != record.get(part) for part in parts):
-            differing.add(repr(there))
-    return [value for text, value in compared.items() if text not in differing]

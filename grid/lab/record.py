@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import grid
 from grid.config.schema import Scenario
 from grid.lab.paper_figures import paper_figures, slowdowns
 from grid.model.errors import InputError, OutOfMemory, PluginFailed, RunFailed
@@ -21,6 +20,7 @@ from grid.model.time import SECOND_US
 from grid.results.machines import machine_cpus, ran
 from grid.results.series import series
 from grid.runtime.run import Run, execute
+from grid.sources import sources
 
 if TYPE_CHECKING:
     from grid.lab.experiment import PlannedRun
@@ -119,30 +119,15 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
             for name, time in times.items()}  # fmt: skip
 
 
-# The version of the code
-
-PACKAGES = ("model", "kernel", "policies", "cluster", "protocol", "workload", "results", "config")
-MODULES = (
-    "runtime/outcome.py", "runtime/run.py", "runtime/sequential.py",
-    "lab/record.py", "lab/paper_figures.py", "lab/knapsack_choices.py",
-)  # fmt: skip
 LIBRARIES = ("numpy", "scipy")
 """Their random streams and solvers decide results."""
 
 
 @cache
 def code_version() -> str:
-    """16 hexadecimal digits of a hash of all sources that a run's result depends on."""
-    root = Path(grid.__file__).parent
-    files = [root / module for module in MODULES]
-    for package in PACKAGES:
-        files += sorted((root / package).rglob("*.py"))
-    state = hashlib.sha256()
-    for file in files:
-        state.update(file.relative_to(root).as_posix().encode() + b"\n" + file.read_bytes())
+    """16 hexadecimal digits of a hash of all code that a run's result depends on."""
+    parts = [sources(), *(f"{library} {version(library)}" for library in LIBRARIES)]
     for point in plugged_in():
         other = point.dist.version if point.dist is not None else ""
-        state.update(f"{point.name} {point.value} {other}\n".encode())
-    for library in LIBRARIES:
-        state.update(f"{library} {version(library)}\n".encode())
-    return state.hexdigest()[:16]
+        parts.append(f"{point.name} {point.value} {other}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]

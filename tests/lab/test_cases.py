@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import grid
 from grid.lab.experiment import PlannedRun, expand, key_of, load_experiment
-from grid.lab.record import MODULES, PACKAGES, code_version
 from grid.model.errors import InputError
 from tests.lab.small_experiments import EXPERIMENT, write
 
@@ -60,13 +58,6 @@ def test_a_key_depends_on_scenario_seed_and_code(tmp_path: Path) -> None:
     assert not {key_of(case, "other code") for case in cases} & set(keys)
     renamed = EXPERIMENT.replace("level", "set: {name: another}\nlevel")
     assert keys == [key_of(case, "code") for case in cases_of(tmp_path, renamed)]
-
-
-def test_the_version_of_the_code_is_that_of_existing_modules() -> None:
-    root = Path(grid.__file__).parent
-    assert all((root / module).is_file() for module in MODULES)
-    assert all((root / package / "__init__.py").is_file() for package in PACKAGES)
-    assert len(code_version()) == 16
 
 
 def test_a_key_depends_on_the_content_of_a_log(tmp_path: Path) -> None:
