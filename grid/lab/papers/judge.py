@@ -374,15 +374,14 @@ PREPOSITIONS = {
 def _cells(sentence: Sentence, study: Study) -> list[Cell]:
     found = []
     for check in sentence.checks:
-        along = dict(check.along)
-        if check.over:
-            along[check.over] = "all"
+        along = {**check.along, check.over: "all"} if check.over else check.along
         for at in _points(along, study):
             for first in _points(check.first, study):
                 for second in _points(check.second, study) if check.second else [None]:
                     if first == second:
                         continue
-                    for cell in KINDS[check.kind](check, study, first, second, at):
+                    comparison = _Comparison(check, study, first, second, at)
+                    for cell in KINDS[check.kind](comparison):
                         over = str(at[check.over]) if check.over else ""
                         verdict = cell.verdict if cell.because else Verdict.UNDECIDED
                         found.append(replace(cell, over=over, verdict=verdict))
@@ -399,100 +398,109 @@ def _points(values: Where, study: Study) -> list[dict[str, Any]]:
     return [dict(one) for one in itertools.product(*lists)]
 
 
-def _values(study: Study, metric: str, where: Where, averaged: str = "") -> BySeed:
-    """The metric by seed, or its mean over the axis `averaged` for seeds that have every value."""
-    if not averaged:
-        return study.values(metric, where)
-    each = [study.values(metric, {**where, averaged: value}) for value in study.axes[averaged]]
-    seeds = [seed for seed in each[0] if all(seed in one for one in each)]
-    return {seed: sum(one[seed] for one in each) / len(each) for seed in seeds}
-
-
 def _name(where: Where | None, other: Where | None) -> str:
     own = where or {}
     telling = [str(v) for axis, v in own.items() if other is None or other.get(axis) != v]
     return " ".join(telling) or " ".join(map(str, own.values()))
 
 
-def _place(first: Where, second: Where | None, at: Where) -> dict[str, str]:
-    place = {"first": _name(first, second)} if first else {}
-    if second is not None:
-        place["second"] = _name(second, first)
-    return place | {axis: str(value) for axis, value in at.items()}
-
-
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def _cell(
-    check: Check,
-    what: str,
-    place: Mapping[str, str],
-    sides: Sequence[BySeed],
-    region: Region,
-    compared: Callable[..., float],
-) -> Iterator[Cell]:
-    """A cell of the seeds that all sides have; none if no seed has."""
-    seeds = [seed for seed in sides[0] if all(seed in side for side in sides)]
-    if not seeds:
-        return
-    factor = check.factor
-    scaled = [[side[seed] * factor for seed in seeds] for side in sides]
-    values = tuple(compared(*one) for one in zip(*scaled, strict=True))
-    if not all(map(math.isfinite, values)):
-        return
-    means = tuple(_mean(side) for side in scaled)
-    yield Cell(what, place, values, region, check.unit, means, check.metric)
+def _minus(a: float, b: float) -> float:
+    return a - b
 
 
-def _pair(
-    check: Check, study: Study, first: Where, second: Where | None, at: Where
-) -> Iterator[Cell]:
-    other = second if second is not None else first
-    sides = [
-        _values(study, check.metric, {**first, **at}, check.averaged),
-        _values(study, check.metric, {**other, **at}, check.averaged),
-    ]
-    region, compared = {
-        "below": (_up_to(check.margin), lambda a, b: a - b),
-        "above": (_up_to(check.margin), lambda a, b: b - a),
-        "close": (Region(-check.margin, check.margin), lambda a, b: a - b),
-        "difference": (_region(check), lambda a, b: a - b),
-        "ratio": (_region(check), lambda a, b: a / b if b else math.nan),
-        "at_most_times": (Region(high=0.0), lambda a, b: a - check.times * b),
-    }[check.kind]
-    word = {"at_most_times": f"at most {check.times:g} times", "close": "close to",
-            "difference": "less", "ratio": "by"}.get(check.kind, check.kind)  # fmt: skip
-    what = f"{_name(first, second)} {word} {_name(second, first)}".strip()
-    yield from _cell(check, what, _place(first, second, at), sides, region, compared)
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """A check at the points `first` and, maybe, `second`, both with the values `at`."""
+
+    check: Check
+    study: Study
+    first: Where
+    second: Where | None
+    at: Where
+
+    @property
+    def names(self) -> tuple[str, str]:
+        return _name(self.first, self.second), _name(self.second, self.first)
+
+    @property
+    def region(self) -> Region:
+        check = self.check
+        low = -math.inf if check.low is None else check.low
+        return Region(low, math.inf if check.high is None else check.high)
+
+    @property
+    def up_to_margin(self) -> Region:
+        return Region(high=self.check.margin) if self.check.margin else BELOW_ZERO
+
+    def values(self, side: Where | None, place: Any = None) -> BySeed:
+        """The metric by seed at a side, maybe at this place of the axis.
+
+        It may be a mean over an axis, for seeds that have every value.
+        """
+        check, study = self.check, self.study
+        where = {**(self.first if side is None else side), **self.at}
+        where |= {} if place is None else {check.axis: place}
+        if not check.averaged:
+            return study.values(check.metric, where)
+        axis = check.averaged
+        each = [study.values(check.metric, {**where, axis: one}) for one in study.axes[axis]]
+        seeds = [seed for seed in each[0] if all(seed in one for one in each)]
+        return {seed: sum(one[seed] for one in each) / len(each) for seed in seeds}
+
+    def cell(
+        self,
+        what: str,
+        sides: Sequence[BySeed],
+        region: Region,
+        compared: Callable[..., float],
+        place: Mapping[str, Any] | None = None,
+    ) -> Iterator[Cell]:
+        """A cell of the seeds that all sides have; none if no seed has."""
+        check, (first, second) = self.check, self.names
+        seeds = [seed for seed in sides[0] if all(seed in side for side in sides)]
+        scaled = [[side[seed] * check.factor for seed in seeds] for side in sides]
+        values = tuple(compared(*one) for one in zip(*scaled, strict=True))
+        if values and all(map(math.isfinite, values)):
+            where: dict[str, Any] = {"first": first} if self.first else {}
+            where |= {} if self.second is None else {"second": second}
+            where |= {**self.at, **(place or {})}
+            named = {axis: str(value) for axis, value in where.items()}
+            means = tuple(_mean(side) for side in scaled)
+            yield Cell(what, named, values, region, check.unit, means, check.metric)
 
 
-def _up_to(margin: float) -> Region:
-    return Region(high=margin) if margin else BELOW_ZERO
+def _pair(at: _Comparison) -> Iterator[Cell]:
+    check, (first, second) = at.check, at.names
+    region, compared, word = {
+        "below": (at.up_to_margin, _minus, "below"),
+        "above": (at.up_to_margin, lambda a, b: b - a, "above"),
+        "close": (Region(-check.margin, check.margin), _minus, "close to"),
+        "difference": (at.region, _minus, "less"),
+        "ratio": (at.region, lambda a, b: a / b if b else math.nan, "by"),
+        "at_most_times": (Region(high=0.0), lambda a, b: a - check.times * b,
+                          f"at most {check.times:g} times"),
+    }[check.kind]  # fmt: skip
+    sides = [at.values(at.first), at.values(at.second)]
+    yield from at.cell(f"{first} {word} {second}".strip(), sides, region, compared)
 
 
-def _region(check: Check) -> Region:
-    low = -math.inf if check.low is None else check.low
-    return Region(low, math.inf if check.high is None else check.high)
-
-
-def _within(
-    check: Check, study: Study, first: Where, second: Where | None, at: Where
-) -> Iterator[Cell]:
-    where = {**first, **at}
-    values = _values(study, check.metric, where, check.averaged)
+def _within(at: _Comparison) -> Iterator[Cell]:
+    check = at.check
     limits = (("at least", check.low), ("at most", check.high))
     bounds = [f"{word} {limit:g}" for word, limit in limits if limit is not None]
-    what = f"{_name(first, None)} {' and '.join(bounds)}"
-    for cell in _cell(check, what, _place(first, second, at), [values], _region(check), float):
+    what = f"{_name(at.first, None)} {' and '.join(bounds)}"
+    for cell in at.cell(what, [at.values(at.first)], at.region, float):
         if check.kind == "always":
             held = all(value == check.low for value in cell.values)
             verdict = Verdict.HOLDS if held else Verdict.CONTRADICTED
-            worst = min(cell.values)
-            yield replace(cell, verdict=verdict, because=f"counted: the worst is {worst:g}")
+            because = f"counted: the worst is {min(cell.values):g}"
+            yield replace(cell, verdict=verdict, because=because)
         elif check.bound and check.high is not None and cell.means[0] > check.high:
-            least = _least_slowdown(study, check.metric, where)
+            least = _least_slowdown(at.study, check.metric, {**at.first, **at.at})
             bounded = least > check.high
             because = f"no schedule has a mean slowdown below {least:.2f}" if bounded else ""
             verdict = Verdict.IMPOSSIBLE if bounded else Verdict.NOT_RUN
@@ -501,74 +509,55 @@ def _within(
             yield cell
 
 
-def _trend(
-    check: Check, study: Study, first: Where, second: Where | None, at: Where
-) -> Iterator[Cell]:
+def _trend(at: _Comparison) -> Iterator[Cell]:
     """Steps along an axis, and its ends."""
-    places = sorted(study.axes[check.axis])
-    sign = 1.0 if check.kind == "falls" else -1.0
-    pairs = [(*pair, _up_to(check.margin)) for pair in itertools.pairwise(places)]
+    places = sorted(at.study.axes[at.check.axis])
+    sign = 1.0 if at.check.kind == "falls" else -1.0
+    pairs = [(*pair, at.up_to_margin) for pair in itertools.pairwise(places)]
     if len(places) > 2:
         pairs.append((places[0], places[-1], BELOW_ZERO))
+    what = f"{_name(at.first, None)} {at.check.kind}"
     for low, high, region in pairs:
-        sides = [
-            _values(study, check.metric, {**first, **at, check.axis: place}, check.averaged)
-            for place in (low, high)
-        ]
-        place = _place(first, second, at) | {"from": str(low), "to": str(high)}
-        what = f"{_name(first, None)} {check.kind}"
-        yield from _cell(check, what, place, sides, region, lambda a, b: sign * (b - a))
+        sides = [at.values(at.first, place) for place in (low, high)]
+        place = {"from": low, "to": high}
+        yield from at.cell(what, sides, region, lambda a, b: sign * (b - a), place)
 
 
-def _wider_gap(
-    check: Check, study: Study, first: Where, second: Where | None, at: Where
-) -> Iterator[Cell]:
+def _wider_gap(at: _Comparison) -> Iterator[Cell]:
     """The gap between two points at some values of an axis against those at others."""
-    known = study.axes[check.axis]
-    for here in (value for value in check.here if value in known):
-        for there in (value for value in check.elsewhere or known if value in known):
-            if there in check.here:
-                continue
-            sides = [
-                _values(study, check.metric, {**side, **at, check.axis: value}, check.averaged)
-                for value in (here, there)
-                for side in (first, second or {})
-            ]
-            place = _place(first, second, at) | {check.axis: str(here), "than at": str(there)}
-            what = f"gap of {_name(first, second)} to {_name(second, first)} wider"
-            for cell in _cell(
-                check, what, place, sides, BELOW_ZERO, lambda a, b, c, d: (d - c) - (b - a)
-            ):
-                a, b, c, d = cell.means
-                yield replace(cell, means=(b - a, d - c))
+    check, known = at.check, at.study.axes[at.check.axis]
+    what = "gap of {} to {} wider".format(*at.names)
+    pairs = itertools.product(check.here, check.elsewhere or known)
+    for here, there in pairs:
+        if here not in known or there not in known or there in check.here:
+            continue
+        sides = [at.values(side or {}, place)
+                 for place in (here, there) for side in (at.first, at.second)]  # fmt: skip
+        place = {check.axis: here, "than at": there}
+        for cell in at.cell(what, sides, BELOW_ZERO, lambda a, b, c, d: (d - c) - (b - a), place):
+            a, b, c, d = cell.means
+            yield replace(cell, means=(b - a, d - c))
 
 
-def _growth(
-    check: Check, study: Study, first: Where, second: Where | None, at: Where
-) -> Iterator[Cell]:
+def _growth(at: _Comparison) -> Iterator[Cell]:
     """Exponents of a metric along an axis, by least squares on logarithms."""
-    sides = [
-        _exponents(study, check.metric, {**side, **at}, check.axis)
-        for side in (first, *([second] if second is not None else []))
-    ]
-    place = _place(first, second, at)
-    if second is None:
-        what = f"{_name(first, None)} grows at most as N^{check.high:g}"
-        yield from _cell(check, what, place, sides, _region(check), float)
+
+    def exponents(side: Where) -> BySeed:
+        places = sorted(at.study.axes[at.check.axis])
+        each = [at.values(side, place) for place in places]
+        seeds = [seed for seed in each[0] if all(one.get(seed, 0.0) > 0.0 for one in each)]
+        logs = np.log(places)
+        return {s: float(np.polyfit(logs, np.log([one[s] for one in each]), 1)[0]) for s in seeds}
+
+    if at.second is None:
+        what = f"{_name(at.first, None)} grows at most as N^{at.check.high:g}"
+        yield from at.cell(what, [exponents(at.first)], at.region, float)
     else:
-        what = f"{_name(first, second)} grows less than {_name(second, first)}"
-        yield from _cell(check, what, place, sides, BELOW_ZERO, lambda a, b: a - b)
+        what = "{} grows less than {}".format(*at.names)
+        yield from at.cell(what, [exponents(at.first), exponents(at.second)], BELOW_ZERO, _minus)
 
 
-def _exponents(study: Study, metric: str, where: Where, axis: str) -> BySeed:
-    places = sorted(study.axes[axis])
-    each = [study.values(metric, {**where, axis: place}) for place in places]
-    seeds = [seed for seed in each[0] if all(one.get(seed, 0.0) > 0.0 for one in each)]
-    logs = np.log(places)
-    return {s: float(np.polyfit(logs, np.log([one[s] for one in each]), 1)[0]) for s in seeds}
-
-
-KINDS: dict[str, Callable[..., Iterator[Cell]]] = {
+KINDS: dict[str, Callable[[_Comparison], Iterator[Cell]]] = {
     **dict.fromkeys(("below", "above", "close", "difference", "ratio", "at_most_times"), _pair),
     **dict.fromkeys(("within", "always"), _within),
     **dict.fromkeys(("falls", "rises"), _trend),
