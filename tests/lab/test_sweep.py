@@ -191,7 +191,7 @@ def test_an_experiment_may_be_a_mapping_with_a_scenario_in_it(tmp_path: Path) ->
     with pytest.raises(InputError) as caught:
         grid.sweep({**experiment, "axes": {"polcy": ["easy"]}}, tmp_path / "new", in_process=True)
     assert str(caught.value).startswith("--set polcy=")
-    with pytest.raises(InputError, match=r"experiment: axs: found an unknown key, expected axes"):
+    with pytest.raises(InputError, match="experiment: axs: found an unknown key"):
         grid.sweep({**experiment, "axs": {}}, tmp_path / "new", in_process=True)
     with pytest.raises(InputError, match="experiment: found 5, expected the path"):
         grid.sweep(5, tmp_path / "new")  # type: ignore[arg-type]
