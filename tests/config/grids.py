@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from grid.config.build import Grid
 from grid.config.schema import Scenario
 from grid.config.workload import realize
@@ -11,7 +13,10 @@ from grid.config.wrapped import entities_of
 from grid.kernel.entity import Context
 from grid.kernel.process import LogicalProcess
 from grid.model import messages as m
-from grid.model.job_results import JobResults, columns_of, in_order
+from grid.model.job import Job, JobOutcome, JobState
+from grid.model.job_results import JobPlacement, JobResults, columns_of, in_order
+from grid.model.records import word_of
+from grid.model.resources import ResourceColumns, ResourceTable
 from grid.model.time import NEVER
 
 
@@ -85,68 +90,37 @@ def transcript(grid: Grid, directory: bool = False) -> list[str]:
     return lines
 
 
-_WORDS = {
-    m.SubmitJob: "submit {job.number}",
-    m.QueryResources: "what is free for {key[1]}?",
-    m.Assigned: "assigned {key[1]}",
-    m.Refused: "refused {key[1]}",
-    m.RunJob: "run {job.number} on cluster {cluster} machine {machine}",
-    m.QueryLoad: "load, for {job.number}?",
-    m.ClusterChosen: "{key[1]} went to cluster {cluster}",
-    m.JobEnded: "{key[1]} ended, state {outcome.state}",
-    m.ForwardJob: "forward {job.number} to resource {resource}, ttl {ttl}",
-    m.RequestReservation: "call {call[1]} of {call[0]}: a place for {job.number}?",
-    m.ReleaseReservation: "call {call[1]}: not needed",
-    m.LeaseExpired: "call {call[1]}: its lease is over",
-    m.WithdrawJob: "give {key[1]} back",
-    m.NotAdmitted: "{key[1]} is not taken in",
-    m.JobDone: "{key[1]} done here, hops {placement.hops}",
-    m.SubmissionFail: "{key[1]} failed, state {state}, hops {hops}",
-    m.LeaveVo: "VO {vo} leaves",
-    m.Probe: "probe {number}",
-}
+NOT_SHOWN = ("assigned_us", "barred", "observed", "origin", "utility")
 
 
-def _words(message: Any) -> str:  # noqa: PLR0911, PLR0912
-    match message:
-        case m.Resources(key, table):
-            heard = ", ".join(
-                f"{a:g}/{c:g}" for a, c in zip(table.assigned_cpus, table.columns.cpus, strict=True)
-            )
-            return f"for {key[1]}: assigned {heard}"
-        case m.AssignJob(job, resource, wait):
-            return f"assign {job.number} to {resource}" + ", queue it" * wait
-        case m.Load(key, _, load, able):
-            return f"load {load:g}" + ("" if able else f", cannot run {key[1]}")
-        case m.CallForBids(job, call):
-            lease = f", lease {message.lease_us} us" if message.lease_us else ""
-            return f"call {call[1]}: bids for {job.number}{lease}" + ", in turn" * message.queue
-        case m.Bid(call, _, resource):
-            place = "held" if message.held else "free" if message.free else "busy"
-            place = place if resource >= 0 else "no"
-            return f"call {call[1]}: {place}, {message.finish_us} us"
-        case m.ReservationReply(call):
-            place = "held" if message.held else "free" if message.free else "busy"
-            return f"call {call[1]}: {place if message.admitted else 'not admitted'}"
-        case m.RequestWork(vo, table):
-            return f"VO {vo} asks for work, assigned {table.assigned_cpus.tolist()}"
-        case m.WorkReply(key):
-            return f"{key[1]} comes" if key else "no work"
-        case m.AdmissionQueueUpdate(key, waits):
-            return f"{key[1]} waits" if waits else f"{key[1]} waits no longer"
-        case m.WithdrawReply(key, given):
-            return f"{key[1]} given back" if given else f"{key[1]} is not to be had"
-        case m.ReturnJob(job):
-            stay = ", to stay" * message.stay
-            return f"{job.number} refused by VO {message.refused_by}, ttl {message.ttl}{stay}"
-        case m.JoinVo(vo, resources):
-            return f"VO {vo} joins with {len(resources)} resources"
-        case m.LocalStatus(assigned):
-            return f"assigned {assigned.tolist()}"
-        case m.QueuedReservations(own, guests):
-            return f"in line before own {own.tolist()}, before guests {guests.tolist()}"
-        case m.StatusUpdate(entries, asks):
-            return f"news of {[entry.vo for entry in entries]}" + ", and yours?" * asks
-        case m.ProbeReply(number, entry):
-            return f"probe {number}: VO {entry.vo} has {entry.rows[:, 0].tolist()}"
-    return _WORDS[type(message)].format(**message._asdict())
+def _words(message: Any) -> str:
+    """The kind of a message and its fields: jobs by numbers, nothing of what is false or empty."""
+    shown = [word_of(type(message))]
+    for name, value in zip(message._fields, message, strict=True):
+        is_empty = isinstance(value, tuple | np.ndarray) and not len(value)
+        if name not in NOT_SHOWN and value is not None and value is not False and not is_empty:
+            shown.append(name if value is True else f"{name}={_shown(value)}")
+    return " ".join(shown)
+
+
+def _shown(value: Any) -> str:  # noqa: PLR0911
+    match value:
+        case Job():
+            return str(value.number)
+        case m.Entry():
+            return f"{value.vo}:{_shown(value.rows[:, 0])}"
+        case ResourceTable():
+            each = zip(value.assigned_cpus.tolist(), value.columns.cpus.tolist(), strict=True)
+            return ",".join(f"{assigned:g}/{cpus:g}" for assigned, cpus in each)
+        case ResourceColumns() | np.ndarray():
+            numbers = value.cpus if isinstance(value, ResourceColumns) else value
+            return ",".join(f"{one:g}" for one in numbers.tolist())
+        case JobOutcome():
+            return JobState(value.state).name.lower()
+        case JobPlacement():
+            return f"hops:{value.hops}"
+        case (str(), int()):  # the key of a job or a call
+            return str(value[1])
+        case tuple():
+            return ",".join(map(_shown, value))
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -187,8 +187,8 @@ def scenario(information: Any, jobs: int = 12, **more: Any) -> dict[str, Any]:
 def test_probes_without_a_reply_in_time_are_not_awaited() -> None:
     slow = {"name": "probes", "settings": {"count": 1, "timeout_s": 0.09}}
     built = grid_of(protocol={"information": slow}, vos=[vo("a", 1, [job(1), job(2)]), vo("b", 1)])
-    assert [line.strip() for line in transcript(built) if "for 2:" in line] == [
-        "2093000 a/information -> a/scheduler: for 2: assigned 1/1, inf/1"
+    assert [line.strip() for line in transcript(built) if ": resources key=2" in line] == [
+        "2093000 a/information -> a/scheduler: resources key=2 table=1/1,inf/1"
     ]
 
 
@@ -210,9 +210,9 @@ def test_gossip_reaches_all_vos(mode: str) -> None:
     late = [job(60 + number) for number in range(3)]
     vos = [vo("v0", 1, [job(1, 500)]), *(vo(f"v{n}", 1, late) for n in range(1, 6))]
     built = grid_of(protocol={"information": {"name": "gossip", "settings": settings}}, vos=vos)
-    first = [line.strip() for line in transcript(built) if "for 1: assigned" in line]
+    first = [line.strip() for line in transcript(built) if ": resources key=1" in line]
     assert len(first) == 6
-    assert all(line.split("assigned ")[1].startswith("1/1,") for line in first[1:])
+    assert all("table=1/1," in line for line in first[1:])
 
 
 STAR = """
