@@ -23,7 +23,6 @@ from grid.config.schema import Scenario
 from grid.config.text_file import read_text
 from grid.config.yaml_tree import (
     Node,
-    ScenarioLines,
     at,
     child,
     nearest,
@@ -135,7 +134,7 @@ def _checked(
         known = [error.field for error in errors]
         raise InputError(errors + [error for error in scenario if error.field not in known])
     plugins, problems = find_plugins(scenario, (FilePath(), path.parent), plugins)
-    scenario = scenario.with_plugins(plugins, ScenarioLines(root))
+    scenario = scenario.with_loaded(plugins, root)
     problems = problems or list(plugin_problems(plugin_uses(scenario), plugins))
     if not problems and all(error.field.startswith(f"{SECTION}.") for error in errors):
         # An unused parameter hides no error in the rest of the scenario.

@@ -7,13 +7,14 @@ a description. Durations are in seconds, and their names end in `_s`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, PrivateAttr, model_validator
 
 from grid.config.faults import FaultsSection
-from grid.config.yaml_tree import ScenarioLines
-from grid.model.errors import Path
+from grid.config.yaml_tree import Node, located
+from grid.model.errors import ErrorLine, Path
 from grid.model.fields import (
     Count,
     Cpus,
@@ -224,6 +225,17 @@ class GridSettings(Section):
     """Which jobs are measured, and additional metrics."""
 
 
+@dataclass(frozen=True)
+class Loaded:
+    """The plugins of a scenario; and its tree, which is not sent to other processes."""
+
+    plugins: Plugins = field(default_factory=Plugins)
+    root: Node | None = field(default=None, compare=False)
+
+    def __reduce__(self) -> Any:
+        return Loaded, (self.plugins,)
+
+
 class Scenario(GridSettings):
     """A whole scenario, with its parameters filled in."""
 
@@ -235,26 +247,25 @@ class Scenario(GridSettings):
     """Instead of `vos`: a VO for each site of the workload's trace."""
     workload: WorkloadSection | None = None
     """Jobs of the whole grid, routed to VOs."""
-    _plugins: Plugins = PrivateAttr(default_factory=Plugins)
-    _lines: ScenarioLines = PrivateAttr(default_factory=ScenarioLines)
+    _loaded: Loaded = PrivateAttr(default_factory=Loaded)
 
     @property
     def plugins(self) -> Plugins:
-        return self._plugins
+        return self._loaded.plugins
 
-    @property
-    def lines(self) -> ScenarioLines:
-        return self._lines
+    def located(self, error: ErrorLine) -> ErrorLine:
+        """The error with the line of its field, in the process that read the scenario."""
+        return error if self._loaded.root is None else located(self._loaded.root, error)
 
     @property
     def is_direct(self) -> bool:
         """Whether all jobs enter clusters, so that no entity sends messages."""
         return self.workload is None and all(vo.is_direct for vo in self.vos or ())
 
-    def with_plugins(self, plugins: Plugins, lines: ScenarioLines | None = None) -> Scenario:
-        """The same scenario with the plugins that it names, and the lines of its values."""
+    def with_loaded(self, plugins: Plugins, root: Node) -> Scenario:
+        """The same scenario with the plugins that it names, and the tree that it was read from."""
         copy = self.model_copy()
-        copy._plugins, copy._lines = plugins, lines or self._lines
+        copy._loaded = Loaded(plugins, root)
         return copy
 
     @model_validator(mode="after")

@@ -56,7 +56,7 @@ def realize(scenario: Scenario, file: str) -> tuple[Grid, Counter[str]]:
             direct = [None] * len(vos)
         return jobs.grid(vos, submitted, direct), jobs.traces.left_out
     except InputError as error:
-        located = [scenario.lines.of(one) if one.file == file else one for one in error.errors]
+        located = [scenario.located(one) if one.file == file else one for one in error.errors]
         raise InputError(located) from None
 
 

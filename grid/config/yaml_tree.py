@@ -301,28 +301,8 @@ class _Builder(_Tree):
         return Node(value, self.source, None, text.lower() if isinstance(value, bool) else text)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ScenarioLines:
-    """The tree of a scenario, in the process that read it; None in others."""
-
-    root: Node | None = None
-
-    def __eq__(self, other: object) -> bool:
-        """Equality of scenarios does not depend on their lines."""
-        return isinstance(other, ScenarioLines)
-
-    def __hash__(self) -> int:
-        return 0
-
-    def __reduce__(self) -> Any:
-        """Without the tree, which is large; a sweep sends each of its scenarios."""
-        return ScenarioLines, ()
-
-    def of(self, error: ErrorLine) -> ErrorLine:
-        """The error with the file and line, or the option, of its field."""
-        if self.root is None:
-            return error
-        steps = error.field.split(".")
-        path = tuple(int(step) if step.isdecimal() else step for step in steps)
-        node = nearest(self.root, path)
-        return error if node is self.root else replace(error, file=node.source, line=node.line)
+def located(root: Node, error: ErrorLine) -> ErrorLine:
+    """The error with the file and line, or the option, of its field."""
+    steps = error.field.split(".")
+    node = nearest(root, tuple(int(step) if step.isdecimal() else step for step in steps))
+    return error if node is root else replace(error, file=node.source, line=node.line)
