@@ -37,7 +37,12 @@ from grid.model.job_table import JobTable, repeated_number
 from grid.model.platform import Cluster, Machine, MachineGenerator, VirtualOrganization
 from grid.model.plugins.registry import Plugins
 from grid.model.time import to_seconds
-from grid.model.workload import AttributesSection, JobSection, WorkloadSection
+from grid.model.workload import (
+    AttributesSection,
+    JobSection,
+    RequirementSection,
+    WorkloadSection,
+)
 from grid.policies.features import ClusterSpec, JobFeatures, refusals
 from grid.policies.registry import is_for_gangs, make_policy
 from grid.protocol.admission import unknown_vos
@@ -46,6 +51,8 @@ from grid.protocol.names import entities_of_vo
 from grid.workload.generators import table_problems
 
 Tables = Sequence[JobTable | None]
+Expanded = Sequence[VirtualOrganization]
+"""The VOs of a scenario, one for each of its sections, with each of their machines."""
 VoLimits = Mapping[str, Mapping[str, int]]
 """The number of machines of each cluster, by VO and cluster."""
 
@@ -58,15 +65,21 @@ MAX_OUTAGES = 100_000
 
 def scenario_problems(scenario: Scenario) -> list[Problem]:
     """All problems of a scenario that conforms to its schema and whose plugins can be made."""
-    vos = scenario.vos or ()
+    vos, plugins = scenario.vos or (), scenario.plugins
     problems = list(size_problems(vos))
     if problems:  # all other checks visit each VO
         return problems
+    expanded = [
+        replace(vo, clusters=tuple(_expanded(one, plugins) for one in vo.clusters)) for vo in vos
+    ]
     problems += vo_problems(scenario, vos)
-    problems += _workload_problems(scenario)
+    problems += _workload_problems(scenario, expanded)
     if scenario.faults is not None and vos:  # names of VOs from a trace are known in runs
         problems += fault_problems(scenario.faults, _entities(scenario, vos), machines_of(vos))
-    return problems or [*_effect_problems(scenario), *_capability_problems(scenario)]
+    if not problems:
+        problems += _effect_problems(scenario, expanded)
+        problems += _capability_problems(scenario, expanded)
+    return problems
 
 
 # Virtual organizations
@@ -188,41 +201,37 @@ def _link_problems(settings: GridSettings, vos: Sequence[str]) -> Iterator[Probl
 # Workloads
 
 
-def _workload_problems(scenario: Scenario) -> Iterator[Problem]:
+def _workload_problems(scenario: Scenario, expanded: Expanded) -> Iterator[Problem]:
     vos, shared = scenario.vos or (), scenario.workload
     if shared is not None:
-        yield from _requirement_problems(shared.attributes, ("workload", "attributes"))
         if shared.jobs is not None:
             expected = "a trace or a generator: a list of jobs does not route them to VOs"
             yield ("workload", "jobs"), "a list of jobs", expected
         if shared.entry_point == "cluster":
             expected = "scheduler: jobs of the whole grid enter at Local Schedulers"
             yield ("workload", "entry_point"), "'cluster'", expected
-    everywhere = _widest([cluster for vo in vos for cluster in vo.clusters], scenario.plugins)
     names = [name for vo in vos for name in vo.names]
     for v, vo in enumerate(vos):
         if vo.workload is None:
             continue
         path: Path = ("vos", v, "workload")
-        widest = _widest(vo.clusters, scenario.plugins) if vo.is_direct else everywhere
         if vo.is_direct and len(vo.clusters) != 1:
             found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
             yield (*path, "entry_point"), found, "a VO with one cluster"
+        widest = _widest([v] if vo.is_direct else range(len(vos)), vos, expanded)
         yield from _job_list_problems(vo.workload, widest, names, (*path, "jobs"))
-        yield from _requirement_problems(vo.workload.attributes, (*path, "attributes"))
+    for path, section in _job_sections(scenario):
+        for r, requirement in enumerate(section.requirements):
+            yield from _option_problems(requirement, (*path, "requirements", r, "options"))
 
 
-def _widest(clusters: Sequence[Cluster], plugins: Plugins) -> int | None:
-    """The most CPUs that one job may hold; None if machines are generated."""
-    most = 0
-    for cluster in clusters:
-        if isinstance(cluster.machines, MachineGenerator):
-            return None
-        sizes = _machine_sizes(cluster)
-        together = sum(n * cpus for n, cpus in sizes)
-        alone = max(cpus for _, cpus in sizes)
-        most = max(most, together if is_for_gangs(cluster.policy, plugins) else alone)
-    return most
+def _widest(
+    of: Sequence[int], vos: Sequence[VirtualOrganization], expanded: Expanded
+) -> int | None:
+    """The most CPUs that one job may hold in these VOs; None if machines are generated."""
+    if any(isinstance(one.machines, MachineGenerator) for v in of for one in vos[v].clusters):
+        return None
+    return max(one.widest for v in of for one in expanded[v].clusters)
 
 
 def _job_list_problems(
@@ -241,20 +250,25 @@ def _job_list_problems(
             if one.vo is not None and one.vo not in vos:
                 expected = expected_name(one.vo, vos, "a VO of this scenario")
                 yield (*path, index, "after", place, "vo"), shorten(one.vo), expected
-        yield from _requirement_problems(job, (*path, index))
 
 
-def _requirement_problems(
-    section: JobSection | AttributesSection | None, path: Path
-) -> Iterator[Problem]:
+def _job_sections(scenario: Scenario) -> Iterator[tuple[Path, JobSection | AttributesSection]]:
+    """The listed jobs and drawn attributes of all workloads."""
+    owners: list[tuple[Path, Any]] = [((), scenario)]
+    owners += [(("vos", v), vo) for v, vo in enumerate(scenario.vos or ())]
+    for path, owner in owners:
+        for key in ("jobs", "attributes") if owner.workload is not None else ():
+            yield from entries(owner.workload, key, (*path, "workload"))
+
+
+def _option_problems(requirement: RequirementSection, path: Path) -> Iterator[Problem]:
     named = {"operating_system": OPERATING_SYSTEMS, "architecture": ARCHITECTURES}
-    for r, requirement in enumerate(section.requirements if section else ()):
-        names = named.get(requirement.kind)
-        expected = f"one of {', '.join(names)}" if names else "a number of at least 0"
-        for o, option in enumerate(requirement.options):
-            value = option.value
-            if value not in names if names else isinstance(value, str) or value < 0:
-                yield (*path, "requirements", r, "options", o, "value"), shorten(value), expected
+    names = named.get(requirement.kind)
+    expected = f"one of {', '.join(names)}" if names else "a number of at least 0"
+    for o, option in enumerate(requirement.options):
+        value = option.value
+        if value not in names if names else isinstance(value, str) or value < 0:
+            yield (*path, o, "value"), shorten(value), expected
 
 
 # Faults
@@ -350,7 +364,7 @@ OF_SCHEDULER = (
 """Keys of a VO that have no effect if its jobs enter its cluster."""
 
 
-def _effect_problems(scenario: Scenario) -> Iterator[Problem]:
+def _effect_problems(scenario: Scenario, expanded: Expanded) -> Iterator[Problem]:
     """Settings that are not at their defaults and have no effect.
 
     Defaults pass, since a run writes all of them into its scenario.yaml. Crashes and outages of
@@ -370,7 +384,7 @@ def _effect_problems(scenario: Scenario) -> Iterator[Problem]:
             for key in ("jobs", "attributes"):
                 for where, one in entries(vo.workload, key, (*path, "workload")):
                     yield from _changed(one, ("requirements",), where, DIRECT)
-        elif sum(not _checked(one, scenario).by_machine for one in vo.clusters) < 2:
+        elif sum(not one.by_machine for one in expanded[v].clusters) < 2:
             yield from _changed(vo, ("cluster_choice",), path, CHOSEN)
 
 
@@ -394,20 +408,15 @@ def with_gangs(cluster: Cluster, plugins: Plugins) -> Cluster:
     return cluster
 
 
-def _checked(cluster: Cluster, scenario: Scenario) -> Cluster:
+def _expanded(cluster: Cluster, plugins: Plugins) -> Cluster:
     """The cluster with one machine in place of generated ones, which are checked in runs."""
     if isinstance(cluster.machines, MachineGenerator):
         cluster = replace(cluster, machines=(Machine(switch_off=cluster.machines.switch_off),))
-    return with_gangs(cluster, scenario.plugins)
+    return with_gangs(cluster, plugins)
 
 
-def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
-    """Settings of clusters that their policies do not support."""
-    sections, plugins = scenario.vos or (), scenario.plugins
-    vos = [
-        replace(vo, clusters=tuple(_checked(one, scenario) for one in vo.clusters))
-        for vo in sections
-    ]
+def _capability_problems(scenario: Scenario, vos: Expanded) -> Iterator[Problem]:
+    """Settings of clusters that their policies do not support, and unknown resources."""
     jobs = [job for vo in vos for job in (vo.workload and vo.workload.jobs) or ()]
     held = list(_requested_resources(scenario))
     features = JobFeatures(
@@ -415,16 +424,20 @@ def _capability_problems(scenario: Scenario) -> Iterator[Problem]:
         scenario.protocol.recovers or any(job.cancel_after_s is not None for job in jobs),
         any(job.predicted_s is not None for job in jobs),
     )
-    yield from unsupported(vos, scenario.faults, features, plugins)
-    each = [one.machines for vo in sections for one in vo.clusters]
+    yield from unsupported(vos, scenario.faults, features, scenario.plugins)
+    machines = [one.machines for vo in scenario.vos or () for one in vo.clusters]
+    if not vos or any(isinstance(one, MachineGenerator) for one in machines):
+        return
     known = _known_resources(vos)
-    if sections and not any(isinstance(one, MachineGenerator) for one in each):
-        for path, name in held:
-            if name not in known:
-                yield path, "a request", _known_resource(name, known)
-        for path, kind in _required_kinds(scenario):
-            if kind not in (*PROPERTIES, *known):
-                yield path, repr(kind), expected_name(kind, (*PROPERTIES, *known), "a property")
+    for path, name in held:
+        if name not in known:
+            yield path, "a request", _known_resource(name, known)
+    kinds = (*PROPERTIES, *known)
+    for path, section in _job_sections(scenario):
+        for r, one in enumerate(section.requirements):
+            if one.kind not in kinds:
+                expected = expected_name(one.kind, kinds, "a property")
+                yield (*path, "requirements", r, "kind"), repr(one.kind), expected
 
 
 def _known_resources(vos: Sequence[VirtualOrganization]) -> list[str]:
@@ -439,38 +452,14 @@ def _known_resource(name: str, known: Sequence[str]) -> str:
     return expected_name(name, known, "a resource of the grid's machines")
 
 
-def _workloads(scenario: Scenario) -> Iterator[tuple[Path, WorkloadSection]]:
-    if scenario.workload is not None:
-        yield ("workload",), scenario.workload
-    for v, vo in enumerate(scenario.vos or ()):
-        if vo.workload is not None:
-            yield ("vos", v, "workload"), vo.workload
-
-
 def _requested_resources(scenario: Scenario) -> Iterator[tuple[Path, str]]:
     """The resources that jobs and drawn attributes request."""
-    for path, workload in _workloads(scenario):
-        for j, job in enumerate(workload.jobs or ()):
-            if job.ram_mb:
-                yield (*path, "jobs", j, MEMORY), MEMORY
-            for key in ("resources", "resources_per_task"):
-                for name in getattr(job, key):
-                    yield (*path, "jobs", j, key, name), name
-        for name in workload.attributes.resources if workload.attributes else ():
-            yield (*path, "attributes", "resources", name), name
-
-
-def _required_kinds(scenario: Scenario) -> Iterator[tuple[Path, str]]:
-    """The kinds of the requirements of jobs and of drawn ones."""
-    for path, workload in _workloads(scenario):
-        sections: list[tuple[Path, JobSection | AttributesSection]] = [
-            ((*path, "jobs", j), job) for j, job in enumerate(workload.jobs or ())
-        ]
-        if workload.attributes is not None:
-            sections.append(((*path, "attributes"), workload.attributes))
-        for where, section in sections:
-            for r, one in enumerate(section.requirements):
-                yield (*where, "requirements", r, "kind"), one.kind
+    for path, section in _job_sections(scenario):
+        if isinstance(section, JobSection) and section.ram_mb:
+            yield (*path, MEMORY), MEMORY
+        for key in ("resources", "resources_per_task"):
+            for name in getattr(section, key, ()):
+                yield (*path, key, name), name
 
 
 def unsupported(
