@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -18,8 +19,8 @@ MINUTE_US = 60 * SECOND_US
 CHECK_US = SECOND_US // 2
 """Once a second, at this part of it, slurmctld looks whether the main scheduler is due. Backfill's
 iterations begin with a second: in a real slurmctld both loops drift."""
-GROUP_US = 30 * SECOND_US
-"""The first time for which backfill counts ends of running jobs as one (as in 22.05)."""
+WINDOW_US = 30 * SECOND_US
+"""The ends of running jobs that backfill counts as one at first, as of `bf_window_linear`."""
 Count = Annotated[int, Strict()]
 
 
@@ -131,13 +132,14 @@ class NodeSpace:
         return zip(self._begin, ends, self._available, strict=True)
 
     def available(self, start: Time, end: Time) -> tuple[Bools, Time]:
-        """The nodes that are available from start to end, and when others may be; NEVER if none."""
-        steps = [one for one in self._steps() if one[1] > start and one[0] <= end]
-        later = steps[0][1] if steps and steps[0][1] < self._end else NEVER
+        """The nodes available from start to end, and when the next becomes available; or NEVER."""
+        steps = [one for one in self._steps() if one[1] > start]
         found = np.ones_like(self._available[0])
-        for _, _, available in steps:
-            found &= available
-        return found, later
+        for begin, _, available in steps:
+            if begin <= end:
+                found &= available
+        later = (after[0] for before, after in pairwise(steps) if (after[2] & ~before[2]).any())
+        return found, next(later, NEVER)
 
     def are_available(self, start: Time, end: Time, nodes: Bools) -> bool:
         return all(
@@ -355,7 +357,9 @@ class _Starts:
     def place(self, slot: int, machine: int, available: Bools, start: Time) -> _Placement | None:
         """When enough CPUs of the available nodes are free, if running jobs end at their limits.
 
-        Ends are counted in groups, of 30 s at first, then of twice the time each.
+        It is tested after all ends of a window, and then of windows of twice the time each. They
+        are aligned with the first end, on a multiple of the first window. Whether another end is in
+        the window is looked up after an end on these nodes only, for the end that comes next.
         """
         cpus, limit_us = int(self.view.jobs.processors[slot]), _limit_us(self.view, slot, machine)
         available = available & (self.nodes.machine == machine)
@@ -363,21 +367,24 @@ class _Starts:
         taken = placed(free, cpus)
         if taken is not None:
             return _Placement(start, machine, taken, limit_us)
-        group_us, first_us = GROUP_US, NEVER
-        ends = [
-            (end_us, self.nodes.held[slot])
-            for end_us, slot in sorted(self._ends)
-            if self.nodes.held[slot][available].any()
-        ]
-        for number, (end_us, held) in enumerate(ends, 1):
-            first_us = min(first_us, end_us)
-            free += np.where(available, held, 0)
-            if number == len(ends) or ends[number][0] > first_us + group_us:
+        window_us, aligned_us, last_us = WINDOW_US, NEVER, NEVER
+        ends = sorted(self._ends)
+        nexts = [*(end_us for end_us, _ in ends[1:]), NEVER]
+        for (end_us, running), next_us in zip(ends, nexts, strict=True):
+            held = self.nodes.held[running]
+            if held[available].any():
+                if aligned_us == NEVER:
+                    aligned_us = _next(end_us, window_us)
+                last_us = end_us
+                free += np.where(available, held, 0)
+            elif next_us < NEVER:
+                continue
+            if next_us == NEVER or next_us > aligned_us + window_us:
+                window_us *= 2
                 taken = placed(free, cpus)
                 if taken is not None:
-                    start = max(start, end_us, self.view.now + SECOND_US)
+                    start = max(start, last_us, self.view.now + SECOND_US)
                     return _Placement(start, machine, taken, limit_us)
-                group_us, first_us = 2 * group_us, NEVER
         return None
 
     def add(self, slot: int, place: _Placement, now: Time) -> None:
