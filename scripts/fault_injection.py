@@ -28,7 +28,7 @@ from grid.model.errors import shorten
 ROOT = Path(__file__).parents[1]
 GRID = (sys.executable, "-c", "from grid.cli.app import main; main()")
 PARTIAL_UTILITY = str(ROOT / "scenarios" / "partial-utility.yaml")
-MANY_VOS = ("vos.0.count=64", "workload.settings.users=1120")
+MANY_VOS = ("vos.0.count=64", "workload.settings.users=640")
 """A windowed run then takes some seconds."""
 WINDOWED = (PARTIAL_UTILITY, "--placement", "2", *(f"--set={one}" for one in MANY_VOS))
 LIVE = (

@@ -1,4 +1,4 @@
-"""What many tests share for the whole session: one small Ray cluster, one browser, some reports."""
+"""Fixtures of the session: a small Ray cluster, a browser, some reports."""
 
 from __future__ import annotations
 
@@ -11,14 +11,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import examples
 from tests.lab.report import chromium, small_reports
 
-# How long an example takes says more about the machine than about the code.
-settings.register_profile("grid", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# The time of an example depends on the machine.
+settings.register_profile(
+    "grid",
+    deadline=None,
+    max_examples=examples(100),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile("grid")
 
-# A shell that starts the tests in the background has them ignore Ctrl-C, and so would the commands
-# that they interrupt.
+# Processes that a shell starts in the background ignore SIGINT, and so would commands under test.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -34,7 +39,7 @@ def ray_session() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def open_browser() -> Iterator[chromium.Browser]:
-    """A browser, which takes seconds to start."""
+    """A browser."""
     if chromium.PROGRAM is None:
         pytest.skip("no Chromium on this machine")
     with chromium.browser() as page:
@@ -43,17 +48,14 @@ def open_browser() -> Iterator[chromium.Browser]:
 
 @pytest.fixture
 def browser(open_browser: chromium.Browser) -> Iterator[chromium.Browser]:
-    """The same browser, which goes on with nothing after the test."""
+    """The same browser, which shows nothing after the test."""
     yield open_browser
     open_browser.show("about:blank", 800)
 
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The reports of small runs and sweeps, by name.
-
-    Their charts take seconds to draw: processes that share the tests share them, too.
-    """
+    """The reports of small runs and sweeps, by name; the processes of a session share them."""
     own = tmp_path_factory.getbasetemp()
     folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "reports"
     folder.mkdir(exist_ok=True)

@@ -25,7 +25,7 @@ DOCS = ROOT / "docs"
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 EXTRAS = {"learning.md": "pettingzoo"}
 """The optional package that a page needs."""
-LONG = ("dissemination.md", "learning.md", "own-plugin.md", "troubleshooting.md")
+LONG = ("dissemination.md", "learning.md", "own-plugin.md", "study.md", "troubleshooting.md")
 """Pages whose examples take longest."""
 
 

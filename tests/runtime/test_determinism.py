@@ -13,7 +13,7 @@ from pathlib import Path
 from grid.config.load import load_scenario
 from grid.runtime.run import execute
 path = Path({str(SCENARIO)!r})
-settings = ["snapshot_period=1", "workload.settings.jobs_per_user=4"]
+settings = ["snapshot_period=1", "workload.settings.jobs_per_user=1"]
 print(execute(load_scenario(path, settings), "test", in_process=True).manifest["digest"])
 """
 

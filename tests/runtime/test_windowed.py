@@ -42,7 +42,7 @@ def result(outcome: RunOutcome) -> str:
 
 
 def test_results_and_events_do_not_depend_on_actors_and_transport(tmp_path: Path) -> None:
-    grid = partial_utility(4)
+    grid = grid_of("partial-utility", "vos.0.count=4", "workload.settings.users=40")
     spool = spool_of(grid)
     expected = run_sequential(grid, spool=spool)
     table = in_order(expected.chunks)

@@ -107,6 +107,7 @@ def test_jobs_are_cancelled_before_and_after_they_start(folder: Path) -> None:
     assert [ended[number].start_us >= 0 for number in (1, 2, 3)] == [True, False, False]
 
 
+@pytest.mark.thorough
 @needs_slurm
 def test_a_job_that_slurmctld_lost_is_submitted_again(folder: Path) -> None:
     (conf,) = start(folder, nodes=1, cpus=2)

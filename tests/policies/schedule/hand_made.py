@@ -7,6 +7,7 @@ import numpy as np
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView
 from grid.policies.interface import Jobs, MachineColumns, Machines
+from grid.policies.schedule.search import place
 from grid.policies.schedule.timetable import (
     END,
     PLANNED,
@@ -14,9 +15,11 @@ from grid.policies.schedule.timetable import (
     START,
     Schedule,
     empty_schedule,
+    insert,
+    lengths_us,
+    start,
     with_room,
 )
-from tests.policies.compiled_parts import insert, lengths_us, place, start
 
 Drawn = dict[str, tuple[int, int, int]]
 """(machine, start, end) of each job by name."""

@@ -7,9 +7,8 @@ import pytest
 
 from grid.model.arrays import Ints
 from grid.model.time import NEVER
-from grid.policies.schedule.search import is_barred
+from grid.policies.schedule.search import figures, improve, is_barred, place, weight
 from grid.policies.schedule.timetable import BARRED, UP
-from tests.policies.compiled_parts import figures, improve, place, weight
 from tests.policies.schedule.hand_made import HandMade
 
 
