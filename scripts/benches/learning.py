@@ -10,9 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from grid.config.load import load_scenario
 from grid.integrations.learning import ClusterEnv, GridEnv
-from grid.integrations.learning.episode import Episode, grid_of
 
 EPISODES, JOBS = 4, 300
 SIZES = {1: 4, 2: 2, 4: 2, 8: 1}
@@ -77,7 +75,9 @@ def decide_for_grid(env: GridEnv, seed: int) -> int:
 
 
 def without_agents(scenario: dict[str, Any], seed: int) -> None:
-    assert Episode().begin(grid_of(load_scenario(scenario), "bench", seed)) is None
+    episodes = Episodes(scenario, {}, None)
+    episodes.begin(seed)
+    assert episodes.decision is None
 
 
 def seconds(play: Callable[[int], Any]) -> tuple[float, int]:

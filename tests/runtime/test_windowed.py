@@ -34,7 +34,7 @@ def grid_of(name: str, *settings: str) -> Grid:
 
 
 def partial_utility(vos: int = 3) -> Grid:
-    return grid_of("partial-utility", f"vos.0.count={vos}")
+    return grid_of("partial-utility", f"vos.0.count={vos}", "workload.settings.users=60")
 
 
 def result(outcome: RunOutcome) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -23,8 +22,6 @@ except ModuleNotFoundError as error:
 
 from grid.cluster import ClusterState, make_cluster
 from grid.config.build import Grid
-from grid.config.load import load_scenario, source_of
-from grid.config.schema import Scenario
 from grid.integrations.learning.agents import (
     AgentForwarding,
     AgentPolicy,
@@ -34,7 +31,7 @@ from grid.integrations.learning.agents import (
     QueueObservation,
     ResourceObservation,
 )
-from grid.integrations.learning.episode import Decision, Episode, grid_of
+from grid.integrations.learning.episode import Episodes, Source
 from grid.integrations.learning.rewards import (
     QueueReward,
     ReportedSlowdown,
@@ -44,54 +41,12 @@ from grid.integrations.learning.rewards import (
 from grid.model.arrays import Bools
 from grid.model.errors import expected_name, input_error
 from grid.model.platform import Cluster, VirtualOrganization
-from grid.model.time import Time, to_seconds
+from grid.model.time import Time
 from grid.policies.interface import ClusterView, Plan
 from grid.results.metrics import Metrics
 
 Observed = npt.NDArray[np.float32]
-Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 LARGEST_SEED = 2**31
-
-
-class _Episodes:
-    """The scenario of an environment, and its present episode."""
-
-    def __init__(
-        self, scenario: Source, overrides: Mapping[str, Any] | tuple[str, ...], most: int | None
-    ) -> None:
-        self.scenario = load_scenario(scenario, overrides)
-        self.source = source_of(scenario)
-        self.first = grid_of(self.scenario, self.source, self.scenario.seed)
-        self._most = most
-        self.episode: Episode | None = None
-        self.decision: Decision | None = None
-        self.decisions = 0
-
-    def begin(self, seed: int, episode: Episode, **seats: Mapping[str, Any]) -> None:
-        self.close()
-        self.episode, self.decisions = episode, 0
-        self.decision = episode.begin(grid_of(self.scenario, self.source, seed), **seats)
-
-    def decide(self, action: int) -> None:
-        assert self.episode is not None
-        self.decision = self.episode.answer(action)
-        self.decisions += 1
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the episode ends before its run does."""
-        return self.decision is not None and self.decisions == self._most
-
-    def metrics(self) -> Metrics:
-        """The metrics of the episode's run. Raises InputError if it has not ended."""
-        if self.episode is None or self.decision is not None:
-            raise input_error("metrics", "an episode in progress", "the end of a whole run")
-        return self.episode.metrics()
-
-    def close(self) -> None:
-        if self.episode is not None:
-            self.episode.close()
-        self.episode = self.decision = None
 
 
 class _QueueSeat(AgentPolicy):
@@ -149,7 +104,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         render_mode: str | None = None,
     ) -> None:
         self.render_mode = render_mode
-        self._episodes = _Episodes(scenario, overrides, most_decisions)
+        self._episodes = Episodes(scenario, overrides, most_decisions)
         vos = self._episodes.first.vos
         self._is_queue = selection is None
         if selection is not None:
@@ -180,14 +135,11 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         """Begin an episode. Returns the first observation and `info`."""
         super().reset(seed=seed)
         drawn = int(self.np_random.integers(LARGEST_SEED)) if seed is None else seed
-        episode = Episode()
-        seats: dict[str, Any]
         if self._is_queue:
             self._reward.reset()
-            seats = {"clusters": {self._place: partial(self._cluster, episode)}}
+            self._episodes.begin(drawn, clusters={self._place: self._cluster})
         else:
-            seats = {"selections": {self._place: partial(self._selection, episode)}}
-        self._episodes.begin(drawn, episode, **seats)
+            self._episodes.begin(drawn, selections={self._place: self._selection})
         self._is_over = False
         return self._observed(), self._info()
 
@@ -197,14 +149,14 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         An episode without a decision is over after one step, which does nothing.
         """
         episodes = self._episodes
-        if self._is_over or episodes.episode is None:
+        if self._is_over:
             raise input_error("step", "a finished episode", "reset() first")
         if episodes.decision is not None:
             episodes.decide(int(action))
         if self._is_queue:
             reward = float(self._seat.take_reward())
         else:
-            rows = [row for row in episodes.episode.ended_rows() if row.vo == self._vo]
+            rows = [row for row in episodes.ended_rows() if row.vo == self._vo]
             reward = float(self._reward(rows))
         over = episodes.decision is None
         self._is_over = over or episodes.is_cut
@@ -223,16 +175,16 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
     def close(self) -> None:
         """Abandon the episode."""
         self._episodes.close()
+        self._is_over = True
 
-    def _cluster(
-        self, episode: Episode, grid: Grid, vo: VirtualOrganization, cluster: Cluster
-    ) -> ClusterState:
-        outages, decide = grid.outages_of(vo, cluster), partial(episode.ask, 0)
-        self._seat = policy = _QueueSeat(decide, self._observation, self._offered, self._reward)
+    def _cluster(self, grid: Grid, vo: VirtualOrganization, cluster: Cluster) -> ClusterState:
+        outages, ask = grid.outages_of(vo, cluster), partial(self._episodes.ask, 0)
+        self._seat = policy = _QueueSeat(ask, self._observation, self._offered, self._reward)
         return make_cluster(cluster, policy, None, outages, jobs=grid.job_features)
 
-    def _selection(self, episode: Episode, own: Any) -> AgentSelection:
-        self._seat = seat = AgentSelection(partial(episode.ask, 0), own, self._observation)
+    def _selection(self, own: Any) -> AgentSelection:
+        ask = partial(self._episodes.ask, 0)
+        self._seat = seat = AgentSelection(ask, own, self._observation)
         return seat
 
     def _observed(self) -> Observed:
@@ -242,10 +194,9 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
         return observed
 
     def _info(self) -> dict[str, Any]:
-        assert self._episodes.episode is not None
         return {
             "action_mask": self.action_masks(),
-            "time_s": to_seconds(self._episodes.episode.now),
+            "time_s": self._episodes.time_s,
             "forbidden": self._seat.forbidden,
         }
 
@@ -281,7 +232,7 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         render_mode: str | None = None,
     ) -> None:
         self.render_mode = render_mode
-        self._episodes = _Episodes(scenario, overrides, most_decisions)
+        self._episodes = Episodes(scenario, overrides, most_decisions)
         self.possible_agents = [vo.name for vo in self._episodes.first.vos]
         self.agents: list[str] = []
         vos = len(self.possible_agents)
@@ -312,12 +263,12 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         if seed is not None:
             self._rng = np.random.default_rng(seed)
         drawn = int(self._rng.integers(LARGEST_SEED)) if seed is None else seed
-        episode, vos = Episode(), len(self.possible_agents)
+        ask, vos = self._episodes.ask, len(self.possible_agents)
         self._seats = {
-            name: AgentForwarding(partial(episode.ask, number), vos, self._observation)
+            name: AgentForwarding(partial(ask, number), vos, self._observation)
             for number, name in enumerate(self.possible_agents)
         }
-        self._episodes.begin(drawn, episode, rules=self._seats)
+        self._episodes.begin(drawn, rules=self._seats)
         self.agents = list(self.possible_agents) if self._episodes.decision is not None else []
         return self._observed(), self._infos()
 
@@ -334,13 +285,13 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         episodes, names = self._episodes, self.agents
         if not names:
             return {}, {}, {}, {}, {}
-        assert episodes.decision is not None and episodes.episode is not None
+        assert episodes.decision is not None
         agent = self.possible_agents[episodes.decision.agent]
         if agent not in actions:
             raise input_error("actions", f"none of {agent}", "one of each agent")
         episodes.decide(int(actions[agent]))
         over, cut = episodes.decision is None, episodes.is_cut
-        rows = episodes.episode.ended_rows()
+        rows = episodes.ended_rows()
         rewards = dict.fromkeys(names, 0.0)
         if rows:
             for number, name in enumerate(names):
@@ -374,8 +325,7 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         return observed
 
     def _infos(self) -> dict[str, dict[str, Any]]:
-        assert self._episodes.episode is not None
-        time_s = to_seconds(self._episodes.episode.now)
+        time_s = self._episodes.time_s
         return {
             name: {"time_s": time_s, "forbidden": seat.forbidden}
             for name, seat in self._seats.items()
