@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from grid.integrations.learning import ClusterEnv, GridEnv
+from grid.integrations.learning.episode import Episodes
 
 EPISODES, JOBS = 4, 300
 SIZES = {1: 4, 2: 2, 4: 2, 8: 1}
