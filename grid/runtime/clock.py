@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,35 +21,29 @@ MOST_LATE = 0.05
 """Acceptable share of lateness in the response times of jobs."""
 STEP = 1.05
 """Ratio of the widths of two classes of lateness, and relative error of quantiles."""
-CLASSES = 1000
 
 
 class Lateness:
     """A histogram of lateness in microseconds of virtual time."""
 
     def __init__(self) -> None:
-        self._counts = np.zeros(CLASSES, np.int64)
-        self._total_us = 0
+        self._counts: Counter[int] = Counter()
+        self.total_us: Time = 0
         self._longest_us: Time = 0
 
     def add(self, late_us: Time) -> None:
-        place = int(math.log(1 + late_us) / math.log(STEP))
-        self._counts[min(place, CLASSES - 1)] += 1
-        self._total_us += late_us
+        self._counts[int(math.log(1 + late_us) / math.log(STEP))] += 1
+        self.total_us += late_us
         self._longest_us = max(self._longest_us, late_us)
 
     def merge(self, other: Lateness) -> None:
         self._counts += other._counts
-        self._total_us += other._total_us
+        self.total_us += other.total_us
         self._longest_us = max(self._longest_us, other._longest_us)
 
     @property
     def count(self) -> int:
-        return int(self._counts.sum())
-
-    @property
-    def total_us(self) -> Time:
-        return self._total_us
+        return self._counts.total()
 
     def report(self, speedup: float) -> dict[str, Any]:
         """Count, median, 99th percentile and longest, in seconds of the real clock."""
@@ -65,11 +60,12 @@ class Lateness:
 
     def _quantile_us(self, share: float) -> float:
         """No more than a step above the true quantile."""
-        reached = np.cumsum(self._counts)
-        if reached[-1] == 0:
-            return 0.0
-        place = int(np.searchsorted(reached, math.ceil(share * reached[-1])))
-        return float(min(STEP ** (place + 1) - 1.0, self._longest_us))
+        left = math.ceil(share * self.count)
+        for place, count in sorted(self._counts.items()):
+            left -= count
+            if left <= 0:
+                return min(STEP ** (place + 1) - 1.0, self._longest_us)
+        return 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,41 +124,33 @@ def remove_journals(folder: Path) -> None:
 
 def _lock(folder: Path) -> IO[bytes]:
     """The lock of `folder`, a private one, held until it is closed."""
+    path = str(folder)
     try:
-        _make_private(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=stat.S_IRWXU)
+        found = folder.lstat()
+        mode = found.st_mode & ~stat.S_ISGID
+        if (mode, found.st_uid) != (stat.S_IFDIR | stat.S_IRWXU, os.geteuid()):
+            expected = "no such path, or a folder that only you can use (mode 700), and no link"
+            raise input_error("", "a different file with that name", expected, path)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         held = os.fdopen(os.open(folder / LOCK, flags, 0o600), "wb")
     except OSError as error:
-        found = error.strerror or str(error)
-        raise _refused(folder, found, "a place for a private folder of journals") from None
+        reason = error.strerror or str(error)
+        raise input_error("", reason, "a place for a private folder of journals", path) from None
     try:
-        # The lock goes with the process that holds it, however it ends.
+        # The kernel releases the lock of a process that is killed.
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         held.close()
-        raise _refused(folder, "a live run in progress", "no other live run") from None
+        raise input_error("", "a live run in progress", "no other live run", path) from None
     return held
 
 
-def _make_private(folder: Path) -> None:
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        folder.mkdir(mode=stat.S_IRWXU)
-    except FileExistsError:
-        found = folder.lstat()
-        private = stat.S_ISDIR(found.st_mode) and stat.S_IMODE(found.st_mode) == stat.S_IRWXU
-        if not private or found.st_uid != os.geteuid():
-            what = "no such path, or a folder that only you can use (mode 700), and no link"
-            raise _refused(folder, "a different file with that name", what) from None
-
-
 def _empty(folder: Path) -> None:
-    for left_over in folder.iterdir():
-        if left_over.is_dir() and not left_over.is_symlink():
-            shutil.rmtree(left_over)
-        elif left_over.name != LOCK:
-            left_over.unlink()
-
-
-def _refused(folder: Path, found: str, expected: str) -> InputError:
-    return input_error("", found, expected, str(folder))
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        elif path.name != LOCK:
+            path.unlink()

@@ -12,6 +12,7 @@ import secrets
 import socket
 from collections.abc import Callable
 from functools import cache, partial
+from inspect import signature
 from pathlib import Path
 
 import uvicorn
@@ -42,6 +43,8 @@ HEADERS = {
 }
 """Sent with every response. No referrer discloses the address, which is a secret."""
 SCRIPTS = ["page.js", "picture.js", "charts.js", "interventions.js", "words.js"]
+QUERIES = ("frame", "flows", "course", "gantt", "job", "events")
+"""Methods of a `RunView`."""
 _HERE = Path(__file__).parent
 
 
@@ -121,31 +124,7 @@ def application(view: RunView | SweepView) -> Starlette:
         page, scripts = "page.html", SCRIPTS
         routes = [
             _query("about", lambda _: view.about() | {"vega": CONFIG}),
-            _query("frame", lambda request: view.frame(_seconds(request, "time"))),
-            _query("flows", lambda request: view.flows(_seconds(request, "time"))),
-            _query("course", lambda request: view.course(_optional(request, "vo"))),
-            _query(
-                "gantt",
-                lambda request: view.gantt(
-                    _integer(request, "cluster"),
-                    _seconds(request, "since"),
-                    _seconds(request, "until"),
-                ),
-            ),
-            _query(
-                "job",
-                lambda request: view.job(
-                    _integer(request, "vo"), _integer(request, "number"), _seconds(request, "time")
-                ),
-            ),
-            _query(
-                "events",
-                lambda request: view.events(
-                    _optional(request, "vo"),
-                    _optional(request, "cluster"),
-                    _seconds(request, "time"),
-                ),
-            ),
+            *(_query(name, partial(_answer, getattr(view, name))) for name in QUERIES),
             Route("/intervene", partial(_intervene, view), methods=["POST"]),
         ]
     routes += [
@@ -157,6 +136,16 @@ def application(view: RunView | SweepView) -> Starlette:
     served = Starlette(routes=routes)
     served.router.redirect_slashes = False
     return served
+
+
+def _answer(query: Callable[..., Answer], request: Request) -> Answer:
+    """The answer of a method of the view, whose parameters are those of the request."""
+    parsers = {"float": _seconds, "int": _integer, "int | None": _optional}
+    given = {
+        name: parsers[one.annotation](request, name.removesuffix("_s"))
+        for name, one in signature(query).parameters.items()
+    }
+    return query(**given)
 
 
 def _query(name: str, answer: Callable[[Request], Answer]) -> Route:

@@ -160,7 +160,7 @@ class RunView(ABC):
         lines = [[one.time_s, one.text] for one in reversed(found)]
         return {"lines": lines, "now": [], "has_events": False}
 
-    def events(self, vo: int | None, cluster: int | None, until_s: float) -> Answer:
+    def events(self, vo: int | None, cluster: int | None, time_s: float) -> Answer:
         """The last events of the jobs of a VO or a cluster."""
         self._check(vo, self.vos)
         self._check(cluster, self.clusters)
@@ -170,7 +170,7 @@ class RunView(ABC):
             marked &= jobs.placement.cluster == cluster
         if vo is not None:
             marked &= (jobs.vo == vo) | (jobs.placement.executed_vo == vo)
-        found = self._last(marked, until_s)
+        found = self._last(marked, time_s)
         return {"events": [[one.time_s, one.text, one.vo, one.number] for one in found]}
 
     def _last(self, marked: Bools, until_s: float) -> list[JobEvent]:

@@ -90,7 +90,7 @@ scenario: rich.yaml
 axes:
   rule: [reserve, auction]
   ttl: [0, 2]
-  seconds: [10, 20]
+  seconds: [20]
 seeds: 2
 metrics:
 """
