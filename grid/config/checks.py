@@ -210,6 +210,7 @@ def _workload_problems(scenario: Scenario, expanded: Expanded) -> Iterator[Probl
         if shared.entry_point == "cluster":
             expected = "scheduler: jobs of the whole grid enter at Local Schedulers"
             yield ("workload", "entry_point"), "'cluster'", expected
+    everywhere = _widest(vos, expanded) if vos else None
     names = [name for vo in vos for name in vo.names]
     for v, vo in enumerate(vos):
         if vo.workload is None:
@@ -218,20 +219,18 @@ def _workload_problems(scenario: Scenario, expanded: Expanded) -> Iterator[Probl
         if vo.is_direct and len(vo.clusters) != 1:
             found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
             yield (*path, "entry_point"), found, "a VO with one cluster"
-        widest = _widest([v] if vo.is_direct else range(len(vos)), vos, expanded)
+        widest = _widest([vo], [expanded[v]]) if vo.is_direct else everywhere
         yield from _job_list_problems(vo.workload, widest, names, (*path, "jobs"))
     for path, section in _job_sections(scenario):
         for r, requirement in enumerate(section.requirements):
             yield from _option_problems(requirement, (*path, "requirements", r, "options"))
 
 
-def _widest(
-    of: Sequence[int], vos: Sequence[VirtualOrganization], expanded: Expanded
-) -> int | None:
-    """The most CPUs that one job may hold in these VOs; None if machines are generated."""
-    if any(isinstance(one.machines, MachineGenerator) for v in of for one in vos[v].clusters):
+def _widest(vos: Sequence[VirtualOrganization], expanded: Expanded) -> int | None:
+    """The most CPUs that one job may hold; None if machines are generated."""
+    if any(isinstance(one.machines, MachineGenerator) for vo in vos for one in vo.clusters):
         return None
-    return max(one.widest for v in of for one in expanded[v].clusters)
+    return max(one.widest for vo in expanded for one in vo.clusters)
 
 
 def _job_list_problems(

@@ -12,7 +12,14 @@ import yaml  # type: ignore[import-untyped]
 from pydantic import BaseModel, ValidationError
 
 from grid.config.checks import scenario_problems
-from grid.config.parameters import SECTION, Overrides, fill_in, parameter_in
+from grid.config.parameters import (
+    INNER_KEYS,
+    KEYS,
+    SECTION,
+    Overrides,
+    fill_in,
+    parameter_in,
+)
 from grid.config.plugins import (
     find_plugins,
     object_errors,
@@ -52,15 +59,6 @@ INCLUDE = "include"
 """The key that names files with further keys of the scenario."""
 FROM_PYTHON = "scenario"
 """Takes the place of a file in errors of scenarios from Python."""
-KEYS = tuple(Scenario.model_fields)
-"""The keys at the top of a scenario, next to `parameters`."""
-INNER_KEYS = tuple(
-    f"{key}.{inner}"
-    for key, field in Scenario.model_fields.items()
-    if is_section(field.annotation)
-    for inner in keys_of(field.annotation)
-)
-"""Paths of the keys of sections that every scenario has, such as protocol.ttl."""
 
 
 def load_scenario(
@@ -124,7 +122,7 @@ def _checked(
         expected = "a scenario (grid sweep runs an experiment)"
         raise InputError([*errors, root.error((), expected, "an experiment")])
     raise_if(_include(root, path.parent))
-    errors = errors + fill_in(root, overrides, KEYS, INNER_KEYS)
+    errors = errors + fill_in(root, overrides)
     if "name" not in root.value:
         root.value["name"] = Node(_name(path), root.source, root.line)
     errors += _find_traces(root, path.parent)

@@ -9,6 +9,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
+from grid.config.schema import Scenario
 from grid.config.yaml_tree import MAX_DEPTH, Node, child, read_tree, tree_of_value
 from grid.model.errors import (
     ErrorLine,
@@ -20,6 +21,7 @@ from grid.model.errors import (
     raise_if,
     shorten,
 )
+from grid.model.fields import is_section, keys_of
 
 SECTION = "parameters"
 UNKNOWN = "no such parameter or key"
@@ -31,15 +33,23 @@ Overrides = Sequence[str] | Mapping[str, Any]
 """Texts `name=value`, or values by name. A name is that of a parameter, or the path of a key."""
 
 
-def fill_in(
-    root: Node, overrides: Overrides, keys: Sequence[str], inner: Sequence[str] = ()
-) -> list[ErrorLine]:
+KEYS = tuple(Scenario.model_fields)
+"""The keys at the top of a scenario, next to `parameters`."""
+INNER_KEYS = tuple(
+    f"{key}.{inner}"
+    for key, field in Scenario.model_fields.items()
+    if is_section(field.annotation)
+    for inner in keys_of(field.annotation)
+)
+"""Paths of the keys of sections that every scenario has, such as protocol.ttl."""
+
+
+def fill_in(root: Node, overrides: Overrides) -> list[ErrorLine]:
     """Apply `overrides` to a scenario, in order, then replace references to parameters.
 
-    Changes `root` in place, removes its `parameters`, and returns errors. An override
-    is for a parameter or for a `path.to.a.key`; a parameter's name wins. Mappings on the way to a
-    key are made where they are missing. `keys` are those that a scenario can have at its top,
-    `inner` the paths of others, to suggest one for its last step alone.
+    Changes `root` in place, removes its `parameters`, and returns errors. An override is for a
+    parameter or for a `path.to.a.key`; a parameter's name wins. Mappings on the way to a key are
+    made if they are missing.
     """
     parameters, errors = _defaults(root)
     declared = dict(parameters)
@@ -55,7 +65,7 @@ def fill_in(
             errors += (unfit := _unfit(node, (name,)))
             parameters[name] = parameters[name] if unfit else node
         else:
-            errors += _override_key(root, name, node, [*parameters, *keys], inner)
+            errors += _override_key(root, name, node, [*parameters, *KEYS])
     used |= _references(root, parameters)
     for path, node in _scalars(root, ()):
         errors += _substitute(node, path, parameters)
@@ -159,15 +169,13 @@ def _shown(override: str) -> str:
     return (override if override.isprintable() else shorten(override))[:94]
 
 
-def _override_key(
-    root: Node, name: str, node: Node, known: Sequence[str], inner: Sequence[str]
-) -> list[ErrorLine]:
+def _override_key(root: Node, name: str, node: Node, known: Sequence[str]) -> list[ErrorLine]:
     path = _path(name)
     if len(path) > MAX_DEPTH:
         return [node.error(path, f"at most {MAX_DEPTH} steps", "a longer path")]
     if path[0] not in known:
         likely = get_close_matches(name, known, 1)
-        likely = likely or [key for key in inner if key.endswith(f".{name}")]
+        likely = likely or [key for key in INNER_KEYS if key.endswith(f".{name}")]
         return [node.error(path, " or ".join(likely) or f"one of {', '.join(known)}", UNKNOWN)]
     return _put(root, path, node)
 

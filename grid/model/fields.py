@@ -7,6 +7,7 @@ in seconds in the fields, and `Microseconds` derives the times of the emulator.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 from pydantic import (
@@ -162,6 +163,11 @@ class PluginRef:
 
 def keys_of(section: Any) -> dict[str, FieldInfo]:
     """The keys of a section, or of its class, with their declarations."""
+    return _keys_of(section if isinstance(section, type) else type(section))
+
+
+@cache
+def _keys_of(section: Any) -> dict[str, FieldInfo]:
     fields: dict[str, FieldInfo] = section.__pydantic_fields__
     for field in fields.values():
         # A docstring has line ends.

@@ -348,7 +348,10 @@ class WorkloadSection(Section):
         fields = type(self).model_fields
         for source, keys in _KEYS_OF_SOURCES.items():
             for key in keys if source not in given else ():
-                if getattr(self, key) != fields[key].get_default(call_default_factory=True):
+                is_set = key in self.model_fields_set
+                if is_set and getattr(self, key) != fields[key].get_default(
+                    call_default_factory=True
+                ):
                     raise ValueError(f"`{key}` only with `{source}`")
         if self.filter is not None and self.filter.sites is not None and self.route is None:
             raise ValueError("a `route` for the `sites` of the `filter`")
