@@ -63,7 +63,7 @@ def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
     if look_for(given, experiment=not experiment) is not None:
         raise input_error("", other, f"{one}: try `grid {command} {given}`", str(given))
     names = [each.name for each in all_shipped() if each.is_experiment == experiment]
-    names += [file.name for file in path.parent.glob(f"*{_SUFFIX}")]
+    names += sorted(file.name for file in path.parent.glob(f"*{_SUFFIX}"))
     expected = expected_name(
         given.name, names, f"{one} in a file, or one that `grid scenarios` lists"
     )
