@@ -26,7 +26,7 @@ MAY_IMPORT = {
     },
     "lab": {
         "model", "policies", "cluster", "workload", "results", "config", "runtime",
-        "compiled_code",
+        "compiled_code", "sources",
     },
     "integrations": {
         "model", "kernel", "policies", "cluster", "protocol", "workload", "results", "config",
