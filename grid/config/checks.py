@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from grid.config.dependencies import dependencies_of, listed_jobs, place_of
 from grid.config.faults import FaultsSection
 from grid.config.schema import GridSettings, Scenario
 from grid.model.errors import (
@@ -221,6 +222,7 @@ def _workload_problems(scenario: Scenario, expanded: Expanded) -> Iterator[Probl
             yield (*path, "entry_point"), found, "a VO with one cluster"
         widest = _widest([vo], [expanded[v]]) if vo.is_direct else everywhere
         yield from _job_list_problems(vo.workload, widest, names, (*path, "jobs"))
+    yield from _dependency_problems(vos) if shared is None else ()
     for path, section in _job_sections(scenario):
         for r, requirement in enumerate(section.requirements):
             yield from _option_problems(requirement, (*path, "requirements", r, "options"))
@@ -249,6 +251,22 @@ def _job_list_problems(
             if one.vo is not None and one.vo not in vos:
                 expected = expected_name(one.vo, vos, "a VO of this scenario")
                 yield (*path, index, "after", place, "vo"), shorten(one.vo), expected
+
+
+def _dependency_problems(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
+    """Invalid dependencies, if all jobs are listed. Those of other jobs are known in runs."""
+    sections = [(v, vo.workload) for v, vo in enumerate(vos) for _ in vo.names]
+    if any(workload is not None and workload.jobs is None for _, workload in sections):
+        return
+    names = [name for vo in vos for name in vo.names]
+    positions: dict[str | None, int] = {name: place for place, name in enumerate(names)}
+    lists = [(v, one.jobs or () if one else ()) for v, one in sections]
+    tables = [
+        listed_jobs(jobs, positions) if jobs and not vos[v].is_direct else None for v, jobs in lists
+    ]
+    for path, found, expected in dependencies_of(names, tables, ()).problems:
+        v, jobs = lists[int(path[1])]
+        yield ("vos", v, "workload", "jobs", place_of(jobs, int(path[3])), "after"), found, expected
 
 
 def _job_sections(scenario: Scenario) -> Iterator[tuple[Path, JobSection | AttributesSection]]:

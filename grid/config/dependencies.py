@@ -1,23 +1,85 @@
-"""The dependencies of a grid's jobs: checked, and by the entities that need them."""
+"""Jobs that scenarios list, and dependencies: checked, and by the entities that need them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from grid.model.errors import Problem
 from grid.model.fields import REFERENCE_MIPS
-from grid.model.job import JobKey
-from grid.model.job_table import After, JobTable, topological_order
-from grid.model.time import SECOND_US
+from grid.model.job import MEMORY, JobKey
+from grid.model.job_table import COLUMNS, After, JobTable, Predecessors, topological_order
+from grid.model.time import NEVER, SECOND_US, from_seconds
+from grid.model.workload import JobSection
 from grid.protocol import names
 from grid.protocol.workload_source import Successor
 from grid.results.workflows import Workflows, workflows_of
 
 _Job = tuple[int, int]
 """Position of the VO, and row in its table."""
+
+
+def listed_jobs(sections: tuple[JobSection, ...], positions: Mapping[str | None, int]) -> JobTable:
+    """The jobs of a scenario's list; `positions` are those of VOs by their names."""
+    submit_us = [from_seconds(section.submit_s) for section in sections]
+    after = [
+        [
+            After(one.job, positions.get(one.vo, -1), one.state == "ok", one.data_mb)
+            for one in section.after
+        ]
+        for section in sections
+    ]
+    predecessors = Predecessors.of(after, earliest_us=np.array(submit_us, np.int64))
+    estimates = [section.estimate_s or section.run_s for section in sections]
+    as_written: dict[str, Any] = {
+        name: [getattr(section, name) for section in sections]
+        for name in COLUMNS
+        if name in JobSection.model_fields and name != "number"
+    }
+    held = [_written_resources(section) for section in sections]
+    names = sorted({name for of_job in held for name in of_job})
+    return JobTable.of(
+        resources={name: [of_job.get(name, 0.0) for of_job in held] for name in names},
+        **as_written,
+        processors=[section.cpus for section in sections],
+        number=[
+            index if section.number is None else section.number
+            for index, section in enumerate(sections, start=1)
+        ],
+        submit_us=submit_us,
+        estimate_us=[from_seconds(estimate) for estimate in estimates],
+        run_us=[from_seconds(section.run_s) for section in sections],
+        predicted_us=[from_seconds(section.predicted_s or 0.0) for section in sections],
+        cancel_us=[_after(section.submit_s, section.cancel_after_s) for section in sections],
+        deadline_us=[_after(section.submit_s, section.deadline_s) for section in sections],
+        requirements=[
+            tuple(one.requirement for one in section.requirements) for section in sections
+        ],
+        predecessors=predecessors if any(after) else None,
+    )
+
+
+def _written_resources(section: JobSection) -> dict[str, float]:
+    held = {MEMORY: section.ram_mb, **section.resources}
+    for name, amount in section.resources_per_task.items():
+        held[name] = held.get(name, 0.0) + amount * section.cpus
+    return {name: amount for name, amount in held.items() if amount}
+
+
+def _after(submit_s: float, after_s: float | None) -> int:
+    """Microseconds of a time after the submission; NEVER without one."""
+    return NEVER if after_s is None else from_seconds(submit_s + after_s)
+
+
+def place_of(sections: Sequence[JobSection], number: int) -> int:
+    """The position of the job with that number in a scenario's list."""
+    numbers = [
+        index if section.number is None else section.number
+        for index, section in enumerate(sections, start=1)
+    ]
+    return numbers.index(number)
 
 
 class Dependencies(NamedTuple):

@@ -13,27 +13,24 @@ from typing import Any
 import numpy as np
 
 from grid.config.build import Grid
+from grid.config.dependencies import listed_jobs, place_of
 from grid.config.platform import vos_from_sites, vos_of
 from grid.config.schema import Scenario, VosFromTraceSection
 from grid.config.traces import Traces
 from grid.kernel.entity import random_stream
 from grid.model.arrays import Bools, Ints
 from grid.model.errors import InputError, input_error
-from grid.model.job import MEMORY, Option, Requirement
+from grid.model.job import Option, Requirement
 from grid.model.job_table import (
-    COLUMNS,
-    After,
     JobTable,
-    Predecessors,
     concatenate,
     repeated_number,
 )
 from grid.model.platform import VirtualOrganization
-from grid.model.time import NEVER, SECOND_US, from_seconds
+from grid.model.time import NEVER, SECOND_US
 from grid.model.workload import (
     AttributesSection,
     DrawnRequirementSection,
-    JobSection,
     WorkloadSection,
 )
 
@@ -85,9 +82,9 @@ class _Jobs:
                 return f"{at}{found['cluster'] or ''}"
             if vo.workload is None:
                 return "workload"
-            for index, job in enumerate(vo.workload.jobs or () if found["after"] else ()):
-                if found["after"] == str(index + 1 if job.number is None else job.number):
-                    return f"{at}.workload.jobs.{index}.after"
+            if found["after"] and vo.workload.jobs is not None:
+                index = place_of(vo.workload.jobs, int(found["after"]))
+                return f"{at}.workload.jobs.{index}.after"
             return f"{at}.workload"
 
         try:
@@ -188,7 +185,7 @@ class _Jobs:
         if workload.generator is not None:
             return self._generated(workload, (vo,), where, f"workload of {vo.name}")[vo.name]
         if workload.jobs is not None:
-            return _in_order([_written_jobs(workload.jobs, self.positions)])
+            return _in_order([listed_jobs(workload.jobs, self.positions)])
         most = _widest([vo]) if workload.entry_point == "cluster" else widest
         return self.traces.jobs(workload, most, where)
 
@@ -220,59 +217,6 @@ def _in_order(parts: list[JobTable]) -> JobTable:
 def _widest(vos: Sequence[VirtualOrganization]) -> int:
     """The most CPUs that one job may request."""
     return max(cluster.widest for vo in vos for cluster in vo.clusters)
-
-
-def _written_jobs(
-    sections: tuple[JobSection, ...], positions: Mapping[str | None, int]
-) -> JobTable:
-    submit_us = [from_seconds(section.submit_s) for section in sections]
-    after = [
-        [
-            After(one.job, positions.get(one.vo, -1), one.state == "ok", one.data_mb)
-            for one in section.after
-        ]
-        for section in sections
-    ]
-    predecessors = Predecessors.of(after, earliest_us=np.array(submit_us, np.int64))
-    estimates = [section.estimate_s or section.run_s for section in sections]
-    as_written: dict[str, Any] = {
-        name: [getattr(section, name) for section in sections]
-        for name in COLUMNS
-        if name in JobSection.model_fields and name != "number"
-    }
-    held = [_written_resources(section) for section in sections]
-    names = sorted({name for of_job in held for name in of_job})
-    return JobTable.of(
-        resources={name: [of_job.get(name, 0.0) for of_job in held] for name in names},
-        **as_written,
-        processors=[section.cpus for section in sections],
-        number=[
-            index if section.number is None else section.number
-            for index, section in enumerate(sections, start=1)
-        ],
-        submit_us=submit_us,
-        estimate_us=[from_seconds(estimate) for estimate in estimates],
-        run_us=[from_seconds(section.run_s) for section in sections],
-        predicted_us=[from_seconds(section.predicted_s or 0.0) for section in sections],
-        cancel_us=[_after(section.submit_s, section.cancel_after_s) for section in sections],
-        deadline_us=[_after(section.submit_s, section.deadline_s) for section in sections],
-        requirements=[
-            tuple(one.requirement for one in section.requirements) for section in sections
-        ],
-        predecessors=predecessors if any(after) else None,
-    )
-
-
-def _written_resources(section: JobSection) -> dict[str, float]:
-    held = {MEMORY: section.ram_mb, **section.resources}
-    for name, amount in section.resources_per_task.items():
-        held[name] = held.get(name, 0.0) + amount * section.cpus
-    return {name: amount for name, amount in held.items() if amount}
-
-
-def _after(submit_s: float, after_s: float | None) -> int:
-    """Microseconds of a time after the submission; NEVER without one."""
-    return NEVER if after_s is None else from_seconds(submit_s + after_s)
 
 
 # Attributes

@@ -302,10 +302,23 @@ def test_an_invalid_dependency_is_an_error_of_its_line(
     file = tmp_path / "wrong.yaml"
     file.write_text(TEXT % after)
     with pytest.raises(InputError) as caught:
-        realize(load_scenario(file), str(file))
+        load_scenario(file)
     (error,) = caught.value.errors
     assert (error.file, error.line, error.found) == (str(file), line, found)
     assert error.field == f"vos.0.workload.jobs.1.{field}"
+
+
+def test_a_job_of_a_generator_may_be_waited_for() -> None:
+    """Which numbers it gives its jobs is known only in the run."""
+    one = scenario({"a": [{"run_s": 1, "after": [{"job": 3, "vo": "b"}]}]})
+    settings = {"jobs": 3, "arrivals": {"distribution": "fixed", "mean_s": 1},
+                "work": {"distribution": "fixed", "mean_s": 1}}  # fmt: skip
+    one["vos"][1]["workload"] = {"generator": "stochastic", "settings": settings}
+    with pytest.raises(InputError) as caught:
+        realize(load_scenario(one), "scenario")
+    assert caught.value.errors[0].field == "vos.0.workload.jobs.0.after"
+    one["vos"][0]["workload"]["jobs"][0]["after"][0]["job"] = 2
+    assert grid.run(one).metrics["grid"]["workflows_completed"] == 1
 
 
 def test_jobs_that_enter_at_a_cluster_do_not_wait() -> None:
