@@ -371,12 +371,14 @@ def load_experiment(
         raise input_error("quick", "nothing", "axes, seeds or set for --quick", root.source)
     chosen = experiment.quickened() if quick else experiment
     axes: dict[str, Any] = {}
-    if not isinstance(overrides, Mapping):
+    if isinstance(overrides, Mapping):
+        typed = dict(_tree_of(overrides, OVERRIDE.strip()).plain())
+    else:
         every = list(each_of(overrides))
         several = [one for one in every if isinstance(one, str) and has_several(one)]
         axes = {key: tuple(map(_resolved, all)) for key, all in _axes_of(several).items()}
-        overrides = [one for one in every if one not in several]
-    typed = _settings(overrides)
+        single = map(written_override, (one for one in every if one not in several))
+        typed = {name: node.plain() for name, node in single}
     update: dict[str, Any] = {"set": chosen.set | typed, "axes": chosen.axes | axes}
     if seeds is not None:
         listed = seeds if isinstance(seeds, int | str) else list(seeds)
@@ -386,7 +388,7 @@ def load_experiment(
 
     def refuse(problems: Iterable[Problem]) -> None:
         errors = [
-            ErrorLine("--set", None, steps[1], found, expected)
+            ErrorLine("--set", None, str(steps[1]), found, expected)
             if steps[0] == "set" and steps[1] in typed
             else _error_at(root, steps, found, expected)
             for steps, found, expected in problems
@@ -432,12 +434,6 @@ def _tree_of(value: Any, source: str) -> Node:
     if errors:
         raise InputError(errors)
     return root
-
-
-def _settings(overrides: Overrides) -> dict[str, Any]:
-    if not isinstance(overrides, Mapping):
-        return {name: node.plain() for name, node in map(written_override, each_of(overrides))}
-    return dict(_tree_of(overrides, OVERRIDE.strip()).plain())
 
 
 # Checks of several keys together

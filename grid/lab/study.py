@@ -223,13 +223,6 @@ class Study:
         values = list(self.values(metric, where).values())
         return mean_interval(values, self.level) if values else None
 
-    def difference(
-        self, metric: str, first: Mapping[str, Any], second: Mapping[str, Any]
-    ) -> Interval | None:
-        """The mean of first - second over the seeds that both have, paired by seed."""
-        values = paired_values(self.values(metric, first), self.values(metric, second))
-        return mean_interval(values, self.level) if values else None
-
 
 def values_of_vos(study: Study, metric: str, where: Mapping[str, Any]) -> OfVos:
     """The metric of each VO at a point, by seed; VOs and seeds without it are left out."""
@@ -249,27 +242,22 @@ def plan_seconds(clock: Record, figure: str) -> float | None:
     plans in the longest class of queues. None if there is no such plan.
     """
     policies = list(clock["plan_seconds"].values())
-    below = [
-        (int(name.removeprefix("mean_below_")), policy[name], policy[name.replace("mean", "count")])
-        for policy in policies
-        for name in policy
-        if name.startswith("mean_below_")
-    ]
-    longest = max((bound for bound, _, _ in below), default=0)
-    if figure == "mean_waiting":
+    if figure in ("mean_waiting", "mean_fullest"):
+        below = [
+            (int(name.removeprefix("mean_below_")), one[name], one[name.replace("mean", "count")])
+            for one in policies
+            for name in one
+            if name.startswith("mean_below_")
+        ]
         # Below 1 no job waits; below 0 the policy made no plan.
-        return _weighted((mean, count) for bound, mean, count in below if bound > 1)
-    if figure == "mean_fullest":
-        return _weighted((mean, count) for bound, mean, count in below if bound == longest)
+        least = 2 if figure == "mean_waiting" else max((bound for bound, _, _ in below), default=0)
+        return _weighted((mean, count) for bound, mean, count in below if bound >= least)
     known = [policy for policy in policies if figure in policy]
-    if not policies:
-        return None
-    if figure == "max":
-        return max(float(policy["max"]) for policy in policies)
     if figure.startswith("mean"):
-        count_of = figure.replace("mean", "count")
-        return _weighted((policy[figure], policy[count_of]) for policy in known)
-    return float(sum(policy[figure] for policy in known))
+        return _weighted((one[figure], one[figure.replace("mean", "count")]) for one in known)
+    values = [float(one[figure]) for one in known]
+    whole = max(values, default=None) if figure == "max" else sum(values)
+    return whole if policies else None
 
 
 def _weighted(means: Iterable[tuple[float, float]]) -> float | None:

@@ -49,27 +49,25 @@ Tooltip = list[dict[str, Any]]
 
 def axis(field: str, title: str | None, values: Sequence[float] | Floats) -> Encoding:
     """A quantitative axis, logarithmic if the values span a factor of WIDE; its title says so."""
-    scale, ticks = _scale(values)
-    encoding: Encoding = {"field": field, "type": "quantitative", "scale": scale}
-    encoding["axis"] = {"format": FIGURE, "tickCount": 5} | ({"values": ticks} if ticks else {})
-    return encoding | {"title": _titled(title, scale)}
-
-
-def _scale(values: Sequence[float] | Floats) -> tuple[dict[str, Any], list[float]]:
-    """A scale, and the ticks of a symmetric logarithm, for which Vega has no good ones."""
     known = np.asarray(values, np.float64)
     known = known[np.isfinite(known)]
     positive = known[known > 0]
-    if not len(positive) or known.min() < 0:
-        return {"type": "linear", "zero": False}, []
-    low, high = float(known.min()), float(known.max())
-    small = float(np.quantile(positive, 0.1)) if low == 0 else low
-    if high <= WIDE * small:
-        return {"type": "linear", "zero": low < high / 2}, []
-    if low > 0:
-        return {"type": "log"}, []
-    powers = range(math.floor(math.log10(small)), math.floor(math.log10(high)) + 1)
-    return {"type": "symlog", "constant": small}, [0.0, *(10.0**power for power in powers)]
+    ticks: dict[str, Any] = {"format": FIGURE, "tickCount": 5}
+    scale: dict[str, Any] = {"type": "linear", "zero": False}
+    if len(positive) and known.min() >= 0:
+        low, high = float(known.min()), float(known.max())
+        small = float(np.quantile(positive, 0.1)) if low == 0 else low
+        if high <= WIDE * small:
+            scale["zero"] = low < high / 2
+        elif low > 0:
+            scale = {"type": "log"}
+        else:
+            # Vega has no good ticks for a symmetric logarithm.
+            scale = {"type": "symlog", "constant": small}
+            powers = range(math.floor(math.log10(small)), math.floor(math.log10(high)) + 1)
+            ticks["values"] = [0.0, *(10.0**power for power in powers)]
+    encoding = {"field": field, "type": "quantitative", "scale": scale, "axis": ticks}
+    return encoding | {"title": _titled(title, scale)}
 
 
 MANY_TICKS = 12
