@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import traceback
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +19,7 @@ from grid.model.plugins.registry import plugged_in
 from grid.model.time import SECOND_US
 from grid.results.machines import machine_cpus, ran
 from grid.results.series import series
-from grid.runtime.run import Run, execute
-from grid.sources import sources
+from grid.runtime.run import Run, execute, versions
 
 if TYPE_CHECKING:
     from grid.lab.experiment import PlannedRun
@@ -119,15 +118,12 @@ def _courses(run: Run) -> dict[str, dict[str, list[float]]]:
             for name, time in times.items()}  # fmt: skip
 
 
-LIBRARIES = ("numpy", "scipy")
-"""Their random streams and solvers decide results."""
-
-
 @cache
 def code_version() -> str:
     """16 hexadecimal digits of a hash of all code that a run's result depends on."""
-    parts = [sources(), *(f"{library} {version(library)}" for library in LIBRARIES)]
-    for point in plugged_in():
-        other = point.dist.version if point.dist is not None else ""
-        parts.append(f"{point.name} {point.value} {other}")
-    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+    plugged = [
+        (point.name, point.value, "" if point.dist is None else point.dist.version)
+        for point in plugged_in()
+    ]
+    text = json.dumps([versions(), plugged], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
