@@ -53,7 +53,7 @@ def trace(
     )
     with endings(folder=to), display_on(sys.stderr, quiet=quiet) as display:
         if to is not None:
-            check_file(to, "--to", replaced=True)
+            check_file(to, "--to")
             if to.exists() and log.exists() and to.samefile(log):
                 raise input_error("--to", f"{to}, the log itself", "another file")
         display.stage("reading the log")

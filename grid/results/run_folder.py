@@ -66,9 +66,13 @@ def check_folder(
     than a run. With `scenario`, an earlier run of another scenario or kind (live or in virtual
     time) is only replaced with `force`.
     """
+    if folder.is_dir():
+        with _as_input_error(folder):
+            _refuse_other(folder, scenario, live, force)
     check_place(folder)
-    if not folder.is_dir():
-        return
+
+
+def _refuse_other(folder: Path, scenario: str, live: bool, force: bool) -> None:
     earlier = earlier_run(folder)
     if earlier is None and not _is_of_killed_run(list(folder.iterdir())):
         raise _error(folder, "a folder that is not a run")
@@ -91,12 +95,11 @@ def check_place(folder: Path) -> None:
         _try_to_write(folder if folder.is_dir() else next(one for one in parents if one.exists()))
 
 
-def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) -> None:
+def check_file(path: Path, option: str, *suffixes: str) -> None:
     """Raise InputError if no file can be written at `path`, or a file that must be kept is there.
 
-    These are files of a run or a sweep; those without one of the `suffixes`, if any are given; and
-    Markdown, which people write as well, that is no page of ours. A file that is `replaced` must
-    not take the place of a device or a pipe.
+    These are files of a run or a sweep; those without one of the `suffixes`, if any are given;
+    devices and pipes; and Markdown, which people write as well, that is no page of ours.
     """
     with _as_input_error(path, option):
         if not path.exists() and path.parent.is_dir():
@@ -107,13 +110,13 @@ def check_file(path: Path, option: str, *suffixes: str, replaced: bool = False) 
             found = "a folder"
         elif not path.parent.is_dir():
             found = "no such folder"
-        elif replaced and not path.is_file():
+        elif not path.is_file():
             found = "a device or a pipe"
         elif _is_kept(path.resolve()):
             found = "a file that a run or a sweep wrote"
-        elif suffixes and path.is_file() and path.suffix not in suffixes:
+        elif suffixes and path.suffix not in suffixes:
             found = f"an existing file that does not end in {' or '.join(suffixes)}"
-        elif ".md" in suffixes and path.is_file() and not is_page(path):
+        elif ".md" in suffixes and not is_page(path):
             found = "a file that is not such a page"
         elif not os.access(path, os.W_OK):
             found = "a file that may not be written"

@@ -57,7 +57,7 @@ def export_run(folder: Path, to: Format, target: Path) -> int:
         with _replacing(target) as partial:
             tables.write_batsim(partial, folder)
         return 0
-    check_file(target, "--out", Path(to.file).suffix, replaced=True)
+    check_file(target, "--out", Path(to.file).suffix)
     schedule = read_schedule(folder)
     if to is Format.SWF:
         return tables.write_swf(schedule, target, folder)

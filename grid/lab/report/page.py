@@ -193,7 +193,4 @@ def save_page(
     for path, data in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         write_file(path, data)
-    if page.exists() and not page.is_file():
-        page.write_bytes(text.encode())  # A device or pipe cannot be replaced.
-    else:
-        write_file(page.resolve(), text.encode())
+    write_file(page.resolve(), text.encode())
