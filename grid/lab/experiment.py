@@ -7,6 +7,7 @@ import itertools
 import json
 import math
 import os
+import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -694,7 +695,7 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, root: Node
     for steps, name in asked:
         if name in of_jobs:
             errors.append(_error_at(root, steps, f"{name!r}, a metric of jobs", "a metric of VOs"))
-        elif name not in known and not name.startswith("plan_seconds_"):
+        elif not (name in known or re.match("plan_seconds_|.*_use_percent$", name)):
             errors.append(_error_at(root, steps, repr(name), metric_like(name, known)))
         elif name in OF_CHOICES and not scenario.metrics.measured.are_all:
             expected = "no submitted_from_s or submitted_until_s: knapsack choices have no jobs"

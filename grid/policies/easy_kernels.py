@@ -29,6 +29,7 @@ from grid.policies.fitting import (
     book,
     book_licenses,
     copied,
+    copied_amounts,
     fits,
     free_now,
     least_work_us,
@@ -210,7 +211,8 @@ def _backfill(
     jobs, free = view.jobs, free_now(view)
     count = len(free.cpus)
     plan = Backfilling(
-        free, copied(free), np.full(count, NEVER), np.zeros(count, np.int64), free.resources.copy(),
+        free, copied(free), np.full(count, NEVER), np.zeros(count, np.int64),
+        copied_amounts(free.resources),
         np.full(count, -1), np.full(1, NEVER), np.zeros(1, np.int64), rows,
     )  # fmt: skip
     behind, passed, is_blocked = np.empty(len(order), np.int64), 0, False

@@ -201,15 +201,20 @@ def free_now(view: CompiledView) -> Free:
     for number in range(len(copies)):
         for slot in view.running:
             users[jobs.machine[slot], number] += jobs.licenses[slot] >> number & 1
-    resources, shared = view.free_resources.copy(), view.machines.shared
+    resources, shared = copied_amounts(view.free_resources), view.machines.shared
     return Free(view.free.copy(), copies.copy(), users, resources, shared)
 
 
 @inner(forceinline=True)
 def copied(free: Free) -> Free:
-    return Free(
-        free.cpus.copy(), free.copies.copy(), free.users.copy(), free.resources.copy(), free.shared
-    )
+    resources = copied_amounts(free.resources)
+    return Free(free.cpus.copy(), free.copies.copy(), free.users.copy(), resources, free.shared)
+
+
+@inner(forceinline=True)
+def copied_amounts(amounts: Floats) -> Floats:
+    """A copy of what is free of resources; without any, the array itself."""
+    return amounts.copy() if len(amounts) else amounts
 
 
 @inner(allocates=False)

@@ -152,3 +152,41 @@ def test_limits_of_a_cluster_are_those_of_one_machine() -> None:
 
     assert runs(4, 500.0, 1) and runs(2, 9000.0, 5) and runs(1, 0.0, 4)
     assert not (runs(4, 0.0, 4) or runs(3, 600.0, 0) or runs(1, 0.0, 2) or runs(5, 0.0, 0))
+
+
+GPU_SITES: dict[str, Any] = {
+    "vos": [
+        {"name": "none", "clusters": [{"machines": [{"cpus": 4}]}]},
+        {"name": "few", "clusters": [{"machines": [{"cpus": 4, "resources": {"gpus": 1}}]}]},
+        {
+            "name": "many",
+            "clusters": [
+                {"machines": [{"cpus": 4, "resources": {"gpus": 4}}], "resources": {"tapes": 1}}
+            ],
+        },
+    ]
+}
+
+
+def placed(jobs: list[dict[str, Any]]) -> list[Any]:
+    """The VO that runs each job of VO `none`."""
+    home, *others = GPU_SITES["vos"]
+    timed = [{"submit_s": 10 + n, "run_s": 10, **job} for n, job in enumerate(jobs)]
+    done = grid.run({"vos": [{**home, "workload": {"jobs": timed}}, *others]}).jobs()
+    return list(done["executed_vo"])
+
+
+def test_jobs_go_where_their_resources_are() -> None:
+    """Of a VO, of one that has more, of the only cluster with a shared one; never."""
+    held = [{"gpus": 1}, {"gpus": 2}, {"tapes": 1}, {}]
+    first, *rest = placed([{"resources": one} for one in held])
+    assert first in ("few", "many") and rest == ["many", "many", "none"]
+    per_task = placed([{"cpus": 2, "resources_per_task": {"gpus": 1}}])
+    assert per_task == ["many"]
+
+
+def test_a_requirement_can_name_a_resource() -> None:
+    """By its utilities the job prefers four GPUs, and accepts one."""
+    options = [{"value": 4, "utility": 1.0}, {"value": 1, "utility": 0.4}]
+    requirement = {"kind": "gpus", "options": options}
+    assert placed([{"requirements": [requirement]}]) == ["many"]
