@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from math import log, sqrt
@@ -105,12 +105,10 @@ class _Jobs:
         assert workload is not None
         jobs = self.traces.jobs(workload, None, "workload")
         self._check_routes(jobs, workload)
-        order = np.argsort(jobs.site, kind="stable")
-        values, firsts = np.unique(jobs.site[order], return_index=True)
+        values, owner = np.unique(jobs.site, return_inverse=True)
         width = len(str(int(values.max())))
         names = [f"site{int(value):0{width}d}" for value in values]
-        tables = (jobs.take(rows) for rows in np.split(order, firsts[1:]))
-        sites = dict(zip(names, tables, strict=True))
+        sites = dict(zip(names, _split(jobs, owner, len(names)), strict=True))
         try:
             vos = vos_from_sites(section, sites, self.scenario.plugins)
         except ValueError as error:
@@ -166,9 +164,8 @@ class _Jobs:
                 self._check_routes(jobs, workload)
             # Values of the routing field are assigned to VOs in turn, in ascending order.
             _, position = np.unique(jobs.site, return_inverse=True)
-            tables = {
-                name: jobs.take(position % len(names) == index) for index, name in enumerate(names)
-            }
+            each = _split(jobs, position % len(names), len(names))
+            tables = dict(zip(names, each, strict=True))
         return self._with_attributes(tables, workload)
 
     def _with_attributes(
@@ -204,6 +201,13 @@ class _Jobs:
         except ValueError as error:
             expected = "settings that suit the machines of the VO"
             raise input_error(f"{where}.settings", str(error), expected, self.file) from None
+
+
+def _split(jobs: JobTable, owner: Ints, owners: int) -> Iterator[JobTable]:
+    """The jobs of each of the owners, in the same order."""
+    order = np.argsort(owner, kind="stable")
+    ends = np.searchsorted(owner[order], np.arange(1, owners))
+    return (jobs.take(rows) for rows in np.split(order, ends))
 
 
 def _in_order(parts: list[JobTable]) -> JobTable:

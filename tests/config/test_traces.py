@@ -163,3 +163,20 @@ def test_records_left_out_are_counted_for_each_vo(tmp_path: Path) -> None:
     assert (skipped["no_run_time"], skipped["too_large"]) == (3, 1 + 1 + 3)
     counts = [run.metrics["vos"][name]["jobs_completed"] for name in "abc"]
     assert counts == [3, 3, 1]
+
+
+@pytest.mark.parametrize(("vo", "is_known"), [("site7", True), ("site9", False)])
+def test_faults_may_name_vos_of_a_trace(tmp_path: Path, vo: str, is_known: bool) -> None:
+    (tmp_path / "log.swf").write_text(LOG)
+    path = tmp_path / "sites.yaml"
+    path.write_text(
+        "vos_from_trace: {total_cpus: 16}\nworkload: {trace: log.swf, route: user}\n"
+        f"faults:\n  heal_s: 9\n  vo_outages: [{{vo: {vo}, at_s: 1, for_s: 1}}]\n"
+    )
+    if is_known:
+        assert grid.run(path).metrics["grid"]["jobs_completed"] == 4
+        return
+    with pytest.raises(
+        InputError, match=r"sites\.yaml:5: faults\.vo_outages\.0\.vo: found 'site9'"
+    ):
+        grid.run(path)
