@@ -8,7 +8,6 @@ import math
 import os
 import random
 import re
-import runpy
 import subprocess
 import sys
 import tempfile
@@ -30,7 +29,6 @@ from grid.lab.report.picture import Picture
 from grid.lab.statistics import mean_interval
 
 ROOT = Path(__file__).parents[1]
-SLURM = runpy.run_path(str(ROOT / "scripts" / "slurm"))
 FEDERATION = ROOT / "scenarios" / "slurm-federation.yaml"
 NODES, CPUS_OF_NODE = 8, 4
 NODES_OF_SITE = 2
@@ -77,18 +75,27 @@ def workload(load: float, seed: int, jobs: int, seconds: float) -> list[Submissi
 def clusters(count: int, nodes: int) -> Iterator[list[Path]]:
     """Real clusters; their slurm.conf files."""
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
-        home = Path(folder) / "s"
+        home = f"{folder}/s"
+        sizes = ["--clusters", str(count), "--nodes", str(nodes), "--cpus", str(CPUS_OF_NODE)]
+        started = slurm("start", home, *sizes, "--conf", "SlurmctldDebug=debug")
         try:
-            yield SLURM["start"](home, count, nodes, CPUS_OF_NODE, ["SlurmctldDebug=debug"])
+            yield [Path(line) for line in started.split()]
         finally:
-            SLURM["stop"](home)
+            slurm("stop", home)
+
+
+def slurm(*arguments: str) -> str:
+    """The output of scripts/slurm. Raises CalledProcessError."""
+    command = [sys.executable, str(ROOT / "scripts" / "slurm"), *arguments]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def call(conf: Path, *command: str) -> str:
-    done = subprocess.run(
-        command, env=os.environ | {"SLURM_CONF": str(conf)}, check=True, capture_output=True
-    )
-    return done.stdout.decode()
+    """The output of a Slurm command. Raises CalledProcessError."""
+    environment = os.environ | {"SLURM_CONF": str(conf)}
+    return subprocess.run(
+        command, env=environment, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 def submit(conf: Path, jobs: Sequence[Submission]) -> None:
@@ -131,17 +138,18 @@ def times_of(log: Path) -> Times:
                 times[int(match[1])] = datetime.fromisoformat(time_of).timestamp()
     known = np.array(iterations)
     step = float(np.median(np.diff(known)))
-    numbers = np.round((known - known[0]) / step)
+    # Backfill aligns what it counts as one with the half minutes of the clock.
+    numbers = np.floor(known[0]) % 60 + np.round((known - known[0]) / step)
     # No iteration begins while nothing waits.
     known = np.array([known[0] - 100 * step, *known, known[-1] + 1e5 * step])
-    numbers = np.array([-100, *numbers, numbers[-1] + 1e5])
+    numbers = np.array([numbers[0] - 100, *numbers, numbers[-1] + 1e5])
     return Times(*({job: float(np.interp(at, known, numbers)) for job, at in times.items()}
                    for times in found))  # fmt: skip
 
 
 def emulated(times: Times, jobs: Sequence[Submission], policy: str) -> dict[int, float]:
     """The start of each job in virtual time; run times are those of the real cluster."""
-    first = math.floor(min(times.submitted.values()))
+    first = min(times.submitted.values()) // 60 * 60
     conf = {"bf_interval": 1, "bf_resolution": 1, "cpus_per_node": CPUS_OF_NODE}
     cluster = {
         "cpus": NODES * CPUS_OF_NODE,
@@ -203,20 +211,20 @@ def report_clusters(given: argparse.Namespace) -> None:
                 points["load"] += [f"load {load:g}"] * len(real)
                 points["real"] += real
                 points["emulated"] += virtual
-    axis = {"type": "quantitative", "scale": {"type": "symlog"}}
     specification = {
         "data": {"name": "jobs"},
         "mark": {"type": "circle", "opacity": 0.4},
         "encoding": {
-            "x": {"field": "real", "title": "wait in the real cluster (s)", **axis},
-            "y": {"field": "emulated", "title": "emulated wait (s)", **axis},
+            "x": {"field": "real", "type": "quantitative", "title": "wait in the real cluster (s)"},
+            "y": {"field": "emulated", "type": "quantitative", "title": "emulated wait (s)"},
             "column": {"field": "load", "type": "nominal", "title": None},
         },
-        "width": 260,
-        "height": 260,
+        "resolve": {"scale": {"x": "independent"}},
+        "width": 300,
+        "height": 300,
     }
     picture = Picture("slurm", "Real and emulated waits.", specification, {"jobs": points})
-    (given.out / "slurm.svg").write_bytes(picture.svg)
+    (given.out / "slurm.png").write_bytes(picture.png)
 
 
 def validate_federation(given: argparse.Namespace) -> None:
@@ -255,10 +263,12 @@ def kill_twice(conf: Path, seconds: float) -> None:
         # What slurmctld has not saved is lost, and nodes that run such jobs are drained.
         while saved.stat().st_mtime == before:
             time.sleep(0.01)
-        SLURM["kill_controller"](conf)
+        cluster = str(conf.parents[1]), conf.parent.name
+        slurm("kill", *cluster)
         time.sleep(5.0)
-        SLURM["start_controller"](conf)
-        call(conf, "scontrol", "update", "nodename=ALL", "state=resume")
+        slurm("restart", *cluster)
+        for node in call(conf, "sinfo", "--noheader", "--states=drain", "--format=%n").split():
+            call(conf, "scontrol", "update", f"nodename={node}", "state=resume")
 
 
 def count_starts(conf: Path) -> Counter[str]:
@@ -311,9 +321,10 @@ def main() -> None:
     given = parser.parse_args()
     if given.out.exists() and not given.report:
         sys.exit(f"{given.out} exists")
-    if missing := SLURM["missing_programs"]():
-        sys.exit(f"{', '.join(missing)} not found (on Debian: apt-get install slurm-wlm munge)")
-    given.command(given)
+    try:
+        given.command(given)
+    except subprocess.CalledProcessError as error:
+        sys.exit(error.returncode)
 
 
 if __name__ == "__main__":
