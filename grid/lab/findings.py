@@ -14,6 +14,7 @@ from grid.lab.statistics import Interval, mean_interval, paired_values
 from grid.lab.store import MeasuredInterval, read_sweep, runs_missing
 from grid.lab.study import Study, without
 from grid.results.definitions import METRICS, label_of, row_texts
+from grid.results.summary import interval_words
 
 UNITS = {"s": "s", "mb": "MB", "mips": "MIPS", "mbps": "Mb/s"}
 """Units by the last part of a setting's name."""
@@ -208,11 +209,7 @@ def warnings_of(folder: Path, study: Study) -> list[str]:
 
 def measured_words(measured: Sequence[MeasuredInterval]) -> str:
     """The submission intervals whose jobs are measured; empty if all jobs are."""
-    intervals = []
-    for one in measured:
-        until_s = one.submitted_until_s
-        until = "" if until_s is None else f" and before {until_s:,.12g} s"
-        intervals.append(f"from {one.submitted_from_s:,.12g} s on{until}")
+    intervals = [interval_words(one.submitted_from_s, one.submitted_until_s) for one in measured]
     if not intervals:
         return ""
     differ = "in an interval that differs between settings: " if len(intervals) > 1 else ""

@@ -32,14 +32,18 @@ GAP = 2
 _UNLIMITED = 400
 
 
+def interval_words(from_s: float, until_s: float | None) -> str:
+    until = "" if until_s is None else f" and before {until_s:,.12g} s"
+    return f"from {from_s:,.12g} s on{until}"
+
+
 def measured_line(manifest: Mapping[str, Any]) -> str | None:
     """Which jobs the metrics cover, by the run's manifest; None if they cover all."""
     measured = manifest.get("measured")
     if measured is None:
         return None
-    until_s = measured["submitted_until_s"]
-    until = "" if until_s is None else f" and before {until_s:,.12g} s"
-    when = f"submitted from {measured['submitted_from_s']:,.12g} s on{until}"
+    interval = interval_words(measured["submitted_from_s"], measured["submitted_until_s"])
+    when = f"submitted {interval}"
     if not measured["jobs"]:
         return f"there are no job metrics: no job was {when}"
     return f"job metrics cover {measured['jobs']:,} jobs, {when}"

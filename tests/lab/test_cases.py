@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from grid.lab.experiment import PlannedRun, expand, key_of, load_experiment
-from grid.model.errors import InputError
 from tests.lab.small_experiments import EXPERIMENT, write
 
 
@@ -82,13 +79,3 @@ def test_an_error_in_a_label_has_its_line(tmp_path: Path) -> None:
     (refused,) = [error for _, error in expand(load_experiment(path), path)[1]]
     line = 1 + text.splitlines().index("    mine: {selection: {name: binary}}")
     assert str(refused).startswith(f"{path}:{line}: selection: found a mapping")
-
-
-def test_settings_of_the_command_line_are_those_of_all_runs(tmp_path: Path) -> None:
-    path = write(tmp_path)
-    cases, wrong = expand(load_experiment(path, overrides=["protocol.ttl=5"]), path)
-    assert not wrong and {case.scenario.protocol.ttl for case in cases} == {5}
-    with pytest.raises(InputError, match=r"^--set: selection: found 'matchmaking' for"):
-        load_experiment(path, overrides=["selection=matchmaking"])
-    with pytest.raises(InputError, match="--set ttl: found 'ttl', expected name=value"):
-        load_experiment(path, overrides=["ttl"])

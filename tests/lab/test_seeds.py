@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import grid
-from grid.cli.app import app
 from grid.cli.options import seeds_of
 from grid.lab.experiment import expand, experiment_of
 from grid.model.errors import InputError
-from tests.lab.small_experiments import write
 
 TWO_VOS = Path(__file__).parents[2] / "scenarios" / "two-vos.yaml"
 
@@ -29,18 +26,6 @@ def test_seeds_from_the_command_line(text: str, seeds: int | list[int] | None) -
             seeds_of(text)
     else:
         assert seeds_of(text) == seeds
-
-
-@pytest.mark.parametrize(
-    ("options", "field"),
-    [(["--seeds", "5,5"], "--seeds: "), (["--seeds", "9999999"], "--seeds: "),
-     (["--set", "seeds=3"], "--set: seeds: ")],
-)  # fmt: skip
-def test_wrong_seeds_are_one_line(tmp_path: Path, options: list[str], field: str) -> None:
-    done = CliRunner().invoke(app, ["sweep", str(write(tmp_path)), *options, "--dry-run"])
-    assert (done.exit_code, done.stdout) == (2, "")
-    (line,) = done.stderr.splitlines()
-    assert line.startswith(field)
 
 
 def test_settings_with_several_values_are_axes() -> None:
