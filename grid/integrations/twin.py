@@ -11,22 +11,26 @@ import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow.parquet
 import yaml  # type: ignore[import-untyped]
 
+from grid.integrations.export.schedule import read_schedule
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import input_error, shorten
 from grid.model.time import SECOND_US
 from grid.policies.slurm import SlurmSettings
+from grid.results.run_folder import earlier_run
 from grid.workload.jobs import processors_of
 from grid.workload.logs import Log, SwfField, log_error
 from grid.workload.sacct import read_sacct
 
-SIZES = ((1, 1), (2, 4), (5, 16), (17, 64), (65, 10**9))
-"""Classes of jobs by CPUs."""
+SIZES = (
+    ("1 CPU", 1, 1), ("2 to 4 CPUs", 2, 4), ("5 to 16 CPUs", 5, 16), ("17 to 64 CPUs", 17, 64),
+    ("over 64 CPUs", 65, 10**9),
+)  # fmt: skip
+"""Classes of jobs by CPUs: name, least, most."""
 CLOSE_S = 5.0
 STEPS = 400
 """The most points of a curve."""
@@ -244,8 +248,7 @@ def _identifier(name: str) -> str:
 # Comparison
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """Some jobs of both: waits in seconds, and the share of starts within CLOSE_S."""
 
     jobs_of: str
@@ -260,8 +263,7 @@ class Row:
         return self.twin_wait_s / self.real_wait_s - 1 if self.real_wait_s else float("nan")
 
 
-@dataclass(frozen=True)
-class Comparison:
+class Comparison(NamedTuple):
     """A run next to the records of the site, over the jobs that started in both."""
 
     rows: tuple[Row, ...]
@@ -273,98 +275,51 @@ class Comparison:
     only_real: int
     only_twin: int
     times_s: Floats
-    real_queue: Floats
-    twin_queue: Floats
+    real_queue: Ints
+    twin_queue: Ints
 
 
 def compare(run: Path, records: Path) -> Comparison:
     """Compare a run of the twin with the records. Raises InputError."""
-    log = read_sacct(records)
-    file = run / "jobs.parquet"
-    if not file.is_file():
-        raise input_error("", "no such file", "the jobs of a run", str(file))
-    jobs = pyarrow.parquet.read_table(file)
-    real = _Real.of(log)
-    number = np.array(jobs["job_id"].to_pylist(), np.int64)
-    start = jobs["starting_time"].to_numpy().astype(np.float64)
-    submitted = jobs["submission_time"].to_numpy().astype(np.float64)
-    place = {int(one): at for at, one in enumerate(number) if np.isfinite(start[at])}
-    both = np.array([int(one) in place for one in real.number], np.bool_)
-    if not both.any():
+    log, twin, manifest = read_sacct(records), read_schedule(run), earlier_run(run)
+    has_run = (log[SwfField.WAIT_TIME] >= 0) & (log[SwfField.RUN_TIME] > 0)
+    real, jobs = log.columns[has_run], twin.jobs.take(twin.ran)
+    numbers = real[:, SwfField.JOB_NUMBER]
+    _, at_real, at_twin = np.intersect1d(numbers, jobs.number, return_indices=True)
+    if manifest is None or not len(at_real):
         raise input_error("", "no job of the records", "a run of the twin", str(run))
-    at = np.array([place[int(one)] for one in real.number[both]])
-    real = real.take(both)
-    twin_wait = start[at] - submitted[at]
-    real_wait = real.start_s - real.submit_s
-    is_close = np.abs(twin_wait - real_wait) <= CLOSE_S
+    only_real, only_twin = len(real) - len(at_real), len(jobs) - len(at_twin)
+    real, jobs = real[at_real], jobs.take(at_twin)
+    submit, run_us = real[:, SwfField.SUBMIT_TIME], real[:, SwfField.RUN_TIME]
+    cpus, partition = processors_of(real, "requested"), real[:, SwfField.PARTITION]
+    waits = real[:, SwfField.WAIT_TIME], jobs.outcome.start_us - jobs.submit_us
+    is_close = np.abs(waits[0] - waits[1]) <= CLOSE_S * SECOND_US
 
-    def row(name: str, chosen: Bools) -> Row:
-        return Row(
-            name, int(chosen.sum()), float(real_wait[chosen].mean()),
-            float(twin_wait[chosen].mean()), float(is_close[chosen].mean()),
-        )  # fmt: skip
+    def row(name: str, of: Bools) -> Row:
+        here, there = (float(wait[of].mean()) / SECOND_US for wait in waits)
+        return Row(name, int(of.sum()), here, there, float(is_close[of].mean()))
 
-    groups = [("all jobs", np.ones(len(at), np.bool_))]
-    names = {number: name for name, number in _partition_numbers(log).items()}
-    groups += [(f"partition {names[one]}", real.partition == one) for one in names]
+    groups = [("all jobs", np.ones(len(cpus), np.bool_))]
     groups += [
-        (f"{low} CPU" if low == high == 1 else f"{low} to {high} CPUs" if high < 10**9
-         else f"over {low - 1} CPUs", (real.cpus >= low) & (real.cpus <= high))
-        for low, high in SIZES
-    ]  # fmt: skip
-    rows = tuple(row(name, chosen) for name, chosen in groups if chosen.any())
-    run_s = real.run_s
-    end = max(float((real.start_s + run_s).max()), float((start[at] + run_s).max()))
-    times = np.linspace(float(real.submit_s.min()), end, STEPS)
-    capacity = _cpus_of(run)
-    work = float((run_s * real.cpus).sum())
-
-    def utilization(starts: Floats) -> float:
-        return work / (capacity * float((starts + run_s).max() - real.submit_s.min()))
-
+        (f"partition {name}", partition == number)
+        for name, number in _partition_numbers(log).items()
+    ]
+    groups += [(name, (cpus >= low) & (cpus <= high)) for name, low, high in SIZES]
+    submits, starts = (submit, jobs.submit_us), (submit + waits[0], jobs.outcome.start_us)
+    ends = [int((start + run_us).max()) for start in starts]
+    times = np.linspace(int(submit.min()), max(ends), STEPS)
+    work = int((run_us * cpus).sum()) / manifest["cpus"]
+    used = [work / (end - int(submit.min())) for end in ends]
+    queues = [
+        np.searchsorted(np.sort(came), times, "right")
+        - np.searchsorted(np.sort(began), times, "right")
+        for came, began in zip(submits, starts, strict=True)
+    ]
     return Comparison(
-        rows, real_wait, twin_wait, utilization(real.start_s), utilization(start[at]),
-        int((~both).sum()), len(place) - len(at), times,
-        _queued(real.submit_s, real.start_s, times), _queued(submitted[at], start[at], times),
+        tuple(row(name, of) for name, of in groups if of.any()),
+        waits[0] / SECOND_US, waits[1] / SECOND_US, used[0], used[1], only_real, only_twin,
+        times / SECOND_US, queues[0], queues[1],
     )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Real:
-    """The jobs of the records that started, times in seconds since the first submission."""
-
-    number: Ints
-    submit_s: Floats
-    start_s: Floats
-    run_s: Floats
-    cpus: Ints
-    partition: Ints
-
-    @classmethod
-    def of(cls, log: Log) -> _Real:
-        waited = log[SwfField.WAIT_TIME]
-        ran = (waited >= 0) & (log[SwfField.RUN_TIME] > 0)
-        submit = log[SwfField.SUBMIT_TIME] / SECOND_US
-        return cls(
-            log[SwfField.JOB_NUMBER], submit, submit + waited / SECOND_US,
-            log[SwfField.RUN_TIME] / SECOND_US, processors_of(log.columns, "requested"),
-            log[SwfField.PARTITION],
-        ).take(ran)  # fmt: skip
-
-    def take(self, rows: Bools) -> _Real:
-        return _Real(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
-
-
-def _cpus_of(run: Path) -> int:
-    tree = yaml.safe_load((run / "scenario.yaml").read_text(encoding="utf-8"))
-    return sum(int(one.get("cpus", 0)) for vo in tree["vos"] for one in vo.get("clusters", ()))
-
-
-def _queued(submits: Floats, starts: Floats, times: Floats) -> Floats:
-    """The number of waiting jobs at each time."""
-    began = np.searchsorted(np.sort(submits), times, "right")
-    ended = np.searchsorted(np.sort(starts), times, "right")
-    return (began - ended).astype(np.float64)
 
 
 def lines_of(found: Comparison) -> Sequence[Sequence[str]]:

@@ -13,7 +13,6 @@ from typer.testing import CliRunner, Result
 
 import grid
 from grid.cli.app import app
-from grid.integrations.export.schedule import read_schedule
 from grid.integrations.export.tables import PHASES
 from grid.results.definitions import FILES
 from grid.results.run_folder import RUN_FILES
@@ -126,23 +125,6 @@ def test_the_batsim_schedule_includes_the_warm_up(tmp_path: Path) -> None:
     assert counts == ["3", "3", "1", "2"]
     assert float(schedule["success_rate"]) == 1 / 3
     assert float(schedule["makespan"]) == pytest.approx(60.0, abs=0.1)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_evalys_reads_the_jobs(run: Path) -> None:
-    pytest.importorskip("evalys")
-    from evalys.jobset import JobSet
-
-    jobs = JobSet.from_csv(str(export(run, "batsim") / "jobs.csv"))
-    schedule = read_schedule(run)
-    assert len(jobs.df) == len(schedule)
-    started = jobs.df[jobs.df["final_state"] != "REJECTED"]
-    assert (started["proc_alloc"] == started["requested_number_of_resources"]).all()
-    busy = (started["proc_alloc"] * started["execution_time"]).sum()
-    ran, outcome = schedule.ran, schedule.jobs.outcome
-    held = (outcome.end_us - outcome.start_us)[ran] * schedule.jobs.processors[ran]
-    assert busy == pytest.approx(held.sum() / 1e6)
-    assert jobs.utilisation.load.max() <= jobs.MaxProcs
 
 
 def test_only_the_folder_of_a_run_is_exported(tmp_path: Path) -> None:
