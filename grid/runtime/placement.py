@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from grid.config.build import Grid
+from grid.model.platform import Cluster
 
 JOB_US = 150.0
 """CPU time of the messages of a job."""
 PLANS_US = {
-    "conservative": 400.0,
-    "cs2": 800.0,
-    "cs2_cs": 800.0,
-    "cs2_cs_td": 800.0,
-    "cs2_td": 800.0,
-    "cs_i_np": 600.0,
-    "cs_i_p": 600.0,
-    "cs_ni_np": 600.0,
-    "cs_ni_p": 600.0,
+    "fcfs": 70.0,
     "eg_edf": 80.0,
     "easy": 110.0,
-    "fcfs": 70.0,
-    "selective": 420.0,
     "tabu": 260.0,
+    **dict.fromkeys(("conservative", "selective"), 400.0),
+    **dict.fromkeys(("cs_i_np", "cs_i_p", "cs_ni_np", "cs_ni_p"), 600.0),
+    **dict.fromkeys(("cs2", "cs2_cs", "cs2_cs_td", "cs2_td"), 800.0),
 }
 """Measured CPU time a job by policy, on 150 machines with long queues."""
 OTHER_US = 200.0
@@ -42,7 +34,10 @@ def deal(grid: Grid, placement: str, actors: int) -> list[int]:
         homes = [name if "/cluster/" in name else site for name, site in together]
         number = {home: process for process, home in enumerate(dict.fromkeys(homes))}
         return [number[home] for home in homes]
-    work = expected_work_us(grid)
+    work = [
+        jobs * (JOB_US + max((_plans_us(cluster) for cluster in vo.clusters), default=0.0))
+        for jobs, vo in zip(grid.jobs_by_vo(), grid.vos, strict=True)
+    ]
     loads = [0.0] * max(1, min(actors, len(work)))
     process_of_vo = [0] * len(work)
     for vo in sorted(range(len(work)), key=lambda v: (-work[v], v)):
@@ -52,11 +47,5 @@ def deal(grid: Grid, placement: str, actors: int) -> list[int]:
     return [process_of_vo[vo] for vo in grid.sites]
 
 
-def expected_work_us(grid: Grid) -> Sequence[float]:
-    """Expected CPU time of the jobs of each VO in microseconds, if they stay there."""
-    per_job = [
-        JOB_US
-        + max((PLANS_US.get(cluster.policy.name, OTHER_US) for cluster in vo.clusters), default=0.0)
-        for vo in grid.vos
-    ]
-    return [jobs * each for jobs, each in zip(grid.jobs_by_vo(), per_job, strict=True)]
+def _plans_us(cluster: Cluster) -> float:
+    return PLANS_US.get(cluster.policy.name, OTHER_US)

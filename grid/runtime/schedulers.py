@@ -20,7 +20,8 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from grid.config.build import Grid
 from grid.model.errors import PluginFailed, input_error, need, shorten
@@ -37,14 +38,15 @@ os.execvp(sys.argv[1], sys.argv[1:])
 """Becomes the scheduler, which ends when the one that started it does, however that comes."""
 
 
-class SchedulerTime(NamedTuple):
+@dataclass(order=True, slots=True)
+class SchedulerTime:
     """Messages to a scheduler of a run, and the real time that they took."""
 
     place: str
     scheduler: str
-    messages: int
-    total_s: float
-    longest_s: float
+    messages: int = 0
+    total_s: float = 0.0
+    longest_s: float = 0.0
 
 
 class Schedulers:
@@ -83,7 +85,7 @@ class Conversation:
         self._scheduler = scheduler
         self._said: list[tuple[bytes, bytes]] = []
         shown = scheduler.command or scheduler.endpoint
-        self.time = SchedulerTime(place, shown, 0, 0.0, 0.0)
+        self.time = SchedulerTime(place, shown)
         self._last_now = 0.0
         self._peer: _Peer | None = None
 
@@ -109,10 +111,9 @@ class Conversation:
         started = time.perf_counter()
         answer = self._peer.exchange(data)
         seconds = time.perf_counter() - started
-        place, scheduler, messages, total_s, longest_s = self.time
-        self.time = SchedulerTime(
-            place, scheduler, messages + 1, total_s + seconds, max(longest_s, seconds)
-        )
+        self.time.messages += 1
+        self.time.total_s += seconds
+        self.time.longest_s = max(self.time.longest_s, seconds)
         self._last_now = message["now"]
         self._said.append((data, answer))
         try:
