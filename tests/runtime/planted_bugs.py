@@ -83,7 +83,7 @@ def no_order(
 
 
 @replaced(Reliable, "_send_again")
-def nothing_sent_again(right: Any, self: Any, ctx: Context) -> None:
+def nothing_retransmitted(right: Any, self: Any, ctx: Context) -> None:
     del right, self, ctx
 
 
@@ -127,7 +127,7 @@ def unanswered_messages_not_saved(right: Any, self: Any, state: Any) -> None:
 
 
 @replaced(Reliable, "_replay")
-def what_was_heard_not_counted(right: Any, self: Any, entry: Input) -> None:
+def received_messages_not_counted(right: Any, self: Any, entry: Input) -> None:
     right(self, entry)
     for peer in self._peers.values():
         peer.handled = max(0, peer.handled - 1)
@@ -145,7 +145,7 @@ def ttl_not_lowered(
 
 
 @replaced(LocalScheduler, "on_forward_job")
-def ttl_set_anew(right: Any, self: Any, ctx: Context, sender: str, forwarded: ForwardJob) -> None:
+def ttl_reset(right: Any, self: Any, ctx: Context, sender: str, forwarded: ForwardJob) -> None:
     right(self, ctx, sender, forwarded)
     self._pending[forwarded.job.key].ttl = self._settings.ttl
 
@@ -167,7 +167,7 @@ def refusal_ignored(right: Any, self: Any, ctx: Context, sender: str, message: A
 
 
 @replaced(LocalScheduler, "_fail")
-def failure_not_told(right: Any, self: Any, ctx: Context, case: Any, state: JobState) -> None:
+def failure_not_reported(right: Any, self: Any, ctx: Context, case: Any, state: JobState) -> None:
     if case.origin == self._vo:
         right(self, ctx, case, state)
     else:
@@ -182,7 +182,7 @@ def reservation_not_released(right: Any, self: Any, ctx: Context, sender: str, e
 
 
 @replaced(ResourceManager, "on_assign_job")
-def assigned_though_not_free(right: Any, self: Any, ctx: Context, *what: Any) -> None:
+def busy_resource_assigned(right: Any, self: Any, ctx: Context, *what: Any) -> None:
     self._assignments.cpus -= 1e9
     right(self, ctx, *what)
     self._assignments.cpus += 1e9
@@ -199,25 +199,25 @@ def moved_without_its_cpus(right: Any, self: Any, ctx: Context, sender: str, cho
 
 
 @replaced(ResourceManager, "_admits")
-def everybody_admitted(right: Any, self: Any, *request: Any) -> bool:
+def all_jobs_admitted(right: Any, self: Any, *request: Any) -> bool:
     del right, self, request
     return True
 
 
 @replaced(AdmissionQueue, "take_ready")
-def those_who_wait_forgotten(right: Any, self: Any, resource: int) -> Any:
+def waiting_jobs_forgotten(right: Any, self: Any, resource: int) -> Any:
     del right, self, resource
     return ()
 
 
 @replaced(ResourceManager, "timeout")
-def leases_never_over(right: Any, self: Any, ctx: Context, timer: str) -> None:
+def leases_never_expire(right: Any, self: Any, ctx: Context, timer: str) -> None:
     if not timer.startswith("lease"):
         right(self, ctx, timer)
 
 
 @replaced(ResourceManager, "on_release_reservation")
-def place_held_though_not_needed(
+def reservation_not_withdrawn(
     right: Any, self: Any, ctx: Context, sender: str, release: Any
 ) -> None:
     if release.call not in self._leases:
@@ -240,7 +240,7 @@ def job_sent_to_two_winners(right: Any, self: Any, ctx: Context, case: Any, bid:
 
 
 @replaced(AdmissionQueue, "withdraw")
-def job_given_away_and_kept(right: Any, self: Any, key: Any, resource: int) -> Any:
+def job_moved_and_kept(right: Any, self: Any, key: Any, resource: int) -> Any:
     queue = list(self._queues.get(resource, ()))
     given = right(self, key, resource)
     if given is not None:
@@ -265,7 +265,7 @@ def sent_to_two_clusters(right: Any, self: Any, ctx: Context, question: Any) -> 
 
 
 @replaced(LocalDispatcher, "_report")
-def end_told_twice(right: Any, self: Any, ctx: Context) -> None:
+def end_reported_twice(right: Any, self: Any, ctx: Context) -> None:
     right(self, ctx)
     ctx.effects.sent += ctx.effects.sent[-1:]
 
@@ -285,9 +285,9 @@ def jobs_run_on_machines_that_are_down(right: Any, self: Any, until: int) -> Non
 
 
 OF_DECISIONS = (
-    "everybody_admitted", "those_who_wait_forgotten", "refused_job_kept", "leases_never_over",
-    "place_held_though_not_needed", "copies_not_cancelled", "job_sent_to_two_winners",
-    "job_given_away_and_kept",
+    "all_jobs_admitted", "waiting_jobs_forgotten", "refused_job_kept", "leases_never_expire",
+    "reservation_not_withdrawn", "copies_not_cancelled", "job_sent_to_two_winners",
+    "job_moved_and_kept",
 )  # fmt: skip
 """Bugs in forwarding policies other than the default one: `random_decisions` draws these."""
 
@@ -306,30 +306,30 @@ DUPLICATE = "which is not here|was already here|twice"
 FINDINGS = {
     "no_deduplication": Finding("was submitted twice", "two", 49),
     "no_order": Finding(LOST, "policies", 1),
-    "nothing_sent_again": Finding(LOST, "gang", 0),
+    "nothing_retransmitted": Finding(LOST, "gang", 0),
     "acknowledged_before_saved": Finding(LOST, "gang", 2),
     "acknowledged_before_handled": Finding(LOST, "gang", 0),
     "timers_forgotten_in_a_crash": Finding(LOST, "mixed", 0),
     "unanswered_messages_not_saved": Finding(LOST, "gang", 0),
-    "what_was_heard_not_counted": Finding(LOST, "gang", 2),
+    "received_messages_not_counted": Finding(LOST, "gang", 2),
     "ttl_not_lowered": Finding("it forwarded .* with a TTL of", "gang", 0),
-    "ttl_set_anew": Finding("it forwarded .* with a TTL of", "gang", 0),
+    "ttl_reset": Finding("it forwarded .* with a TTL of", "gang", 0),
     "forwarded_and_kept": Finding("ended twice", "two", 1),
     "refusal_ignored": Finding(LOST, "gang", 0),
-    "failure_not_told": Finding(LOST, "policies", 0),
+    "failure_not_reported": Finding(LOST, "policies", 0),
     "reservation_not_released": Finding("it assigned .* CPUs, but jobs hold", "gang", 0),
-    "assigned_though_not_free": Finding("was assigned as free", "gang", 0),
+    "busy_resource_assigned": Finding("was assigned as free", "gang", 0),
     "moved_without_its_cpus": Finding("it assigned .* CPUs, but jobs hold", "gang", 0),
-    "everybody_admitted": Finding("it took in .* at most", "policies", 17),
-    "those_who_wait_forgotten": Finding(LOST, "gang", 0),
-    "leases_never_over": Finding("the lease .* should have expired", "mixed", 0),
-    "place_held_though_not_needed": Finding("it ended a lease of", "gang", 6),
+    "all_jobs_admitted": Finding("it took in .* at most", "policies", 17),
+    "waiting_jobs_forgotten": Finding(LOST, "gang", 0),
+    "leases_never_expire": Finding("the lease .* should have expired", "mixed", 0),
+    "reservation_not_withdrawn": Finding("it ended a lease of", "gang", 6),
     "copies_not_cancelled": Finding("it replied twice to a reservation", "mixed", 52),
     "job_sent_to_two_winners": Finding("it sent forward_job .* which is not here", "mixed", 2),
-    "job_given_away_and_kept": Finding(DUPLICATE, "gang", 14),
+    "job_moved_and_kept": Finding(DUPLICATE, "gang", 14),
     "refused_job_kept": Finding(DUPLICATE, "policies", 1),
     "sent_to_two_clusters": Finding("which is not here", "mixed", 0),
-    "end_told_twice": Finding("which is not here", "mixed", 0),
+    "end_reported_twice": Finding("which is not here", "mixed", 0),
     "gang_sent_and_kept": Finding("which is not here", "gang", 0),
     "jobs_run_on_machines_that_are_down": Finding("machine .* is down", "gang", 0),
 }

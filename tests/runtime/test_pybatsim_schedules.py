@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from grid.model.job_table import JobTable
 from grid.model.time import SECOND_US
 from grid.policies.queue import easy, fcfs
 from tests.policies.batsim.asked_functions import CPUS, drawn_jobs, schedule
@@ -31,8 +30,6 @@ from scripts.pybatsim_comparison import (
     LATER,
     RESERVED,
     SCATTERED,
-    UNEXPLAINED,
-    Exchange,
     count_reasons,
     differences,
     easy_starts,
@@ -96,28 +93,3 @@ def test_easy_of_pybatsim_is_our_easy_without_scattered_resources_and_simultaneo
         starts = run_pybatsim("easyBackfill", jobs).starts
         assert starts == schedule(easy(), jobs)[0]
         assert starts != schedule(fcfs(), jobs)[0]
-
-
-def test_a_decision_without_a_reason_is_found() -> None:
-    """Two jobs hold the first and the last two of eight processors; the one between has ended."""
-
-    def found(estimates: tuple[tuple[int, int], ...], *exchanges: Exchange) -> list[object]:
-        processors, estimate = (np.array(column) for column in zip(*estimates, strict=True))
-        zeros, numbers = 0 * estimate, np.arange(1, len(estimate) + 1)
-        jobs = JobTable.of(
-            number=numbers, submit_us=zeros, processors=processors, estimate_us=estimate,
-            run_us=estimate,
-        )  # fmt: skip
-        return list(differences(jobs, 8, list(exchanges), easy_starts))
-
-    def submitted(*rows: int) -> list[tuple[str, int]]:
-        return [("submit", row) for row in rows]
-
-    apart = Exchange(0, submitted(0, 1, 2), [(0, 0b11), (1, 0b0011_1100), (2, 0b1100_0000)])
-    four = ((2, 9), (4, 5), (2, 9), (4, 3))
-    assert not found(four, apart, Exchange(5, [("end", 1), *submitted(3)], [(3, 0b0011_1100)]))
-    idle = apart, Exchange(5, [("end", 1)], []), Exchange(6, submitted(3), [])
-    assert found(four, *idle) == [(6, 3, UNEXPLAINED)]
-    first = Exchange(0, submitted(0, 1), [(0, 0b1111), (1, 0b1111_0000)])
-    late = Exchange(5, [("end", 1), *submitted(2, 3)], [(3, 0b1111_0000)])
-    assert found(((4, 9), (4, 5), (8, 3), (4, 50)), first, late) == [(5, 3, UNEXPLAINED)]

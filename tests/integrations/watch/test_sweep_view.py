@@ -68,18 +68,6 @@ def test_the_table_has_the_means_of_the_runs(sweep: tuple[Sweep, Reports]) -> No
     assert not expected
 
 
-def test_results_arrive_one_by_one_with_the_time_left(sweep: tuple[Sweep, Reports]) -> None:
-    _, reports = sweep
-    view, counts = SweepView(reports.beginning), []
-    for one in reports.reports[:-1]:
-        view.take(one)
-        answer = view.answer()
-        counts.append(sum(runs for _, runs, _ in answer["rows"]))
-        assert counts[-1] == answer["done"]
-        assert (answer["left_s"] is None) == (answer["done"] == 0)
-    assert counts == sorted(counts) and set(counts) == set(range(13))
-
-
 def test_failed_runs_are_reported(tmp_path: Path) -> None:
     good = "1 0 -1 10 1 -1 -1 1 10 -1 1 1 1 1 1 1 -1 -1\n"
     (tmp_path / "good.swf").write_text(good)
