@@ -1,4 +1,4 @@
-"""What every command must keep to, whatever it is given."""
+"""Rules that every command must follow for any input."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from grid.cli.app import app
 
 MOST_LINES = 5
 MOST_BYTES = 900 << 20
-"""With what a command alone holds at its start it must stay under 1 GiB."""
+"""Limit of memory beyond that at the start; a command alone stays under 1 GiB."""
 CPU_SECONDS = 20.0
 HANGS_SECONDS = 300.0
-"""Whatever the machine does beside, this is no computation but a hang."""
+"""A command that takes longer hangs, under any load."""
 
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 CHANGES = {
@@ -38,12 +38,12 @@ RUNS = {"os.system", "os.exec", "os.posix_spawn", "os.fork", "subprocess.Popen",
 
 
 class TookTooLong(BaseException):
-    """Not an Exception: nobody may catch it."""
+    """Not an Exception, so that no handler catches it."""
 
 
 @dataclass(slots=True)
 class Verdict:
-    """What a command did; `wrong` is a line for each rule that it broke."""
+    """The outcome of a command; `wrong` has a line for each violated rule."""
 
     code: int
     lines: list[str]
@@ -51,17 +51,17 @@ class Verdict:
 
 
 class _Watch:
-    """Notes what this process writes outside some folders, and what it starts but the compiler.
+    """Records writes outside the `allowed` folders, and new processes.
 
-    An audit hook cannot be taken away, so there is one for all.
+    An audit hook cannot be removed, so all commands share one.
     """
 
     def __init__(self) -> None:
         self.allowed: tuple[str, ...] | None = None
         self.seen: list[str] = []
-        sys.addaudithook(self._hear)
+        sys.addaudithook(self._record)
 
-    def _hear(self, event: str, args: tuple[Any, ...]) -> None:
+    def _record(self, event: str, args: tuple[Any, ...]) -> None:
         if self.allowed is None:
             return
         if event in RUNS:
@@ -74,7 +74,7 @@ class _Watch:
     def _look(self, event: str, paths: Sequence[Any]) -> None:
         for path in paths:
             if isinstance(path, str | bytes | os.PathLike):
-                # As the system sees it, not through `Path`, whose own calls are heard, too.
+                # Calls of `Path` would be recorded, too.
                 real = os.path.abspath(os.fsdecode(path))  # noqa: PTH100
                 if not real.startswith(self.allowed or ()):
                     self.seen.append(f"{event} {real}")
@@ -85,7 +85,7 @@ _watch: list[_Watch] = []
 
 @contextlib.contextmanager
 def watched(*folders: Path) -> Iterator[list[str]]:
-    """What is changed outside `folders` and the caches of the compiler, or started."""
+    """Yields the changes outside `folders` and the caches of the compiler, and new processes."""
     if not _watch:
         _watch.append(_Watch())
     cache = os.environ.get("NUMBA_CACHE_DIR", "")
@@ -103,7 +103,7 @@ def watched(*folders: Path) -> Iterator[list[str]]:
 def limited(
     cpu_seconds: float = CPU_SECONDS, hangs_seconds: float = HANGS_SECONDS
 ) -> Iterator[None]:
-    """Raise TookTooLong in what takes longer; end the process where even that does not help."""
+    """Raise TookTooLong after these times; end the process if that has no effect."""
 
     def stop(*_: object) -> None:
         raise TookTooLong
@@ -124,7 +124,7 @@ def limited(
 
 @contextlib.contextmanager
 def undrawn() -> Iterator[None]:
-    """Charts are described, but not drawn: that takes a hundred times as long as all the rest."""
+    """Do not draw charts, which takes a hundred times as long as all the rest."""
     import vl_convert
 
     drawing = vl_convert.vegalite_to_svg, vl_convert.svg_to_png
@@ -137,7 +137,7 @@ def undrawn() -> Iterator[None]:
 
 
 def peak_bytes(*, reset: bool = False) -> int:
-    """The most memory that this process has held since it was last reset."""
+    """The peak memory of this process since the last reset."""
     if reset:
         Path("/proc/self/clear_refs").write_text("5")
     status = Path("/proc/self/status").read_text()
@@ -146,9 +146,9 @@ def peak_bytes(*, reset: bool = False) -> int:
 
 
 def judged(command: Sequence[str], *folders: Path) -> Verdict:
-    """Run `grid COMMAND` here. It may change nothing but what is in `folders`.
+    """Run `grid COMMAND` in this process. It may change files in `folders` only.
 
-    Memory counts from what this process, which runs other tests, too, holds before.
+    Memory counts from that of this process, which runs other tests, too.
     """
     peak_bytes(reset=True)
     before = peak_bytes()
@@ -165,9 +165,7 @@ def judged(command: Sequence[str], *folders: Path) -> Verdict:
 
 @contextlib.contextmanager
 def _commands_made_once() -> Iterator[None]:
-    """Typer makes the commands of an app each time it is invoked, which takes four times as long as
-    to check a small scenario.
-    """
+    """Cache the commands of the app: to build them takes four times as long as a small check."""
     made: Any = typer.testing
     before = made._get_command
     made._get_command = _command_of
@@ -202,10 +200,10 @@ def _run(invoke: Callable[[], Any]) -> Verdict:
     if len(lines) > MOST_LINES:
         verdict.wrong.append(f"{len(lines)} lines: {lines[0]}")
     if done.exit_code and not lines:
-        verdict.wrong.append("not a word")
+        verdict.wrong.append("no message")
     return verdict
 
 
 def private_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder for one input, gone when it is done with."""
+    """A temporary folder for one input."""
     return tempfile.TemporaryDirectory(prefix="grid-fuzz-")
