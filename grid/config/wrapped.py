@@ -50,12 +50,9 @@ def entities_of(
         rules = virtual_rules(grid)
         made = fault_tolerant(grid, members, rules, lambda _: MemoryStorage(), hooks, events)
         return dict(made)
-    bare = grid.bare_entities(members, hooks)
-    if sum(grid.jobs_by_vo()) <= MOST_JOBS_CHECKED:
-        bare = {name: checked_entity(grid, name, entity) for name, entity in bare.items()}
-    if events:
-        return {name: _recorder(grid, name, entity) for name, entity in bare.items()}
-    return bare
+    checked = sum(grid.jobs_by_vo()) <= MOST_JOBS_CHECKED
+    bare = grid.bare_entities(members, hooks).items()
+    return {name: _observed(grid, name, entity, events, checked) for name, entity in bare}
 
 
 def fault_tolerant(
@@ -99,18 +96,21 @@ def _reliable_entity(
     saved: Sequence[Any],
 ) -> Reliable:
     """The entity of that name, checked, with reliable delivery."""
-    entity = checked_entity(grid, name, grid.bare_entities([name], hooks)[name])
-    if events:
-        entity = _recorder(grid, name, entity)
+    entity = _observed(grid, name, grid.bare_entities([name], hooks)[name], events)
     return Reliable(name, entity, grid.seed, rules, saved)
 
 
-def _recorder(grid: Grid, name: str, entity: Entity) -> EventRecorder:
+def _observed(grid: Grid, name: str, entity: Entity, events: bool, checked: bool = True) -> Entity:
+    """The entity with its checker and, for `events`, a recorder."""
+    if checked:
+        entity = _checked(grid, name, entity)
+    if not events:
+        return entity
     clusters = tuple(cluster.name for cluster in grid.vos[grid.vo_of[name]].clusters)
     return EventRecorder(entity, grid.directory.vos, clusters)
 
 
-def checked_entity(grid: Grid, name: str, entity: Entity) -> Entity:
+def _checked(grid: Grid, name: str, entity: Entity) -> Entity:
     """The entity with the checker of its kind, if there is one."""
     position = grid.vo_of[name]
     vo = grid.vos[position]
@@ -193,19 +193,15 @@ def stall_span_us(grid: Grid) -> Time | None:
         return from_seconds(protocol.stall_after_s)
     if not any(table is not None for table in grid.submitted):
         return None
-    policies = [protocol.forwarding, *(vo.forwarding for vo in grid.vos if vo.forwarding)]
-    plugins = [(FORWARDING, one) for one in policies]
-    plugins.append((INFORMATION, protocol.information))
     waits_s = to_seconds(network.longest_us) + network.local_latency_s
+    waits_s += (protocol.lost_after_s or 0.0) + (protocol.recall_after_s or 0.0)
+    policies = [protocol.forwarding, *(vo.forwarding for vo in grid.vos if vo.forwarding)]
+    plugins = [(FORWARDING, one) for one in policies] + [(INFORMATION, protocol.information)]
     for kind, one in plugins:
         fields = grid.plugins.find(kind, one.name).declared.model.model_fields
-        given = {setting: field.default for setting, field in fields.items()} | one.settings
-        waits_s += sum(
-            value
-            for setting, value in given.items()
-            if setting.endswith("_s") and isinstance(value, int | float)
-        )
-    waits_s += (protocol.lost_after_s or 0.0) + (protocol.recall_after_s or 0.0)
+        timings = {name: field.default for name, field in fields.items()} | one.settings
+        each = [value for name, value in timings.items() if name.endswith("_s")]
+        waits_s += sum(value for value in each if isinstance(value, int | float))
     if grid.network.faults is not None:
         waits_s += to_seconds(grid.network.faults.longest_cut_us)
     return from_seconds(min(1e12, max(LEAST_STALL_S, STALL_FACTOR * waits_s)))
