@@ -60,16 +60,14 @@ class Interval:
         return self.count > 1 and self.half_width <= ROUNDING * abs(self.mean)
 
     def is_inside(self, region: Region) -> bool:
-        return self._above(region.low, region.open) and self._below(region.high, region.open)
+        if region.open:
+            return region.low < self.low and self.high < region.high
+        return region.low <= self.low and self.high <= region.high
 
     def is_outside(self, region: Region) -> bool:
-        return self._below(region.low, not region.open) or self._above(region.high, not region.open)
-
-    def _above(self, bound: float, strictly: bool) -> bool:
-        return self.low > bound or (self.low == bound and not strictly)
-
-    def _below(self, bound: float, strictly: bool) -> bool:
-        return self.high < bound or (self.high == bound and not strictly)
+        if region.open:
+            return self.high <= region.low or self.low >= region.high
+        return self.high < region.low or self.low > region.high
 
     @property
     def excludes_zero(self) -> bool:

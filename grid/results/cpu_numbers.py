@@ -49,15 +49,7 @@ def assign_cpus(results: JobResults, directory: Directory) -> CpuIntervals:
     numbered &= ~of_clusters(external, results.placement.cluster)
     events = starts_and_ends(results, numbered & (outcome.end_us > outcome.start_us))
     machines = machine_numbers(results, directory).astype(events.dtype)
-    return number_cpus(
-        events, machines, results.processors.astype(events.dtype), machine_cpus(directory)
-    )
-
-
-def number_cpus(
-    events: SomeInts, machines: SomeInts, processors: SomeInts, cpus: SomeInts
-) -> CpuIntervals:
-    """Number the CPUs of jobs in the order of their `events`; see `first_overbooked` for shapes."""
+    processors, cpus = results.processors.astype(events.dtype), machine_cpus(directory)
     first_cpu = np.concatenate([[0], np.cumsum(cpus)]).astype(np.int64)
     first_block = np.concatenate([[0], np.cumsum(-(-cpus // _BLOCK))]).astype(np.int64)
     is_free = np.ones(first_cpu[-1], np.bool_)
