@@ -40,7 +40,11 @@ def write_study_page(
     if file is not None and file.resolve().parent != experiments_folder().resolve():
         name = str(file)
     metrics = dict.fromkeys([*(one.metric for one in about.answers), *study.metrics])
-    means = _means(study, tuple(metrics))
+    rows = [
+        [html.escape(cell, quote=False) for cell in row]
+        for row in zip(*mean_columns(study, tuple(metrics)), strict=True)
+    ]
+    means = table([*study.axes, *map(label_of, metrics)], rows)
     seeds = sorted({seed for _, seed, _ in runs.runs})
     is_range = len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
     text = markdown(
@@ -152,14 +156,6 @@ def _best_at(study: Study, answer: AnswerSection, point: Mapping[str, Any]) -> t
 
 
 # Tables
-
-
-def _means(study: Study, metrics: Sequence[str]) -> str:
-    rows = [
-        [html.escape(cell, quote=False) for cell in row]
-        for row in zip(*mean_columns(study, metrics), strict=True)
-    ]
-    return table([*study.axes, *map(label_of, metrics)], rows)
 
 
 def _cost(study: Study) -> str:

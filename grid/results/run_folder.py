@@ -116,18 +116,12 @@ def check_file(path: Path, option: str, *suffixes: str) -> None:
             found = "a file that a run or a sweep wrote"
         elif suffixes and path.suffix not in suffixes:
             found = f"an existing file that does not end in {' or '.join(suffixes)}"
-        elif ".md" in suffixes and not is_page(path):
+        elif ".md" in suffixes and WRITTEN_BY not in path.read_text("utf-8", "replace")[:4096]:
             found = "a file that is not such a page"
         elif not os.access(path, os.W_OK):
             found = "a file that may not be written"
         if found:
             raise _error(path, found, "a new file, or one that may be replaced", option)
-
-
-def is_page(path: Path) -> bool:
-    """Whether `grid` wrote this page."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        return WRITTEN_BY in file.read(4096)
 
 
 def _is_kept(path: Path) -> bool:

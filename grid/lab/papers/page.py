@@ -160,12 +160,6 @@ def _csv_row(reading: str, claim: str, label: str, cell: Cell) -> list[str]:
     ]  # fmt: skip
 
 
-def pictures_of(judgement: Judgement) -> list[Picture]:
-    """The figure of the page, if its experiment was run."""
-    found = (_picture(judgement, one) for one in judgement.paper.figures)
-    return [one for one in found if one is not None]
-
-
 def _picture(judgement: Judgement, figure: Figure) -> Picture | None:
     study = judgement.studies.get(figure.experiment)
     if study is None:
@@ -192,7 +186,8 @@ def _picture(judgement: Judgement, figure: Figure) -> Picture | None:
 def write_page(folder: Path, judgement: Judgement) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     name = judgement.paper.name
-    pictures = pictures_of(judgement)
+    drawn = (_picture(judgement, figure) for figure in judgement.paper.figures)
+    pictures = [one for one in drawn if one is not None]
     for one in pictures:
         (folder / f"{one.name}.svg").write_bytes(one.svg)
     write_text(folder / f"{name}.csv", cells_csv(judgement))

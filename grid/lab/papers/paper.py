@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal
 
 import yaml  # type: ignore[import-untyped]
@@ -197,11 +196,7 @@ class Paper(_Section):
         return list(dict.fromkeys(names))
 
 
-def papers_folder() -> Path:
-    return shipped_folder() / "papers"
-
-
 @cache
 def load_paper(name: str) -> Paper:
-    text = (papers_folder() / f"{name}.yaml").read_text(encoding="utf-8")
+    text = (shipped_folder() / "papers" / f"{name}.yaml").read_text(encoding="utf-8")
     return Paper.model_validate(yaml.safe_load(text))

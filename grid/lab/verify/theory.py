@@ -44,15 +44,11 @@ def erlang_b(servers: int, work: float) -> float:
     return blocked
 
 
-def erlang_c(servers: int, load: float) -> float:
-    """Probability that a job waits, at a `load` below 1 of each server."""
-    blocked = erlang_b(servers, servers * load)
-    return blocked / (1.0 - load * (1.0 - blocked))
-
-
 def mmc_wait(servers: int, load: float) -> float:
-    """Mean wait in units of the mean service time, M/M/c, first come first served."""
-    return erlang_c(servers, load) / (servers * (1.0 - load))
+    """Mean wait in units of the mean service time, M/M/c, first come first served (Erlang C)."""
+    blocked = erlang_b(servers, servers * load)
+    waiting = blocked / (1.0 - load * (1.0 - blocked))
+    return waiting / (servers * (1.0 - load))
 
 
 def mg1_wait(load: float, variation: float) -> float:
