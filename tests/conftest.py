@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from grid.model import compiled
 from tests.examples import examples
 from tests.lab.report import chromium, small_reports
 
@@ -26,6 +27,15 @@ settings.load_profile("grid")
 # Processes that a shell starts in the background ignore SIGINT, and so would commands under test.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+INTERPRETED_SECONDS = 5.0
+
+
+@pytest.fixture(autouse=True)
+def interpreted_kernels() -> None:
+    """Let each test interpret kernels that are not cached: most end before one is compiled."""
+    compiled._Interpreted.limit_s = compiled._Interpreted.spent_s + INTERPRETED_SECONDS
 
 
 @pytest.fixture(scope="session")

@@ -42,7 +42,7 @@ SETTINGS = {
 SESSION_LOCK = "grid.lock"
 LOOPBACK = "127.0.0.1"
 WHICH_RAY_FINDS = "auto"
-"""Not an address, but the cluster that Ray knows of on this machine."""
+"""Not an address, but the cluster that Ray finds on this machine."""
 CONNECT_SECONDS = 5.0
 PLACING_SECONDS = 60.0
 WATCH_SECONDS = 0.5
@@ -194,7 +194,7 @@ def has_died() -> bool:
 def _watched() -> Iterator[None]:
     """Raises RayFailed soon after `has_died`.
 
-    Ray itself goes on for a minute, and then ends this process. A KeyboardInterrupt is the only
+    Ray itself continues for a minute, and then ends this process. A KeyboardInterrupt is the only
     error that Ray lets out of its waiting; Python raises it in the main thread only.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -335,7 +335,7 @@ def _start(cpus: int) -> None:
 def _on_loopback(is_alone: bool) -> Iterator[None]:
     """While Ray connects: whether this node and all others are on the loopback address.
 
-    Ray moves a node that may get company to its outer address, where it listens to everybody.
+    Ray moves a node that may get company to its outer address, where it listens to other machines.
     """
     before = ray_constants.ENABLE_RAY_CLUSTER
     ray_constants.ENABLE_RAY_CLUSTER = before and not is_alone

@@ -41,7 +41,7 @@ Done = tuple[Intervention, ...]
 
 
 def pauses(done: Sequence[Intervention]) -> Pauses:
-    """When the clock stands still."""
+    """The intervals in which the clock is stopped."""
     found: list[tuple[float, float]] = []
     begun: float | None = None
     for one in done:

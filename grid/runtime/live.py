@@ -38,7 +38,7 @@ from grid.runtime.interventions import Done, LiveWatch
 from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.observers import Status, submissions
 from grid.runtime.outcome import RecordStore, RunOutcome
-from grid.runtime.placement import deal
+from grid.runtime.placement import processes_of
 from grid.runtime.slurm import cancel_real_jobs
 from grid.runtime.transport import last_line, why_not_made
 
@@ -393,7 +393,7 @@ def run_live(
 
 def _hosts(grid: Grid, run: str, placement: str, actors: int | None) -> dict[str, str]:
     """The host of each entity."""
-    process_of = deal(grid, placement, actors or len(grid.vos))
+    process_of = processes_of(grid, placement, actors or len(grid.vos))
     if placement == "entity":
         return {name: f"{run}/{name}" for name in grid.names}
     return {name: f"{run}/{p}" for name, p in zip(grid.names, process_of, strict=True)}

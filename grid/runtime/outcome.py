@@ -147,7 +147,7 @@ class RecordStore:
         self.spool: ResultSpool | None = None
         self._events: list[Event] = []
         self._packed: list[bytes] = []
-        self._news: list[JobResults] | None = None
+        self._ended: list[JobResults] | None = None
         """Chunks that no observer has received yet, if there is one."""
 
     def add(self, records: list[Any]) -> None:
@@ -171,13 +171,13 @@ class RecordStore:
 
     def keep_ended(self) -> None:
         """Keep what comes for `take_ended`, too."""
-        self._news = []
+        self._ended = []
 
     def take_ended(self) -> list[JobResults]:
         """The jobs that came since the last call, or since `keep_ended`."""
         self._pack()
-        news, self._news = self._news or [], []
-        return news
+        ended, self._ended = self._ended or [], []
+        return ended
 
     def take(self) -> list[JobResults]:
         """All that came, as chunks of columns, but for what a spool has."""
@@ -215,5 +215,5 @@ class RecordStore:
             self.spool = self.spool or ResultSpool()
             self.spool.add(self._chunks)
             self._chunks, self._in_memory = [], 0
-        if self._news is not None:
-            self._news.append(chunk)
+        if self._ended is not None:
+            self._ended.append(chunk)

@@ -20,7 +20,7 @@ PLANS_US = {
 OTHER_US = 200.0
 
 
-def deal(grid: Grid, placement: str, actors: int) -> list[int]:
+def processes_of(grid: Grid, placement: str, actors: int) -> list[int]:
     """The process of each entity of the grid, processes numbered from zero without gaps.
 
     Placement `entity` gives each its own; `cluster` one to each cluster, and one to the other

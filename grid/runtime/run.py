@@ -135,7 +135,7 @@ class RunOptions:
     """How to run a grid: in this process, else on Ray actors, in virtual time or `live`.
 
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
-    actors to deal the VOs over; `transport` is `sockets` (default) or `calls`. With
+    actors for all VOs; `transport` is `sockets` (default) or `calls`. With
     `compile_first`, kernels are compiled before the run.
     With `events`, the run's folder has all of them; with `profile`, the manifest what more CPUs
     would give. Raises InputError.

@@ -24,7 +24,7 @@ from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import NO_OBSERVER, Look, Observer
 from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
 from grid.runtime.outcome import RunOutcome
-from grid.runtime.placement import deal
+from grid.runtime.placement import processes_of
 from grid.runtime.safe_times import is_full, is_over
 from grid.runtime.transport import LOST, RayCalls, Sockets, WindowActor, call_all, why_not_made
 
@@ -77,7 +77,9 @@ def run_windowed(
         warm_up(grid)
     observer.stage("starting Ray" if address is None else "connecting to Ray")
     with ray_cluster(address, watch=True):
-        process_of = deal(grid, placement, actors or int(ray.cluster_resources().get("CPU", 1)))
+        process_of = processes_of(
+            grid, placement, actors or int(ray.cluster_resources().get("CPU", 1))
+        )
         with places(max(process_of) + 1) as options:
             observer.stage(f"starting {len(options)} Ray actors")
             settings = {
@@ -289,7 +291,7 @@ class _Run:
         by_vo = {vo: entity for entity, vo in enumerate(grid.sites)}
         one_of_each = [by_vo[vo] for vo in range(len(grid.vos))]
         placements = {
-            cores: np.array(deal(grid, "vo", cores))[one_of_each] for cores in (1, *CORES)
+            cores: np.array(processes_of(grid, "vo", cores))[one_of_each] for cores in (1, *CORES)
         }
         total.profile = ceiling(timings, placements, grid.directory.vos)
         return total

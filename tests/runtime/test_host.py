@@ -29,7 +29,7 @@ from grid.runtime.host import Host, HostSettings, JournalStorage, first_sequence
 from grid.runtime.interventions import Done
 from grid.runtime.journal import Journal
 from grid.runtime.live import read_journals
-from grid.runtime.placement import deal
+from grid.runtime.placement import processes_of
 
 SCENARIOS = Path(__file__).parent / "fault_scenarios"
 
@@ -205,7 +205,7 @@ def test_entities_handle_the_same_live_and_in_virtual_time(
     # Waits are times of the real clock: here as in one run.
     monkeypatch.setattr(host_module, "live_rules", lambda _: virtual_rules(grid))
     actors = 1 if placement == "one" else 2
-    process_of = deal(grid, "vo" if placement == "one" else placement, actors)
+    process_of = processes_of(grid, "vo" if placement == "one" else placement, actors)
     host_of = {name: str(process) for name, process in zip(grid.names, process_of, strict=True)}
     run = HostedRun(grid, tmp_path, host_of=host_of, watched=False)
     for host in run.hosts:

@@ -1,1 +1,1 @@
-"""A page in the browser that shows a run: one that is over, or one that goes on."""
+"""A page in the browser that shows a finished run, or one in progress."""

@@ -418,7 +418,7 @@ class Replay(RunView):
         self._interventions = read_interventions(folder).in_order()
         self._events = EventFile(folder) if (folder / EVENTS_FILE).is_file() else None
         if self._events is not None:
-            # A job that is shown is asked for repeatedly, as time goes on.
+            # The page requests a shown job repeatedly.
             self._events_of = lru_cache(32)(self._events.of_job)
 
     @cached_property
