@@ -369,7 +369,7 @@ class _Starts:
             return _Placement(start, machine, taken, limit_us)
         window_us, aligned_us, last_us = WINDOW_US, NEVER, NEVER
         ends = sorted(self._ends)
-        nexts = [*(end_us for end_us, _ in ends[1:]), NEVER]
+        nexts = [*(end_us for end_us, _ in ends), NEVER][1:]
         for (end_us, running), next_us in zip(ends, nexts, strict=True):
             held = self.nodes.held[running]
             if held[available].any():
