@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from grid.cluster.external import ExternalCluster
 from grid.cluster.gang.processor_choices import ProcessorChoice, ld
-from grid.cluster.state import ClusterState, PlanError
+from grid.cluster.state import ClusterState, PlanError, disjoint_outages
 from grid.model.errors import input_error
 from grid.model.platform import Cluster, MachineOutage
 from grid.policies.features import (
@@ -45,6 +45,8 @@ def make_cluster(
     """
     if platform.is_real:
         return ExternalCluster(platform)
+    if platform.reservations:
+        outages = disjoint_outages([*outages, *platform.windows])
     breaks = may_break and can_break(platform, policy, jobs)
     spec = ClusterSpec(platform, bool(outages) or breaks, jobs)
     for field, found, expected in refusals(spec, policy):

@@ -157,8 +157,7 @@ class Engine(ClusterState):
         form, slots = self._form, store.whole.shape[1]
         if form is not None and self._kernel == form.kernel:
             machines, licenses = store.machines.shape[1], store.licenses.shape[1]
-            resources = int(counters[at.N_RESOURCES])
-            shape = memory_shape(form, machines, licenses, resources, slots)
+            shape = memory_shape(form, self.machines, licenses, slots)
             self._memory = wider(self._memory, shape)
             self._rows = np.empty((2 * slots + machines + 1, 4), np.int64)
         whole, real = store.whole, store.real
@@ -506,6 +505,9 @@ def machine_columns(platform: Cluster) -> MachineColumns:
         resources=rounded(np.array(each, np.float64).reshape(len(names), len(machines))),
         resource_names=names,
         shared=len(platform.resources),
+        windows=np.array(
+            [(one.machine, one.start_us, one.end_us) for one in platform.windows], np.int64
+        ).reshape(-1, 3),
     )
 
 
@@ -532,6 +534,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
         logs=np.zeros((log_rows, FIRST_LOGS), np.int64),
         draws=np.zeros(FIRST_LOGS if draws else 0, np.float64),
         history=np.zeros((3, 0), np.float64),
+        windows=columns.windows,
     )
     store.lists[at.FREE_SLOTS, :FIRST_SLOTS] = np.arange(FIRST_SLOTS - 1, -1, -1)
     store.measures[[at.SHARE, at.LICENSE_USAGE + at.SHARE]] = -1.0

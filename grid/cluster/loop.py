@@ -382,6 +382,7 @@ def _view_of(store: Store) -> CompiledView:
             speeds[at.MIPS],
             speeds[at.AMOUNTS : free],
             counters[at.N_SHARED],
+            store.windows,
         ),
         speeds[free : free + resources],
     )

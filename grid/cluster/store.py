@@ -111,7 +111,8 @@ may be switched off were held; times of `Store.draws`."""
 class Store(NamedTuple):
     """The arrays. `measures` is behind `counters`, in one array with it.
 
-    `history` has the work of the last two jobs of each account, and their number.
+    `history` has the work of the last two jobs of each account, and their number; `windows` are
+    those of `MachineColumns`.
     """
 
     whole: Ints
@@ -127,10 +128,11 @@ class Store(NamedTuple):
     logs: Ints
     draws: Floats
     history: Floats
+    windows: Ints
 
 
 Blocks = tuple[
-    Ints, Floats, Ints, Ints, Floats, Ints, Floats, Ints, Ints, Floats, Ints, Floats, Floats
+    Ints, Floats, Ints, Ints, Floats, Ints, Floats, Ints, Ints, Floats, Ints, Floats, Floats, Ints
 ]
 """The fields of `Store` as a plain tuple, which a call from Python unpacks in half the time."""
 
@@ -139,5 +141,5 @@ Blocks = tuple[
 def store_of(blocks: Blocks) -> Store:
     return Store(
         blocks[0], blocks[1], blocks[2], blocks[3], blocks[4], blocks[5], blocks[6], blocks[7],
-        blocks[8], blocks[9], blocks[10], blocks[11], blocks[12],
+        blocks[8], blocks[9], blocks[10], blocks[11], blocks[12], blocks[13],
     )  # fmt: skip

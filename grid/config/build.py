@@ -11,6 +11,7 @@ import numpy as np
 
 from grid.cluster import ClusterState, make_cluster
 from grid.cluster.gang.processor_choices import PROCESSOR_CHOICES
+from grid.cluster.state import disjoint_outages
 from grid.config.checks import (
     fault_problems,
     job_problems,
@@ -322,10 +323,12 @@ class Grid:
         return made
 
     def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
-        faults = self.settings.faults
-        if faults is None:
-            return ()
-        return machine_outages(faults, self.seed, vo.name, cluster.name, len(cluster.machines))
+        """The outages of its machines, reservations for maintenance included."""
+        faults, outages = self.settings.faults, cluster.windows
+        if faults is not None:
+            count = len(cluster.machines)
+            outages += machine_outages(faults, self.seed, vo.name, cluster.name, count)
+        return disjoint_outages(outages)
 
     def _scheduler(self, position: int, vo: VirtualOrganization) -> LocalScheduler:
         protocol = self.settings.protocol

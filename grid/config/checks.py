@@ -131,6 +131,8 @@ def vo_problems(settings: GridSettings, vos: Sequence[VirtualOrganization]) -> I
         yield from _repeated(of_vo, (*path, "clusters"), "cluster of this VO")
         for c, cluster in enumerate(vo.clusters):
             yield from license_problems(cluster, (*path, "clusters", c))
+            if cluster.reservations and not isinstance(cluster.machines, MachineGenerator):
+                yield from _reservation_problems(cluster, (*path, "clusters", c))
     if vos:
         yield from _link_problems(settings, names)
     overlay = settings.protocol.information
@@ -181,6 +183,16 @@ def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
             if name in cluster.resources:
                 expected = "another name: it is a resource of the whole cluster"
                 yield (*path, "machines", m, "resources", name), repr(name), expected
+
+
+def _reservation_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
+    """Reservations of machines that do not exist."""
+    names = [machine.name or "" for machine in cluster.expanded().machines]
+    for r, one in enumerate(cluster.reservations):
+        for m, name in enumerate(one.machines):
+            if name not in names:
+                expected = expected_name(name, names, "a machine of the cluster")
+                yield (*path, "reservations", r, "machines", m), repr(name), expected
 
 
 def _link_problems(settings: GridSettings, vos: Sequence[str]) -> Iterator[Problem]:

@@ -46,7 +46,7 @@ from grid.model.fields import (
 )
 from grid.model.job import MEMORY, Job, amounts, unlisted
 from grid.model.job import Amounts as JobAmounts
-from grid.model.time import NEVER, SECOND_US, Time
+from grid.model.time import NEVER, SECOND_US, Time, from_seconds
 from grid.model.workload import WorkloadSection
 
 GANG_POLICIES = ("afcfs", "lgfs")
@@ -185,6 +185,24 @@ class License:
 
 
 @dataclass(frozen=True, config=PLATFORM)
+class Reservation:
+    """Machines that are reserved for maintenance, as policies know ahead."""
+
+    from_s: Seconds
+    """From when on they are down."""
+    to_s: PositiveSeconds
+    """When they are up again."""
+    machines: tuple[Name, ...] = ()
+    """Names of the machines. Default: all of the cluster."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Reservation:
+        if self.from_s >= self.to_s:
+            raise ValueError(f"`from_s` ({self.from_s:g}) less than `to_s`")
+        return self
+
+
+@dataclass(frozen=True, config=PLATFORM)
 class PreemptionOverheads:
     """Overheads of a preemption: the job holds CPUs and makes no progress.
 
@@ -270,6 +288,9 @@ class Cluster:
     """A job holds its machine exclusively."""
     preemption: PreemptionOverheads = PreemptionOverheads()
     """Overheads of a preemption."""
+    reservations: tuple[Reservation, ...] = ()
+    """Maintenance that policies know ahead: they start no job that would run into it by its
+    estimate. Jobs that still run then are interrupted, as by an outage."""
     processor_choice: Annotated[PluginRef | None, PluginOf("processor_choices")] = None
     """How the Local Dispatcher of a cluster of gangs chooses the processors whose queues the tasks
     of a gang join. Default: ld."""
@@ -343,6 +364,17 @@ class Cluster:
         if self.gangs:
             return self.processors
         return max(machine.cpus for machine in self.machines)
+
+    @property
+    def windows(self) -> tuple[MachineOutage, ...]:
+        """When each machine is reserved, from the first on."""
+        each = (
+            MachineOutage(number, from_seconds(one.from_s), from_seconds(one.to_s))
+            for one in self.reservations
+            for number, machine in enumerate(self.machines)
+            if machine.name in one.machines or not one.machines
+        )
+        return tuple(sorted(each, key=lambda one: (one.start_us, one.machine)))
 
     @property
     def resource_names(self) -> tuple[str, ...]:

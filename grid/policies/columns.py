@@ -12,7 +12,7 @@ import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import Time
-from grid.policies.interface import ClusterView, Jobs, Machines, Plan, Tables
+from grid.policies.interface import ClusterView, Jobs, MachineColumns, Machines, Plan, Tables
 
 KILL, PREEMPT, REJECT, START, RESERVE, WAKE = range(6)
 """Kinds of rows of a plan: kind, slot, machine, time. Rows of a kind precede those of the next."""
@@ -32,7 +32,9 @@ class CompiledView(NamedTuple):
     free_resources: Floats
 
 
-PackedView = tuple[Time, Ints, Ints, Ints, Ints, Ints, Tables, Bools | Ints, Tables, int, Floats]
+PackedView = tuple[
+    Time, Ints, Ints, Ints, Ints, Ints, Tables, Bools | Ints, Tables, int, Ints, Floats
+]
 """The same in that order, with the `tables` of jobs and machines. A plain tuple: a call from Python
 unpacks it in half the time of a named one."""
 
@@ -42,7 +44,7 @@ def packed_view(view: ClusterView) -> PackedView:
     return (
         view.now, view.free, view.license_copies_free, view.queue, view.running, view.ended,
         jobs.tables, jobs.checkpointable, view.machines.tables, view.machines.shared,
-        view.free_resources,
+        view.machines.windows, view.free_resources,
     )  # fmt: skip
 
 
@@ -64,14 +66,15 @@ class CompiledForm(NamedTuple):
 
 
 def memory_shape(
-    form: CompiledForm, machines: int, licenses: int, resources: int, slots: int
+    form: CompiledForm, columns: MachineColumns, licenses: int, slots: int
 ) -> tuple[int, int]:
     """The shape of the `memory` of a policy on a cluster with `slots` slots."""
     if not form.has_profile:
         return 1, slots
-    rows = profile_rows(machines, licenses, resources)
-    # A job adds at most two steps to a row of the profile; a change needs room for two more.
-    return 2 * rows + 8, max(2 * slots + 4, rows)
+    rows = profile_rows(len(columns.cpus), licenses, len(columns.resources))
+    # A job or a reservation adds at most two steps to a row of the profile; a change needs room for
+    # two more.
+    return 2 * rows + 8, max(2 * (slots + len(columns.windows)) + 4, rows)
 
 
 def profile_rows(machines: int, licenses: int, resources: int) -> int:

@@ -343,6 +343,9 @@ def _reserve_after(
         while place < ends.shape[1] and ends[1, place] == time:
             unbook(ends[0, place], ends[2, place], jobs, later)
             place += 1
+        later = Free(
+            later.cpus, later.copies, later.users, later.resources, later.shared, int(time)
+        )
         # What machines share apart, a job can only become able to start where one has just ended.
         candidates = machines.speed_order if shares else ends[2, first:place]
         chosen = -1

@@ -74,6 +74,9 @@ FEATURES = {
     ),
     "resources": Feature("machines", _resources),
     "licenses": Feature("licenses", lambda spec: spec.platform.licenses and "licenses"),
+    "reservations": Feature(
+        "reservations", lambda spec: spec.platform.reservations and "reservations"
+    ),
     "binding to machines": Feature(
         "resource", lambda spec: spec.platform.resource == "machine" and "machine", pools=True
     ),

@@ -20,12 +20,12 @@ from grid.policies.interface import Jobs, Machines
 @inner(forceinline=True)
 def unpacked(view: PackedView) -> CompiledView:
     now, free, copies_free, queue, running, ended = view[:6]
-    (whole, numbers), checkpointable, (cells, speeds), shared, free_resources = view[6:]
+    (whole, numbers), checkpointable, (cells, speeds), shared, windows, free_resources = view[6:]
     jobs = Jobs(
         whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
         whole[9], whole[10], numbers[0], numbers[1:], checkpointable,
     )  # fmt: skip
-    machines = Machines(cells[0], cells[1], cells[2], speeds[0], speeds[1:], shared)
+    machines = Machines(cells[0], cells[1], cells[2], speeds[0], speeds[1:], shared, windows)
     return CompiledView(
         now, free, copies_free, queue, running, ended, jobs, machines, free_resources
     )
@@ -42,7 +42,7 @@ def planner_of(plan: Any) -> Any:
 
 
 class Free(NamedTuple):
-    """What is free at one time: CPUs by machine, copies by license, resources by machine.
+    """What is free `now`, or at one later time: CPUs by machine, copies by license, resources.
 
     `users[machine, license]`: how many jobs share a copy there. `resources` has shape (resources,
     machines); all machines share the last `shared` ones, of which they have equal amounts.
@@ -53,6 +53,7 @@ class Free(NamedTuple):
     users: Ints
     resources: Floats
     shared: int
+    now: int
 
 
 @inlined
@@ -106,6 +107,20 @@ def resources_fit(
 
 
 @inlined
+def ends_in_time(slot: int, machine: int, jobs: Jobs, machines: Machines, start: int) -> bool:
+    """Whether the job ends by its estimate before the machine is reserved."""
+    windows, end = machines.windows, start + time_left(slot, machine, jobs, machines)
+    for number in range(len(windows)):
+        if (
+            windows[number, 0] == machine
+            and windows[number, 1] < end
+            and start < windows[number, 2]
+        ):
+            return False
+    return True
+
+
+@inlined
 def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
     """Whether each license of the mask is held by the machine already or has a free copy."""
     number = 0
@@ -127,6 +142,7 @@ def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) ->
         and licenses & ~machines.licenses[machine] == 0
         and licenses_fit(licenses, machine, free)
         and resources_fit(slot, machine, jobs, free.resources, 0, len(free.resources))
+        and (len(machines.windows) == 0 or ends_in_time(slot, machine, jobs, machines, free.now))
     )
 
 
@@ -202,13 +218,15 @@ def free_now(view: CompiledView) -> Free:
         for slot in view.running:
             users[jobs.machine[slot], number] += jobs.licenses[slot] >> number & 1
     resources, shared = copied_amounts(view.free_resources), view.machines.shared
-    return Free(view.free.copy(), copies.copy(), users, resources, shared)
+    return Free(view.free.copy(), copies.copy(), users, resources, shared, view.now)
 
 
 @inner(forceinline=True)
 def copied(free: Free) -> Free:
     resources = copied_amounts(free.resources)
-    return Free(free.cpus.copy(), free.copies.copy(), free.users.copy(), resources, free.shared)
+    return Free(
+        free.cpus.copy(), free.copies.copy(), free.users.copy(), resources, free.shared, free.now
+    )
 
 
 @inner(forceinline=True)

@@ -51,6 +51,7 @@ class Machines(NamedTuple):
     mips: Floats
     resources: Floats
     shared: int
+    windows: Ints
 
 
 JOB_TABLES = Jobs._fields[:11], Jobs._fields[11:13]
@@ -58,6 +59,7 @@ MACHINE_TABLES = Machines._fields[:3], Machines._fields[3:5]
 """What compiled code is given of jobs and machines, one array for each kind of numbers. The last
 column has a row for each resource."""
 NO_RESOURCES: Floats = np.empty((0, 0))
+NO_WINDOWS: Ints = np.empty((0, 3), np.int64)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -112,6 +114,8 @@ class MachineColumns:
     resource_names: tuple[str, ...] = ()
     shared: int = 0
     """How many of the resources, the last ones, all machines of the cluster share."""
+    windows: Ints = field(default_factory=NO_WINDOWS.view)
+    """Reservations for maintenance: machine, start and end of each, shape (reservations, 3)."""
     tables: Tables = field(init=False, repr=False)
     """As of `JobColumns`."""
 
@@ -168,10 +172,12 @@ class ClusterView:
         `slot` is one of `queue`, `machine` a number from 0 in the order of `machines`. There are
         CPUs and resources enough, of each license the machine has a copy that is in use there or
         there is one left, and the job is not bound to another machine. Nothing fits on a machine
-        that is down.
+        that is down, or that is reserved before the job ends by its estimate.
         """
         jobs = self.jobs
         licenses = int(jobs.licenses[slot])
+        if len(self.machines.windows) and not self._ends_in_time(slot, machine):
+            return False
         return bool(
             jobs.processors[slot] <= self.free[machine]
             and (jobs.resources[:, slot] <= self.free_resources[:, machine]).all()
@@ -181,6 +187,17 @@ class ClusterView:
                 self.license_users[machine, number] or self.license_copies_free[number]
                 for number in _bits(licenses)
             )
+        )
+
+    def _ends_in_time(self, slot: int, machine: int) -> bool:
+        jobs, work = self.jobs, int(self.jobs.estimate_us[slot])
+        if jobs.machine[slot] == machine or jobs.checkpointable[slot]:
+            work -= int(jobs.done_us[slot])
+        left = work * float(jobs.reference_mips[slot]) / float(self.machines.mips[machine])
+        end = self.now + max(1, round(left))
+        return not any(
+            one == machine and start < end and self.now < until
+            for one, start, until in self.machines.windows.tolist()
         )
 
     def fastest(self, slot: int) -> int:

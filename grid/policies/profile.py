@@ -75,6 +75,15 @@ def set_free(profile: AvailabilityProfile, free: Free, now: int) -> None:
             )
 
 
+@inner(allocates=False)
+def close(profile: AvailabilityProfile, windows: Ints, cpus: Ints, now: int) -> None:
+    """No CPU of a machine is free while the machine is reserved."""
+    for number in range(len(windows)):
+        machine, start, end = windows[number, 0], windows[number, 1], windows[number, 2]
+        if end > now:
+            _change_row(profile, machine, max(start, now), end, -cpus[machine])
+
+
 @inlined
 def _scaled(amount: float) -> int:
     """The amount of a resource as an integer; amounts are multiples of 1/1024."""

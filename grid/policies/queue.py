@@ -43,8 +43,8 @@ class KernelPolicy:
     def room(self, view: ClusterView) -> tuple[Ints, Ints]:
         """Rows for a plan, and the memory."""
         machines, slots = len(view.free), len(view.jobs.serial)
-        licenses, resources = len(view.license_copies_free), len(view.free_resources)
-        shape = memory_shape(self._form, machines, licenses, resources, slots)
+        licenses = len(view.license_copies_free)
+        shape = memory_shape(self._form, view.machines, licenses, slots)
         if self._memory.shape != shape:
             self._memory = wider(self._memory, shape)
         return np.empty((2 * slots + machines + 1, 4), np.int64), self._memory

@@ -39,6 +39,7 @@ from grid.policies.interface import Jobs, Machines
 from grid.policies.profile import (
     AvailabilityProfile,
     book,
+    close,
     earliest_start,
     earliest_steps,
     forget,
@@ -217,7 +218,14 @@ def _set_running(view: CompiledView, kept: Reservations) -> None:
     now, jobs, free = view.now, view.jobs, free_now(view)
     for slot in view.running:
         unbook(slot, jobs.machine[slot], jobs, free)
+    windows, cpus = view.machines.windows, view.machines.cpus
+    for number in range(len(windows)):
+        machine = windows[number, 0]
+        if windows[number, 1] <= now < windows[number, 2]:
+            # It is down until the end of its reservation.
+            free.cpus[machine] = cpus[machine]
     set_free(kept.profile, free, now)
+    close(kept.profile, windows, cpus, now)
     for slot in view.running:
         machine, end = jobs.machine[slot], jobs.expected_end_us[slot]
         kept.machine[slot], kept.start[slot], kept.end[slot] = machine, now, end

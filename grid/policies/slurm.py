@@ -163,7 +163,7 @@ class NodeSpace:
 class Slurm:
     """The two schedulers of Slurm, in order of priority."""
 
-    ignores = ("resources", "licenses", "one job per machine")
+    ignores = ("resources", "licenses", "reservations", "one job per machine")
 
     def __init__(self, settings: SlurmSettings) -> None:
         self._settings = settings

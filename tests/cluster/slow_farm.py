@@ -81,9 +81,9 @@ class SlowView:
         scale = float(jobs.reference_mips[slot]), float(self.view.machines.mips[machine])
         return max(1, round(int(jobs.estimate_us[slot]) * scale[0] / scale[1]))
 
-    def fits(self, slot: int, machine: int, holdings: list[Holding]) -> bool:
+    def fits(self, slot: int, machine: int, holdings: list[Holding], at: int | None = None) -> bool:
         """Whether the job fits on the machine beside the given holdings."""
-        if not self.able(slot, machine):
+        if not self.able(slot, machine) or self.runs_into_maintenance(slot, machine, at):
             return False
         processors, licenses, _ = self.job(slot)
         mine = self.hold(slot, machine, 0)
@@ -100,6 +100,18 @@ class SlowView:
                 if machine not in holders and len(holders) >= copies:
                     return False
         return True
+
+    def runs_into_maintenance(self, slot: int, machine: int, at: int | None) -> bool:
+        jobs, start = self.view.jobs, self.view.now if at is None else at
+        work = int(jobs.estimate_us[slot])
+        if jobs.machine[slot] == machine or jobs.checkpointable[slot]:
+            work -= int(jobs.done_us[slot])
+        scale = float(jobs.reference_mips[slot]), float(self.view.machines.mips[machine])
+        end = start + max(1, round(work * scale[0] / scale[1]))
+        return any(
+            m == machine and begin < end and start < until
+            for m, begin, until in self.view.machines.windows.tolist()
+        )
 
     def hold(self, slot: int, machine: int, now: int) -> Holding:
         return Holding(machine, *self.job(slot), now + self.length(slot, machine))
@@ -195,7 +207,7 @@ class SlowEasy:
             for time in sorted({h.end for h in slow.holdings}):
                 later = [h for h in slow.holdings if h.end > time]
                 for machine in slow.order if only < 0 else [only]:
-                    if machine not in reserved and slow.fits(slot, machine, later):
+                    if machine not in reserved and slow.fits(slot, machine, later, time):
                         head = slow.hold(slot, machine, time)
                         reserved[machine] = (time, head)
                         plan.reserve.append((slot, machine, time))

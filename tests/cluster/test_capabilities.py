@@ -19,6 +19,7 @@ from grid.model.platform import (
     Machine,
     MachineOutage,
     PreemptionOverheads,
+    Reservation,
     SwitchOff,
 )
 from grid.model.time import NEVER, SECOND_US
@@ -70,6 +71,7 @@ PROBES: dict[str, Probe] = {
         Cluster("c", LICENSED, licenses=(License("x", 1),)),
         [job(0, licenses=1), job(1, licenses=1)],
     ),
+    "reservations": Probe(ONE, replace(ONE, reservations=(Reservation(4, 20),)), [job(0)]),
     "binding to machines": Probe(
         Cluster("c", TWO_SPEEDS), Cluster("c", TWO_SPEEDS, resource="machine"), [job(0)], bound=0
     ),

@@ -196,6 +196,10 @@ WRONG_JOBS = [
         18, "vos.0.clusters.0.machines.0.resources.ram_mb"),
     Wrong("negative resource", edited("licenses: [solver]", "resources: {gpus: -1}"),
         18, "vos.0.clusters.0.machines.0.resources.gpus"),
+    Wrong("reservation of no machine", edited("policy: fcfs", "reservations: [{from_s: 1, to_s: 2, machines: [m7]}]"),  # noqa: E501
+        13, "vos.0.clusters.0.reservations.0.machines.0"),
+    Wrong("reservation that ends before it begins", edited("policy: fcfs", "reservations: [{from_s: 2, to_s: 1}]"),  # noqa: E501
+        13, "vos.0.clusters.0.reservations.0"),
     Wrong("requirement of nothing", edited("kind: speed", "kind: sped"), 25,
         f"{JOB}.requirements.0.kind"),
     Wrong("two sources of jobs", edited("jobs:", "trace: wrong.yaml\n      jobs:"), 19,

@@ -50,8 +50,15 @@ class SlowReserving:
     """`play` sets the outcome of all jobs, in order of submission; each must fit some machine."""
 
     def __init__(
-        self, machines: list[SlowMachine], copies: list[int], limit: float, io: int = 0
+        self,
+        machines: list[SlowMachine],
+        copies: list[int],
+        limit: float,
+        io: int = 0,
+        windows: list[tuple[int, int, int]] | None = None,
     ) -> None:
+        self.windows = windows or []
+        """Machine, start and end of each reservation for maintenance."""
         self.io = io
         """Of a resource that all machines share."""
         self.machines = machines
@@ -65,9 +72,14 @@ class SlowReserving:
 
     def play(self, jobs: list[SlowJob]) -> None:
         coming, queue, running = list(jobs), [], []
+        now = -1
         while coming or running or queue:
             reserved = [one.start for one in self.held if one.job in queue]
-            now = min([job.submit for job in coming[:1]] + [job.end for job in running] + reserved)
+            edges = [one for _, *pair in self.windows for one in pair if one > now]
+            edges = edges if running or queue else []
+            now = min(
+                [job.submit for job in coming[:1]] + [job.end for job in running] + reserved + edges
+            )
             over = [job for job in running if job.end == now]
             running = [job for job in running if job.end > now]
             early = any(self.of(job).end > now for job in over)
@@ -130,10 +142,14 @@ class SlowReserving:
         return min(found, key=lambda one: one.start)
 
     def earliest_on(self, job: SlowJob, machine: int, now: int) -> int:
-        ends = sorted({now} | {one.end for one in self.held if one.end > now})
+        own = [(begin, end) for m, begin, end in self.windows if m == machine]
+        ends = {one.end for one in self.held} | {end for _, end in own}
+        ends = sorted({now} | {end for end in ends if end > now})
         for start in ends:
             end = start + self.length(job, machine)
             times = [start] + [one.start for one in self.held if start < one.start < end]
+            if any(begin < end and start < until for begin, until in own):
+                continue
             if all(self.fits(job, machine, at) for at in times):
                 return start
         raise AssertionError("everything ends")

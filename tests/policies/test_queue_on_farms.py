@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grid.cluster import ClusterState
 from grid.model.job import Job, JobState, amounts
-from grid.model.platform import Cluster, License, Machine
+from grid.model.platform import Cluster, License, Machine, Reservation
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.registry import make_policy
 from tests.cluster.clusters import general_cluster, job, play
@@ -60,7 +60,12 @@ def farms(draw: st.DrawFn) -> Cluster:
     )
     copies = tuple(License(name, draw(st.integers(0, 2))) for name in NAMES)
     shared: dict[str, float] = draw(st.sampled_from(({}, {"io": 2.5})))
-    return Cluster("farm", machines, licenses=copies, resources=shared)
+    windows: tuple[Reservation, ...] = ()
+    if draw(st.booleans()):
+        named = draw(st.lists(st.sampled_from([one.name for one in machines]), unique=True))
+        begin = draw(st.integers(0, 15))
+        windows = (Reservation(begin, begin + draw(st.integers(1, 9)), tuple(named)),)
+    return Cluster("farm", machines, licenses=copies, resources=shared, reservations=windows)
 
 
 @st.composite

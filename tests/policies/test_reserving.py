@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.model.job import Job, amounts
-from grid.model.platform import Cluster, License, Machine
+from grid.model.platform import Cluster, License, Machine, Reservation
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import selective
@@ -103,7 +103,9 @@ def streams(draw: st.DrawFn, machines: list[SlowMachine], copies: int) -> list[S
     return jobs
 
 
-def cluster_of(machines: list[SlowMachine], copies: list[int]) -> Cluster:
+def cluster_of(
+    machines: list[SlowMachine], copies: list[int], windows: list[tuple[int, int, int]]
+) -> Cluster:
     return Cluster(
         "cluster",
         tuple(
@@ -118,13 +120,22 @@ def cluster_of(machines: list[SlowMachine], copies: list[int]) -> Cluster:
         ),
         licenses=tuple(License(name, count) for name, count in zip(LICENSES, copies, strict=False)),
         resources={"io": IO},
+        reservations=tuple(
+            Reservation(begin / 1e6, end / 1e6, (f"m{machine}",)) for machine, begin, end in windows
+        ),
     )
 
 
-def compare(slow_jobs: list[SlowJob], machines: list[SlowMachine], copies: list[int], limit: float):
-    SlowReserving(machines, copies, limit, IO).play(slow_jobs)
+def compare(
+    slow_jobs: list[SlowJob],
+    machines: list[SlowMachine],
+    copies: list[int],
+    limit: float,
+    windows: list[tuple[int, int, int]],
+):
+    SlowReserving(machines, copies, limit, IO, windows).play(slow_jobs)
     policy = Watched(limit)
-    cluster = general_cluster(cluster_of(machines, copies), policy)
+    cluster = general_cluster(cluster_of(machines, copies, windows), policy)
     for number, one in enumerate(slow_jobs):
         mask = sum(1 << n for n in one.licenses)
         held = amounts({"gpus": one.gpus, "io": one.io})
@@ -212,7 +223,10 @@ def test_jobs_that_are_alike_as_the_slow_version(
 @given(data=st.data())
 @settings(max_examples=examples(90), deadline=None)
 def test_machines_licenses_and_resources_as_the_slow_version(limit: float, data: Any) -> None:
-    compare(data.draw(streams(FARM, 2)), FARM, [1, 2], limit)
+    begin, length = data.draw(st.integers(0, 30)), data.draw(st.integers(1, 20))
+    named = data.draw(st.lists(st.integers(0, len(FARM) - 1), unique=True, max_size=2))
+    windows = [(machine, begin, begin + length) for machine in sorted(named)]
+    compare(data.draw(streams(FARM, 2)), FARM, [1, 2], limit, windows)
 
 
 def test_a_job_that_outlives_its_estimate_moves_reservations_back() -> None:

@@ -28,7 +28,7 @@ def fits_on_machines(packed: PackedView, queue: Ints, offered: int) -> tuple[Int
     view = unpacked(packed)
     users = np.zeros((len(view.free), 0), np.int64)
     copies, shared = view.license_copies_free, view.machines.shared
-    free = Free(view.free, copies, users, view.free_resources, shared)
+    free = Free(view.free, copies, users, view.free_resources, shared, view.now)
     machines = np.full(offered, -1, np.int64)
     count = 0
     for place in range(min(offered, len(queue))):

@@ -73,6 +73,7 @@ class Batsim:
         "several machines",
         "machine outages",
         "resources",
+        "reservations",
         "licenses",
         "one job per machine",
         "preemption costs",

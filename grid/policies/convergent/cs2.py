@@ -24,6 +24,8 @@ class Cs2:
     `quicksort` (which is not stable) only the eligible ones.
     """
 
+    ignores = ("reservations",)
+
     def __init__(
         self, heuristics: Heuristics, *, classes: bool, period_us: Time | None, matching: str
     ) -> None:

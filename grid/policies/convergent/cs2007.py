@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, Strict
@@ -40,6 +40,7 @@ class Cs2007:
     knapsack, 0 for the paper's greedy one.
     """
 
+    ignores: ClassVar[tuple[str, ...]] = ("reservations",)
     heuristics: Heuristics
     preemptive: bool
     matching: str

@@ -57,7 +57,7 @@ class HandMade:
             checkpointable=np.zeros(50, np.bool_),
         )
         self.machines = Machines(
-            cpus, nothing, order, mips.astype(np.float64), columns.resources, 0
+            cpus, nothing, order, mips.astype(np.float64), columns.resources, 0, columns.windows
         )
         self.names: list[str] = []
 
