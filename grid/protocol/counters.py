@@ -79,49 +79,15 @@ class SchedulerCounters(Counters):
             self.add("transfers_wasted_mb", megabytes)
 
 
-class HerdCounter:
-    """Counts the VOs that send jobs to a resource because of the same status of it."""
-
-    __slots__ = ("_vos", "most", "statuses", "total")
-
-    def __init__(self) -> None:
-        self._vos: dict[int, dict[Time, int]] = {}
-        """By resource and time of the status, the VOs as bits."""
-        self.statuses = self.total = self.most = 0
-
-    def arrives(self, resource: int, observed: ObservedState) -> None:
-        """A job has arrived for that resource."""
-        statuses = self._vos.setdefault(resource, {})
-        at_us = observed.observed_at_us
-        statuses[at_us] = statuses.get(at_us, 0) | 1 << observed.vo
-        if len(statuses) > MOST_STATUSES:
-            self._close(statuses.pop(min(statuses)))
-
-    def finish(self, counters: Counters) -> None:
-        """Add the sums to `counters`."""
-        for statuses in self._vos.values():
-            for vos in statuses.values():
-                self._close(vos)
-        self._vos.clear()
-        if self.statuses:
-            counters.add("herd.words", self.statuses)
-            counters.add("herd.vos", self.total)
-            counters.add("herd.most", self.most)
-
-    def _close(self, vos: int) -> None:
-        self.statuses += 1
-        self.total += vos.bit_count()
-        self.most = max(self.most, vos.bit_count())
-
-
 class ManagerCounters(Counters):
-    """Of a Resource Manager."""
+    """Of a Resource Manager: also the VOs that send jobs because of the same status."""
 
-    __slots__ = ("_herds",)
+    __slots__ = ("_vos",)
 
     def __init__(self, vo: int, name: str) -> None:
         super().__init__(vo, name)
-        self._herds = HerdCounter()
+        self._vos: dict[int, dict[Time, int]] = {}
+        """By resource and time of the status, the VOs as bits."""
 
     def arrives(
         self, request: AssignJob, observed: ObservedState, assigned: float, cpus: float
@@ -132,8 +98,22 @@ class ManagerCounters(Counters):
             self.add("error.sum", abs(observed.assigned_cpus - assigned) / cpus)
             self.add("error.count")
         if observed.observed_at_us >= 0:
-            self._herds.arrives(request.resource, observed)
+            statuses = self._vos.setdefault(request.resource, {})
+            at_us = observed.observed_at_us
+            statuses[at_us] = statuses.get(at_us, 0) | 1 << observed.vo
+            if len(statuses) > MOST_STATUSES:
+                self._add_herd(statuses.pop(min(statuses)))
 
     def finish(self, ctx: Context) -> None:
-        self._herds.finish(self)
+        for statuses in self._vos.values():
+            for vos in statuses.values():
+                self._add_herd(vos)
+        self._vos.clear()
         super().finish(ctx)
+
+    def _add_herd(self, vos: int) -> None:
+        """Count the VOs that acted on one status."""
+        size = vos.bit_count()
+        self.add("herd.words")
+        self.add("herd.vos", size)
+        self.sums["herd.most"] = max(self.sums.get("herd.most", 0), size)

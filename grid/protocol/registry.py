@@ -17,6 +17,7 @@ from grid.model.job import Job
 from grid.model.plugins.calls import Call, expected_attribute, is_integer
 from grid.model.plugins.registry import Kind, function_kind
 from grid.model.resources import ResourceTable
+from grid.model.time import NEVER
 from grid.protocol.admission import Request
 from grid.protocol.forwarding import Ask, Award, Destination, Question
 from grid.protocol.forwarding.pulling import Idle, PullFrom
@@ -116,15 +117,17 @@ def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
     return _expected(is_valid, again_us, "again_us to be None or an integer of at least 1")
 
 
-def _own_table(asked: Any) -> tuple[Any, ...]:
-    """A question to a third-party plugin, with a copy of its table."""
-    return (asked._replace(table=asked.table.to_read()),)
+def _read_only(*given: Any) -> tuple[Any, ...]:
+    """What a third-party plugin is given, with read-only tables."""
+    if hasattr(given[0], "table"):
+        return (given[0]._replace(table=given[0].table.to_read()),)
+    return tuple(one.to_read() if isinstance(one, ResourceTable) else one for one in given)
 
 
 def _forwarding_calls(policy: Any) -> Mapping[str, Call]:
-    calls = {"__call__": Call("its policy", ("question",), _forwarding_problem, _own_table)}
+    calls = {"__call__": Call("its policy", ("question",), _forwarding_problem, _read_only)}
     if callable(getattr(policy, "idle", None)):
-        calls["idle"] = Call("idle", ("idle",), _problem_of_pull, _own_table)
+        calls["idle"] = Call("idle", ("idle",), _problem_of_pull, _read_only)
     return calls
 
 
@@ -203,16 +206,12 @@ def _choice_problem(
     return None
 
 
-def _with_own_table(job: Job, table: ResourceTable, *given: Any) -> tuple[Any, ...]:
-    return job, table.to_read(), *given
-
-
 def _selection_calls(selection: Any) -> Mapping[str, Call]:
     given = ("job", "table", "own_vo", "own_only", *(("rng",) if _draws(selection) else ()))
-    calls = {"choose": Call("choose", given, _choice_problem, _with_own_table)}
+    calls = {"choose": Call("choose", given, _choice_problem, _read_only)}
     if callable(getattr(selection, "utilities", None)):
         given = ("job", "table")
-        calls["utilities"] = Call("utilities", given, _utilities_problem, _with_own_table)
+        calls["utilities"] = Call("utilities", given, _utilities_problem, _read_only)
     return calls
 
 
@@ -245,14 +244,12 @@ def _probes_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     return _expected(is_valid, answer, "different ones of the view's peers")
 
 
-def _rounds_problem(answer: Any, *_: Any) -> str | None:
-    is_valid = type(answer) is int and 0 <= answer <= 10_000
-    return _expected(is_valid, answer, "an integer from 0 to 10000")
+def _integer_problem(least: int, most: int) -> Callable[..., str | None]:
+    def problem(answer: Any, *_: Any) -> str | None:
+        is_valid = type(answer) is int and least <= answer <= most
+        return _expected(is_valid, answer, f"an integer from {least} to {most}")
 
-
-def _wait_problem(answer: Any, *_: Any) -> str | None:
-    is_valid = type(answer) is int and answer >= 1
-    return _expected(is_valid, answer, "an integer of at least 1")
+    return problem
 
 
 def _to_list(answer: Any) -> Any:
@@ -262,8 +259,8 @@ def _to_list(answer: Any) -> Any:
 _OVERLAY_CHECKS: Mapping[str, tuple[Callable[..., str | None], bool]] = {
     "subscribers": (_subscribers_problem, True),
     "known_peers": (_subscribers_problem, True),
-    "rounds": (_rounds_problem, False),
-    "wait_us": (_wait_problem, False),
+    "rounds": (_integer_problem(0, 10_000), False),
+    "wait_us": (_integer_problem(1, NEVER), False),
     "every_period": (_messages_problem, True),
     "answer": (_messages_problem, True),
     "probes": (_probes_problem, True),
@@ -297,10 +294,6 @@ def _discount_problem(answer: Any, table: ResourceTable, _: int) -> str | None:
     is_array = isinstance(answer, np.ndarray) and answer.shape == shape
     is_valid = is_array and answer.dtype.kind in "fiu" and bool((answer >= 0.0).all())
     return _expected(is_valid, answer, f"assigned CPUs, an array of numbers of shape {shape}")
-
-
-def _discounted_copy(table: ResourceTable, vo: int) -> tuple[Any, ...]:
-    return table.to_read(), vo
 
 
 def _admission_problem(answer: Any, _: Request) -> str | None:
@@ -391,7 +384,7 @@ DISCOUNTS = function_kind(
     ("table", "vo"),
     _discount_problem,
     "protocol.discount",
-    before=_discounted_copy,
+    before=_read_only,
 )
 CLUSTER_CHOICES = function_kind(
     "cluster_choices",

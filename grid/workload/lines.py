@@ -1,7 +1,4 @@
-"""Logs as lines of text: decompression, comments, and records of a fixed number of fields.
-
-A log is read in blocks of whole lines, so that it need not fit into memory as text.
-"""
+"""Logs as lines of text: decompression, comments, and records of a fixed number of fields."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ import zipfile
 import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +34,7 @@ from grid.workload.logs import (
 )
 
 BLOCK_BYTES = 1 << 20
-"""Text that is read at once; also the longest line."""
+"""Text that is parsed at once, up to the end of a line."""
 OF_A_TABLE = (
     ' separated by spaces (to convert a table, see "Replay a real log" in the documentation)'
 )
@@ -59,7 +55,7 @@ def read_text(path: Path, layout: LogFormat, repair: Repair | None = None) -> Lo
     reader = _Reader(path, layout, repair)
     comments: list[bytes] = []
     number = blank_lines = 0
-    for block in line_blocks(path):
+    for block in _blocks(read_whole(path)):
         numbered: list[tuple[int, bytes]] = []
         for line in block.replace(b"\r", b" ").removesuffix(b"\n").split(b"\n"):
             number += 1
@@ -229,32 +225,20 @@ def _header(comments: Sequence[bytes]) -> dict[str, str]:
 # Files
 
 
-def line_blocks(path: Path) -> Iterator[bytes]:
-    """The lines of `path`, plain or compressed (by its first bytes), many at a time.
+def read_whole(path: Path, first_bytes: int | None = None) -> bytes:
+    """The text of `path`, or its beginning, plain or compressed (by its first bytes).
 
-    Every block ends with a line end, except perhaps the last. Raises InputError for a file that is
-    missing, a directory or a device, truncated or corrupt data, NUL bytes, and too long lines.
+    Raises InputError for a file that is missing, a directory or a device, truncated or corrupt
+    data, and NUL bytes.
     """
-    with _opened(path) as stream:
-        yield from _split_at_line_ends(path, stream)
-
-
-def read_whole(path: Path) -> bytes:
-    """The text of a file, plain or compressed. Raises InputError as `line_blocks` does."""
-    with _opened(path) as stream:
-        text: bytes = stream.read()
-    return text.removeprefix(BOM_UTF8)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
     try:
         # A pipe or a device may never end, so it is rejected before it is opened.
         if not stat.S_ISREG(path.stat().st_mode):
             found = "a directory" if path.is_dir() else "a device or pipe"
             raise log_error(path, found, "a log file")
         with path.open("rb") as file:
-            yield _decompressed(path, file)
+            stream = _decompressed(path, file)
+            text: bytes = stream.read() if first_bytes is None else stream.read(first_bytes)
     except FileNotFoundError:
         raise log_error(path, "no such file", "a log file") from None
     except PermissionError:
@@ -265,25 +249,18 @@ def _opened(path: Path) -> Iterator[Any]:
         raise log_error(path, f"corrupt compressed data ({error})", "a valid file") from None
     except (OSError, ValueError) as error:
         raise log_error(path, f"unreadable ({error})", "a readable log file") from None
+    if 0 in text:
+        raise log_error(path, "binary data (a NUL byte)", "text")
+    return text.removeprefix(BOM_UTF8)
 
 
-def _split_at_line_ends(path: Path, stream: Any) -> Iterator[bytes]:
-    rest = b""
-    is_first = True
-    while block := stream.read(BLOCK_BYTES):
-        if is_first:
-            block, is_first = block.removeprefix(BOM_UTF8), False
-        if 0 in block:
-            raise log_error(path, "binary data (a NUL byte)", "text")
-        block = rest + block
-        end = block.rfind(b"\n") + 1
-        rest = block[end:]
-        if len(rest) > BLOCK_BYTES:
-            raise log_error(path, f"a line of more than {BLOCK_BYTES} bytes", "one job per line")
-        if end:
-            yield block[:end]
-    if rest:
-        yield rest
+def _blocks(text: bytes) -> Iterator[bytes]:
+    """Whole lines, many at a time."""
+    start = 0
+    while start < len(text):
+        end = text.find(b"\n", start + BLOCK_BYTES) + 1 or len(text)
+        yield text[start:end]
+        start = end
 
 
 def _decompressed(path: Path, file: io.BufferedReader) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from grid.model.arrays import Ints
 from grid.model.errors import ErrorLine, InputError, shorten
 from grid.model.time import SECOND_US
-from grid.workload.lines import line_blocks
+from grid.workload.lines import BLOCK_BYTES, read_whole
 from grid.workload.logs import (
     MOST_ERRORS,
     NUMBER_LIMIT,
@@ -66,8 +66,7 @@ def is_sacct(path: Path) -> bool:
 
     Raises InputError for one that sacct printed in another form, and for an unreadable file.
     """
-    block = next(line_blocks(path), b"")
-    first, _, rest = block.lstrip().partition(b"\n")
+    first, _, rest = read_whole(path, BLOCK_BYTES).lstrip().partition(b"\n")
     head = first.decode("utf-8", "replace").strip()
     names = re.split(r"[|,\s]+", head)
     if not {"JobID", "JobIDRaw"} & set(names):
@@ -82,7 +81,7 @@ def is_sacct(path: Path) -> bool:
 
 def read_sacct(path: Path) -> Log:
     """The jobs of the file. Raises InputError: a missing column, or the first wrong values."""
-    text = b"".join(line_blocks(path)).decode("utf-8", "surrogateescape")
+    text = read_whole(path).decode("utf-8", "surrogateescape")
     numbered = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
     names = [name.strip().partition("%")[0] for name in numbered[0][1].split("|")]
     _check_columns(path, numbered[0][0], names)

@@ -150,7 +150,6 @@ def bad_file(case: str, path: Path) -> Path:
                 "corrupt gzip": sound[:60] + b"\xff" * 10 + sound[70:],
                 "wrong checksum": sound[:-8] + b"\0" * 8,
                 "binary": bytes(range(256)) * 100,
-                "endless line": b"1 " * lines_module.BLOCK_BYTES,
                 "UTF-16": record().encode("utf-16"),
             }[case]
         )
@@ -167,7 +166,6 @@ BAD_FILES = {
     "corrupt gzip": "corrupt compressed data",
     "wrong checksum": "corrupt compressed data",
     "binary": "binary data",
-    "endless line": "a line of more than",
     "UTF-16": "binary data",
 }
 
