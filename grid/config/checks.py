@@ -11,7 +11,6 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
-from grid.config.dependencies import dependencies_of, listed_jobs, place_of
 from grid.config.faults import FaultsSection
 from grid.config.schema import GridSettings, Scenario
 from grid.model.errors import (
@@ -268,8 +267,14 @@ def _job_list_problems(
 def _dependency_problems(vos: Sequence[VirtualOrganization]) -> Iterator[Problem]:
     """Invalid dependencies, if all jobs are listed. Those of other jobs are known in runs."""
     sections = [(v, vo.workload) for v, vo in enumerate(vos) for _ in vo.names]
-    if any(workload is not None and workload.jobs is None for _, workload in sections):
+    workloads = [workload for _, workload in sections if workload is not None]
+    if any(one.jobs is None for one in workloads) or not any(
+        job.after for one in workloads for job in one.jobs or ()
+    ):
         return
+    # Loads compiled code, which `grid check` does without.
+    from grid.config.dependencies import dependencies_of, listed_jobs, place_of
+
     names = [name for vo in vos for name in vo.names]
     positions: dict[str | None, int] = {name: place for place, name in enumerate(names)}
     lists = [(v, one.jobs or () if one else ()) for v, one in sections]
