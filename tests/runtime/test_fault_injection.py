@@ -12,8 +12,13 @@ from scripts import fault_injection
     ("kind", "fault", "expected"),
     [
         ("windowed", "interrupts", "exit 130"),
-        # Actors send to each other directly, and may end before its absence is noticed.
-        ("windowed", "control", ("exit 1, one line", "the same digest")),
+        pytest.param(
+            "windowed",
+            "control",
+            # Actors send to each other directly, and may end before its absence is noticed.
+            ("exit 1, one line", "the same digest"),
+            marks=pytest.mark.thorough,
+        ),
         pytest.param("live", "control", "exit 1, one line", marks=pytest.mark.thorough),
         pytest.param("live", "term-group", "exit 130", marks=pytest.mark.thorough),
         pytest.param("windowed", "stopped-actor", "the same digest", marks=pytest.mark.thorough),
