@@ -46,8 +46,7 @@ _OF_JOBS = {
     "reference_mips": "Speed of the CPU that `estimate_us` and `run_us` are for, in MIPS.",
     "licenses": "Bit mask of the licenses that it needs.",
     "input_mb": "Input that travels with it from VO to VO, in MB.",
-    "resources": "Pairs of a resource, memory (`ram_mb`) included, and the amount that it "
-    "holds.",
+    "resources": "Pairs of a resource, memory (`ram_mb`) included, and the amount that it holds.",
     "checkpointable": "Whether it keeps completed work on another machine.",
     "power": "Factor of the power of a busy CPU.",
     "requirements": "Requirements with their options and utilities.",
@@ -58,10 +57,14 @@ _OF_RESULTS = {
     name: _OF_JOBS[name] for name in ("user", "submit_us", "processors", "estimate_us", "power")
 } | {"deadline_us": "Deadline; NEVER of `grid.model.time` if there is none."}
 
-_OF_WAITING_JOBS = _OF_RESULTS | {
-    name: _OF_JOBS[name]
-    for name in ("reference_mips", "licenses", "input_mb", "checkpointable")
-} | {"resources": "Amounts that it holds of each resource, shape (resources, slots)."}
+_OF_WAITING_JOBS = (
+    _OF_RESULTS
+    | {
+        name: _OF_JOBS[name]
+        for name in ("reference_mips", "licenses", "input_mb", "checkpointable")
+    }
+    | {"resources": "Amounts that it holds of each resource, shape (resources, slots)."}
+)
 
 METHODS: Mapping[Any, tuple[str, ...]] = {
     Policy: ("plan",),
@@ -198,6 +201,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "resources": "Amounts, shape (resources, machines); inf: no limit.",
         "resource_names": "Their names; those that all machines share are last.",
         "shared": "Number of resources that all machines share.",
+        "windows": "Machine, start and end of each reservation for maintenance.",
     },
     Plan: {
         "start": "Pairs of a slot and a machine where the job starts.",
