@@ -567,6 +567,16 @@ class BatchStatus(NamedTuple):
     end_us: Time = -1
 
 
+class OtherUsers(NamedTuple):
+    """Batch system of a real cluster to its Local Dispatcher, and from there to Resource Manager.
+
+    Jobs that did not come through the grid hold `cpus` CPUs of cluster number `cluster`.
+    """
+
+    cluster: int
+    cpus: int
+
+
 class TakeDown(NamedTuple):
     """Observer of a live run to Local Dispatcher: that machine is down until `Repair`."""
 

@@ -41,6 +41,8 @@ class Assignments:
         self._of: dict[Holder, _Assignment] = {}
         self._guests: dict[str, tuple[int, int]] = {}
         """By other VO, the number of its jobs here, and of their CPUs."""
+        self._others: dict[int, int] = {}
+        """By resource, the CPUs that jobs of others hold."""
         self._resources = resources
         self._include_backlog = include_backlog
         self._left_us = np.zeros(len(resources))
@@ -73,6 +75,13 @@ class Assignments:
         one.estimate_us *= self._resources.mips[one.resource] / self._resources.mips[resource]
         one.resource = resource
         self._put(one, now)
+
+    def set_others(self, resource: int, cpus: int) -> None:
+        """Jobs of others, which are not assigned here, hold CPUs of the resource."""
+        before = self._others.get(resource, 0)
+        self._others[resource] = cpus
+        self.cpus[resource] += cpus - before
+        self.total += cpus - before
 
     def find(self, key: JobKey) -> tuple[int, int]:
         """The resource of a job, and its CPUs; (-1, 0) if it has none."""

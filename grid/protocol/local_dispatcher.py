@@ -25,6 +25,7 @@ from grid.model.messages import (
     JobEnded,
     Load,
     MoveGang,
+    OtherUsers,
     QueryLoad,
     Repair,
     RunJob,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 PLAN, WAKE = "play", "wake"
 """Timers: after all messages of an instant, and when the cluster's state changes next."""
 ROWS_AT_A_TIME = 20_000
-HANDLED = (RunJob, CancelJob, QueryLoad, TakeDown, Repair, BatchStatus)
+HANDLED = (RunJob, CancelJob, QueryLoad, TakeDown, Repair, BatchStatus, OtherUsers)
 """Messages that do not concern the migration of gangs."""
 
 
@@ -126,6 +127,9 @@ class LocalDispatcher(MessageHandler):
         assert isinstance(self.cluster, ExternalCluster)
         self.cluster.observe(status, ctx.now)
         self._report(ctx)
+
+    def on_other_users(self, ctx: Context, sender: str, others: OtherUsers) -> None:
+        ctx.send(self._resource_manager, others._replace(cluster=self._number))
 
     def timeout(self, ctx: Context, timer: str) -> None:
         if timer == WAKE:

@@ -358,6 +358,12 @@ class ResourceManager(MessageHandler):
 
     # Status and snapshots
 
+    def on_other_users(self, ctx: Context, sender: str, others: msg.OtherUsers) -> None:
+        resource = self._cluster.index(others.cluster)
+        self._assignments.set_others(resource, others.cpus)
+        self._report(ctx)
+        self._publish_if_due(ctx)
+
     def load(self) -> float:
         """The share of the VO's CPUs that are assigned to jobs."""
         return self._assignments.total / self._total_cpus

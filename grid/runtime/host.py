@@ -8,6 +8,7 @@ the next batch.
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import pickle
 import time
@@ -46,7 +47,7 @@ from grid.runtime.interventions import (
 from grid.runtime.journal import Entry, Journal, Superseded, journal_path
 from grid.runtime.observers import Status, look_at
 from grid.runtime.outcome import RecordStore
-from grid.runtime.slurm import POLL_SECONDS, SlurmJobs, lock_of
+from grid.runtime.slurm import OTHERS_SECONDS, POLL_SECONDS, SlurmJobs, lock_of
 
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40
@@ -281,6 +282,7 @@ class Host:
         clock, speedup = self._clock, self._settings.speedup
         slurm = SlurmJobs(cluster, self._settings.run, lock, speedup, clock.at_wall)
         loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1)
+        looked = -math.inf
         try:
             while True:
                 # None while the Local Dispatcher is down.
@@ -290,6 +292,10 @@ class Host:
                         step = loop.run_in_executor(thread, slurm.step, jobs, clock.now())
                         for status in await step:
                             self._process.order(name, clock.now(), Observation(status))
+                    if loop.time() >= looked + OTHERS_SECONDS:
+                        looked = loop.time()
+                        for others in await loop.run_in_executor(thread, slurm.others):
+                            self._process.order(name, clock.now(), Observation(others))
                 self._set_alarm()
                 await asyncio.sleep(POLL_SECONDS)
         except Exception as error:

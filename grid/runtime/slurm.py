@@ -23,11 +23,13 @@ from grid.config.build import Grid
 from grid.config.wrapped import real_clusters
 from grid.model.errors import input_error
 from grid.model.job import Job, JobKey, JobState
-from grid.model.messages import BatchStatus
+from grid.model.messages import BatchStatus, OtherUsers
 from grid.model.platform import Cluster
 from grid.model.time import SECOND_US, Time
 
 POLL_SECONDS = 0.25
+OTHERS_SECONDS = 5.0
+"""Between two looks at the jobs of others."""
 COMMAND_SECONDS = 60.0
 """After this time a command is killed, and tried again."""
 FORMAT = "%i|%T|%S|%j"
@@ -88,6 +90,7 @@ class SlurmJobs:
         self._time_at = time_at
         self._record: Path | None = None
         self._read = 0
+        self._others = 0
         self._ended: dict[str, _Ended] = {}
 
     def step(self, open_jobs: Sequence[OpenJob], now: Time) -> list[BatchStatus]:
@@ -117,6 +120,21 @@ class SlurmJobs:
                 only = [] if one.running else ["--state=PENDING"]
                 self._call("scancel", *only, found.number)
         return changed
+
+    def others(self) -> list[OtherUsers]:
+        """The CPUs that running jobs of others hold, if they are known and have changed."""
+        if self._held is None:
+            self._hold_lock()
+        only = [] if self._slurm.partition is None else [f"--partition={self._slurm.partition}"]
+        done = self._call("squeue", "--states=RUNNING", "--noheader", "--format=%C|%j", *only)
+        if done is None or done.returncode:
+            return []
+        jobs = (line.split("|", 1) for line in done.stdout.splitlines())
+        cpus = sum(int(cpus) for cpus, name in jobs if not name.startswith(f"{self._run}/"))
+        if cpus == self._others:
+            return []
+        self._others = cpus
+        return [OtherUsers(-1, cpus)]
 
     def cancel_all(self) -> None:
         """Cancel all jobs of the run."""

@@ -13,6 +13,7 @@ from grid.model.messages import (
     Assigned,
     AssignJob,
     JobEnded,
+    OtherUsers,
     Refused,
     ReleaseReservation,
     RequestReservation,
@@ -158,6 +159,16 @@ def test_a_snapshot_is_published_once_when_the_load_passes_the_limit() -> None:
         desk.end(number)
     desk.handle(AssignJob(job(5, 3), 0, False))
     assert len(desk.ctx.effects.posts) == 2
+
+
+def test_cpus_that_other_users_hold_are_in_snapshots() -> None:
+    desk = Desk(SnapshotSettings(False, None, 0.5, None), cpus=(4,))
+    desk.handle(AssignJob(job(1), 0, False))
+    desk.handle(OtherUsers(0, 3))
+    (post,) = desk.ctx.effects.posts
+    assert post[0, ASSIGNED_CPUS] == 4
+    desk.handle(OtherUsers(0, 1))
+    assert desk.manager.free_cpus(0) == 2
 
 
 def test_the_load_passes_the_limit_again_after_a_withdrawal_or_release() -> None:

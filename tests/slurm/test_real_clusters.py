@@ -17,7 +17,7 @@ import pytest
 from grid.cluster.external import OpenJob
 from grid.model.errors import InputError
 from grid.model.job import Job, JobState
-from grid.model.messages import BatchStatus
+from grid.model.messages import BatchStatus, OtherUsers
 from grid.model.platform import Cluster, Slurm
 from grid.model.time import NEVER, SECOND_US, Time
 from grid.runtime.slurm import SlurmFailed, SlurmJobs
@@ -119,6 +119,19 @@ def test_a_job_that_slurmctld_lost_is_submitted_again(folder: Path) -> None:
     assert script("restart", folder, "c1").returncode == 0
     ended = follow(jobs, wanted)
     assert all(status.state == JobState.COMPLETED for status in ended.values())
+
+
+@needs_slurm
+def test_cpus_of_other_users_are_reported_when_they_change(folder: Path) -> None:
+    (conf,) = start(folder, nodes=1, cpus=4)
+    other = in_slurm(conf, "other")
+    other.step([job(1, 60.0, cpus=3)], 0)
+    crash(other)
+    jobs = in_slurm(conf)
+    jobs.step([job(2, 60.0)], 0)
+    wait_until(lambda: len(squeue(conf, "--states=RUNNING")) == 2)
+    assert jobs.others() == [OtherUsers(-1, 3)]
+    assert jobs.others() == []
 
 
 @needs_slurm
