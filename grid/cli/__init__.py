@@ -1,1 +1,1 @@
-"""The commands of `grid`, a module each. Heavy libraries are imported by those that need them."""
+"""The commands of `grid`, one module each; only those that need heavy libraries import them."""

@@ -29,7 +29,7 @@ _EXPECTED = re.compile("Input should be (.*?)(, unable to parse .*)?$")
 
 
 def _without_types(parameters: list[Any]) -> list[Any]:
-    """Show no type for arguments and for options without a value."""
+    """Hide the types of arguments and of flags."""
     for one in parameters:
         if isinstance(one, TyperArgument):
             vars(one)["display_type_rich"] = lambda **_: None
@@ -39,7 +39,7 @@ def _without_types(parameters: list[Any]) -> list[Any]:
 
 
 class Command(TyperCommand):
-    """A command in whose help arguments and flags have no type."""
+    """A command whose help omits the types of arguments and flags."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
@@ -54,7 +54,7 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """The `grid` command: a wrong command line, or an interruption, ends with one line."""
+    """The `grid` command: an invalid command line, or an interruption, prints one line."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _without_types(super().get_params(ctx))
@@ -87,6 +87,8 @@ class Group(TyperGroup):
 
 def _report(error: typer.TyperException, args: Sequence[str]) -> None:
     text = " ".join(error.format_message().split()).replace("Value error, ", "")
+    text = text.replace("greater than or equal to", "at least")
+    text = text.replace("less than or equal to", "at most")
     text = _EXPECTED.sub(lambda match: f"{_found(error, args)}expected {match[1]}", text)
     if not text:
         # Without a command, the help has been printed.
@@ -100,7 +102,7 @@ def _report(error: typer.TyperException, args: Sequence[str]) -> None:
 
 
 def _found(error: typer.TyperException, args: Sequence[str]) -> str:
-    """The value that was given for the wrong option, if it is known."""
+    """The value given for the invalid option, if known."""
     options = getattr(getattr(error, "param", None), "opts", ())
     values = [value for option, value in pairwise(args) if option in options]
     values = values or [one.partition("=")[2] for one in args if one.partition("=")[0] in options]

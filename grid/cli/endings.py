@@ -77,7 +77,7 @@ class _Interrupts:
     def lost(self, lost: sys.UnraisableHookArgs) -> None:
         """End at once after an interruption in a C callback, which Python would discard.
 
-        The compiler has such callbacks, and would leave a function without its code.
+        The compiler has such callbacks; an interruption there would leave a function uncompiled.
         """
         if not isinstance(lost.exc_value, KeyboardInterrupt):
             sys.__unraisablehook__(lost)
@@ -90,7 +90,7 @@ _interrupts = _Interrupts()
 
 
 def handle_interrupts() -> None:
-    """Let SIGINT and SIGTERM, with which batch systems end jobs, raise KeyboardInterrupt."""
+    """Raise KeyboardInterrupt on SIGINT, and on SIGTERM, which batch systems send to end jobs."""
     signal.signal(signal.SIGTERM, _interrupts.handle)
     # A shell may start a background process with SIGINT ignored.
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
@@ -106,7 +106,7 @@ def _ignore_signals() -> None:
 
 
 def is_interruption(error: BaseException) -> bool:
-    """Whether an interruption that has not been reported is the cause: libraries convert it."""
+    """Whether the cause is an unreported interruption, which libraries may have converted."""
     reported = isinstance(error, typer.Exit | typer.Abort | SystemExit)
     return isinstance(error, KeyboardInterrupt) or (_interrupts.received and not reported)
 
@@ -159,7 +159,7 @@ def runs_left(folder: Path) -> str:
 
 @contextmanager
 def naming_options(*arguments: str) -> Iterator[None]:
-    """Report errors in these arguments as errors of the options with their names."""
+    """Report errors in these arguments under the names of their options."""
     try:
         yield
     except InputError as error:
@@ -170,9 +170,10 @@ def naming_options(*arguments: str) -> Iterator[None]:
 
 
 def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
-    """A line for each error, and with `traceback` the details of a plugin's.
+    """A line for each error, and with `traceback` the traceback of a plugin's error.
 
-    Errors of one line of a file at several places, by `count` or an alias, are one.
+    An error that one line of a file causes at several paths, by `count` or an alias, is reported
+    once.
     """
     alike: dict[tuple[object, ...], list[ErrorLine]] = {}
     for one in error.errors:

@@ -110,7 +110,7 @@ def job(folder: Path, name: str, at: float | None = None) -> None:
 
 
 def _key(name: str, events: EventFile) -> JobKey:
-    """The job: `3` is one of the only VO, `vo:3` or `vo/3` one of that VO."""
+    """The job that `name` identifies: `3` if there is one VO, else `vo:3` or `vo/3`."""
     vos = list(dict.fromkeys(one.vo for one in events.clusters))
     vo, _, number = name.replace("/", ":").rpartition(":")
     if not vo and len(vos) == 1:
@@ -131,7 +131,7 @@ def _at(key: JobKey, mine: list[Event], events: EventFile, at: float) -> list[st
 
 
 def _waits(key: JobKey, mine: list[Event], events: EventFile) -> list[str]:
-    """Why it waited in each cluster: what it lacked on arrival."""
+    """Why the job waited in each cluster: the resources it lacked on arrival."""
     from grid.model.time import NEVER
     from grid.results.history import why_waiting
 

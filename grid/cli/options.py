@@ -24,7 +24,7 @@ MAX_SEEDS = 10_000
 METAVARS = {"Path": "PATH", "int": "N", "float": "NUMBER", "str": "TEXT"}
 """By the name of a type in an annotation."""
 NO_EVENTS = "--events requires a single run: grid run SCENARIO --set KEY=VALUE --seed N --events"
-SEEDS = "the seeds 1 to N, or those of a list with ranges, such as 101-110,200"
+SEEDS = "seeds 1 to N, or a list of seeds and ranges, such as 101-110,200"
 
 
 @cache
@@ -69,13 +69,13 @@ def _parameter(
 
 
 def help_of(command: Callable[..., None]) -> str:
-    """Its docstring without line breaks within paragraphs."""
+    """The docstring of the command, without line breaks within paragraphs."""
     paragraphs = inspect.cleandoc(command.__doc__ or "").split("\n\n")
     return "\n\n".join(" ".join(one.split()) for one in paragraphs)
 
 
 def _completion(*of: bool, files: bool = True) -> Callable[[str], list[str]]:
-    """Completes folders and YAML files, then shipped scenarios (False) and experiments (True)."""
+    """Complete folders and YAML files, then shipped scenarios (False) and experiments (True)."""
 
     def complete(incomplete: str) -> list[str]:
         from grid.config.shipped import all_shipped
@@ -98,7 +98,7 @@ COMPLETIONS = {
 
 
 def live_page_if(wanted: bool) -> AbstractContextManager[LivePage | None]:
-    """A page whose address is printed when what it shows begins; None if it is not wanted."""
+    """A live page, whose address is printed when the run or sweep starts; None if not requested."""
     if not wanted:
         return nullcontext()
     from grid.integrations.watch.page_process import live_page
@@ -114,7 +114,7 @@ def seeds_of(text: str | None) -> int | list[int] | None:
         return None
     if text.isdecimal() and text.isascii():
         if not 1 <= int(text[:DIGITS]) <= MAX_SEEDS:
-            raise input_error("--seeds", shorten(text), f"1 to {MAX_SEEDS} seeds")
+            raise input_error("--seeds", shorten(text), f"1 to {MAX_SEEDS:,} seeds")
         return int(text)
     seeds: list[int] = []
     for part in text.split(","):
@@ -129,5 +129,5 @@ def seeds_of(text: str | None) -> int | list[int] | None:
         seeds += range(low, high + 1)
     again = next((seed for seed, count in Counter(seeds).items() if count > 1), None)
     if again is not None:
-        raise input_error("--seeds", f"{again} again", "each seed once")
+        raise input_error("--seeds", f"{again} twice", "each seed once")
     return seeds

@@ -65,7 +65,7 @@ def run(
     if live and in_process:
         wrong(["A live run requires Ray actors. Omit --live or --in-process."])
     if alone:
-        wrong([f"{alone[0]} requires a live run. Add --live, or omit it."])
+        wrong([f"{alone[0]} requires a live run. Add --live, or omit {alone[0]}."])
     if not is_sweep and seed is not None and any(one.startswith("seed=") for one in settings):
         wrong(["--seed and --set seed= set the same key. Omit one of them."])
     settings += [] if seed is None else [f"seed={seed}"]

@@ -52,7 +52,9 @@ def init(
     `grid init twin` writes the scenario of a site from its slurm.conf and the records of sacct.
     """
     if source is not None:
-        wrong([f"--from: found an option of an older version, expected grid init {source} {name}"])
+        wrong(
+            [f"--from: found an option from an older version, expected grid init {source} {name}"]
+        )
     if (slurm_conf is None) != (sacct is None) or (name == TWIN) != (sacct is not None):
         wrong([f"grid init {name}: found --slurm-conf {slurm_conf}, --sacct {sacct}, expected both "
                "with `grid init twin`"])  # fmt: skip
@@ -98,7 +100,7 @@ def _init_twin(folder: Path, slurm_conf: Path, sacct: Path) -> None:
 def twin(action: Literal["compare"], run: Path, records: Path) -> None:  # noqa: ARG001
     """Compare a run of a twin with the records of its site, and draw the queue of both.
 
-    The table has the mean waits by partition and by number of CPUs, of the jobs that started in
+    The table shows mean waits by partition and by number of CPUs, for the jobs that started in
     both. The figure is twin.svg in the folder of the run.
     """
     from rich.console import Console

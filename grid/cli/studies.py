@@ -89,7 +89,7 @@ def _print_findings(failing: list[Trial], replay: str, traceback: bool) -> None:
 
 
 def _print_details(subject: Subject, seed: int, failing: list[Trial]) -> None:
-    """Print the drawn settings and faults of one seed, and each rule that it broke."""
+    """Print the drawn settings and faults of one seed, and each invariant that it violated."""
     from grid.config.load import section_yaml
     from grid.runtime.chaos import faults_of, scenario_of
 
@@ -155,7 +155,8 @@ def _cases(names: Sequence[str] | None, overrides: Sequence[str] | None) -> list
             expected = expected_name(name, CASES, "the name of a case")
             raise input_error("--case", shorten(name), expected)
     if overrides and len(names or ()) != 1:
-        raise input_error("--set", shorten(overrides[0]), "exactly one --case with it")
+        found = f"{shorten(overrides[0])} with {len(names or ())} cases"
+        raise input_error("--set", found, "exactly one --case")
     for name in names or ():
         refuse_others(CASES[name], overrides or ())
     return [CASES[name] for name in names or CASES]

@@ -1,4 +1,4 @@
-"""`grid sweep`: the runs of an experiment that are missing in its folder."""
+"""`grid sweep`: the runs of an experiment that are missing from its folder."""
 
 from __future__ import annotations
 
@@ -60,7 +60,8 @@ def sweep(
         workers = Workers(address, cpus, in_process)
         if page is not None:
             if loaded.study is None:
-                raise input_error("--page", f"{loaded.name} without `study`", "a study")
+                found = f"{loaded.name}, an experiment without `study`"
+                raise input_error("--page", found, "a study")
             check_file(page, "--page", ".md")
         if dry_run:
             typer.echo("\n".join(dry_run_lines(loaded, file, folder)))
@@ -89,9 +90,10 @@ def sweep_and_report(
     traceback: bool,
     as_json: bool,
 ) -> None:
-    """Make the missing runs and the report, print tables or JSON, and end with the exit code.
+    """Execute the missing runs, write the report, print tables or JSON, and end with the exit code.
 
-    `page` is that of a study, for which `options` changed the experiment.
+    `page` is the file for the page of a study; `options` are how the command changed the
+    experiment.
     """
     from grid.lab.report.page import write_report
     from grid.lab.study_page import write_study_page

@@ -39,9 +39,9 @@ def trace(
     from grid.workload.trace import describe, filter_log, moved
 
     if from_s is not None and before_s is not None and from_s >= before_s:
-        wrong([f"--from-s: found {from_s:g}, expected less than --before-s, {before_s:g}"])
+        wrong([f"--from-s: found {from_s:g}, expected a time before --before-s ({before_s:g})"])
     if min_cpus is not None and min_cpus > (max_cpus or min_cpus):
-        wrong([f"--min-cpus: found {min_cpus}, expected at most --max-cpus, {max_cpus}"])
+        wrong([f"--min-cpus: found {min_cpus}, expected at most --max-cpus ({max_cpus})"])
     wanted = TraceFilterSection(
         from_s=from_s,
         before_s=before_s,

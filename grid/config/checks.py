@@ -118,7 +118,7 @@ def vo_problems(settings: GridSettings, vos: Sequence[VirtualOrganization]) -> I
         again = [name for name in vo.names if owners.setdefault(name, v) != v]
         if again:
             expected = f"another name than that of vos.{owners[again[0]]}"
-            yield (*path, "name"), f"{again[0]!r} again", expected
+            yield (*path, "name"), f"{again[0]!r} twice", expected
         if len(names) == 1 and (vo.joins_s or vo.leaves_s is not None):
             key = "joins_s" if vo.joins_s else "leaves_s"
             yield (*path, key), shorten(getattr(vo, key)), "none, since there is no other VO"
@@ -163,7 +163,7 @@ def _repeated(names: Sequence[str], path: Path, what: str) -> Iterator[Problem]:
     first: dict[str, int] = {}
     for index, one in enumerate(names):
         if first.setdefault(one, index) != index:
-            yield (*path, index, "name"), f"{one!r} again", f"a unique name for each {what}"
+            yield (*path, index, "name"), f"{one!r} twice", f"a unique name for each {what}"
 
 
 def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
@@ -207,7 +207,7 @@ def _link_problems(settings: GridSettings, vos: Sequence[str]) -> Iterator[Probl
         if pair[0] == pair[1]:
             yield path, f"{pair[0]!r} twice", "two VOs"
         elif seen.setdefault(tuple(sorted(pair)), path) != path:
-            yield path, "these two VOs again", "one latency between two VOs"
+            yield path, "these two VOs twice", "one latency between two VOs"
 
 
 # Workloads
@@ -254,7 +254,7 @@ def _job_list_problems(
         number = index + 1 if job.number is None else job.number
         if numbers.setdefault(number, index) != index:
             expected = "a unique number for each job (default: its position, from 1)"
-            yield (*path, index, "number"), f"{number} again", expected
+            yield (*path, index, "number"), f"{number} twice", expected
         if widest is not None and job.cpus > widest:
             expected = f"at most {widest}, the CPUs of the largest machine that it can reach"
             yield (*path, index, "cpus"), str(job.cpus), expected
@@ -571,7 +571,7 @@ def job_problems(
         number = repeated_number([submitted[v], direct[v]])
         if number is not None:
             expected = "a unique number for each job of a VO"
-            yield ("vos", v), f"job number {number} again", expected
+            yield ("vos", v), f"job number {number} twice", expected
     known = _known_resources(vos)
     for path, table, _ in each:
         for name, held in table.resources.items():

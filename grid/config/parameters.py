@@ -24,7 +24,7 @@ from grid.model.errors import (
 from grid.model.fields import is_section, keys_of
 
 SECTION = "parameters"
-UNKNOWN = "no such parameter or key"
+UNKNOWN = "an unknown parameter or key"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _REFERENCE = re.compile(r"\$\{([^{}]*)\}")

@@ -65,7 +65,7 @@ def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
     names = [each.name for each in all_shipped() if each.is_experiment == experiment]
     names += sorted(file.name for file in path.parent.glob(f"*{_SUFFIX}"))
     expected = expected_name(
-        given.name, names, f"{one} in a file, or one that `grid scenarios` lists"
+        given.name, names, f"{one} file, or a name that `grid scenarios` lists"
     )
     raise input_error("", "no such file", expected, str(given))
 

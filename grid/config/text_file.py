@@ -40,4 +40,6 @@ def read_mapping(path: Path, most: int, expected: str) -> dict[str, Any]:
 
 def reason(error: OSError | ValueError) -> str:
     """The message of an error without the name of the file."""
+    if isinstance(error, FileNotFoundError):
+        return "no such file"
     return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -136,7 +136,7 @@ class _Jobs:
                 number = repeated_number([*routed, jobs]) if routed else None
                 if number is not None:
                     expected = "numbers that the workload of the grid does not use"
-                    raise input_error(where, f"job number {number} again", expected, self.file)
+                    raise input_error(where, f"job number {number} twice", expected, self.file)
                 if workload.entry_point == "cluster":
                     direct[position] = jobs
                 else:

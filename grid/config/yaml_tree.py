@@ -234,7 +234,7 @@ class _Reader(_Tree):
                 continue
             entry.line = line
             if event.value in entries:
-                self.note(line, inner, "the key again", "each key once")
+                self.note(line, inner, "the key twice", "each key once")
             entries.setdefault(event.value, entry)
         for other in merged:
             if not isinstance(other.value, dict):

@@ -481,7 +481,7 @@ def _unknown_axes(experiment: ExperimentSection) -> Iterator[Problem]:
         elif name in ranges:
             yield steps, f"the range {name}", "an axis of values"
     for name in _repeated(zipped)[:1]:
-        yield ("zip",), f"{name} again", "each axis once"
+        yield ("zip",), f"{name} twice", "each axis once"
 
 
 def _unknown_values(experiment: ExperimentSection) -> Iterator[Problem]:
@@ -493,7 +493,7 @@ def _unknown_values(experiment: ExperimentSection) -> Iterator[Problem]:
             yield ("zip",), f"axes of {_listing(lengths)} values", "as many values of each"
             return
         if row := _repeated(tuple(zip(*(labels[name] for name in group), strict=True))):
-            yield ("zip",), f"the values {_listing(row[0])} again", "each row once"
+            yield ("zip",), f"the values {_listing(row[0])} twice", "each row once"
     for steps, cells in _cells_of(experiment):
         for name, given in cells.items():
             for value in _listed(given):
@@ -527,7 +527,7 @@ def _problems(experiment: ExperimentSection) -> Iterator[Problem]:
             yield ("study", "answers"), found, "answers by other axes"
     for field, values in (("seeds", experiment.seeds), ("metrics", experiment.metrics)):
         for value in _repeated(values) if isinstance(values, tuple) else ():
-            yield (field,), f"{value} again", f"each {field.removesuffix('s')} once"
+            yield (field,), f"{value} twice", f"each {field.removesuffix('s')} once"
     set_by: dict[str, str] = {}
     for name in axes:
         yield from _problems_of_axis(experiment, name, set_by)
@@ -543,7 +543,7 @@ def _problems_of_axis(
     choices = axis_choices(name, experiment.axes[name])
     if not any(name in group for group in experiment.zip):
         for label in _repeated(tuple(label for label, _ in choices)):
-            yield steps, f"{shorten(label)} again", "each value once"
+            yield steps, f"{shorten(label)} twice", "each value once"
     for label, settings in choices:
         if "seed" in settings and name != "seed":
             yield (*steps, str(label), "seed"), "a seed", "them in `seeds`"
@@ -667,7 +667,7 @@ def scenario_of(experiment: ExperimentSection, file: Path | None) -> Path | dict
     try:
         path = find(Path(given), experiment=False, here=(file or Path()).parent)
         if not os.path.lexists(path):
-            raise input_error("", "no such file", "a scenario in a file", given)
+            raise input_error("", "no such file", "a scenario file", given)
         return path
     except InputError as error:
         (first,) = error.errors
@@ -810,7 +810,7 @@ def _axes_of(settings: Iterable[str]) -> dict[str, list[str]]:
         if key in axes:
             wrong = f"{','.join(axes[key])}, and then {text}", "all its values in one list"
         elif again := _repeated(tuple(values)):
-            wrong = f"{shorten(again[0])} again", "each value once"
+            wrong = f"{shorten(again[0])} twice", "each value once"
         if wrong is not None:
             raise InputError([ErrorLine("--set", None, key, *wrong)])
         axes[key] = values

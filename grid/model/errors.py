@@ -37,7 +37,8 @@ class ErrorLine:
         where = self.file if self.file.isprintable() else shorten(self.file)
         where += "" if self.line is None else f":{self.line}"
         name = f" {self.field}:" if self.field else ""
-        return f"{where}:{name} found {self.found}, expected {self.expected}"
+        verb = "" if self.found.startswith("no such ") else "found "
+        return f"{where}:{name} {verb}{self.found}, expected {self.expected}"
 
 
 class InputError(Exception):
@@ -69,7 +70,7 @@ def only_on_ray(**given: object) -> None:
     for name, value in given.items():
         if value is not None:
             found = f"{shorten(value)} for a run in one process"
-            raise input_error(name, found, "a run on Ray, or no value")
+            raise input_error(name, found, "no value, as only runs on Ray use one")
 
 
 def expected_name(name: str, known: Iterable[str], what: str) -> str:

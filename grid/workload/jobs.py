@@ -204,7 +204,7 @@ def _check_numbers(log: Log, rows: npt.NDArray[np.intp]) -> None:
                     str(log.path),
                     int(lines[row]),
                     name,
-                    f"{numbers[row]} again" if numbers[row] >= 0 else f"{numbers[row]}",
+                    f"{numbers[row]} twice" if numbers[row] >= 0 else f"{numbers[row]}",
                     "a unique number, 0 or more",
                 )
                 for row in wrong

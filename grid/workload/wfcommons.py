@@ -142,7 +142,7 @@ def _parents(path: Path, text: bytes, tasks: list[_Task]) -> list[list[int]]:
     position_of: dict[str, int] = {}
     for position, task in enumerate(tasks):
         if position_of.setdefault(task.id, position) != position:
-            raise _task_error(path, text, tasks, position, f"{task.id!r} again", "a new id", "id")
+            raise _task_error(path, text, tasks, position, f"{task.id!r} twice", "a new id", "id")
     parents: list[dict[int, None]] = [{} for _ in tasks]
     for position, task in enumerate(tasks):
         for key in ("parents", "children"):

@@ -50,8 +50,8 @@ UNKNOWN = LOG.replace(" 4 -1 -1\n", " -1 -1 -1\n").replace(" 9 -1 -1\n", " -1 -1
             "vos_from_trace.total_cpus: found 11, expected at least 12",
         ),
         (LISTED, LOG, "workload.route: found nothing"),
-        (TWO_SOURCES % "", LOG, "vos.0.workload: found job number 3 again"),
-        (TWO_SOURCES % "entry_point: cluster, ", LOG, "vos.0.workload: found job number 3 again"),
+        (TWO_SOURCES % "", LOG, "vos.0.workload: found job number 3 twice"),
+        (TWO_SOURCES % "entry_point: cluster, ", LOG, "vos.0.workload: found job number 3 twice"),
     ],
     ids=["no job", "no value", "no link", "too few", "no route", "number", "direct number"],
 )

@@ -175,7 +175,7 @@ def test_overrides_are_texts_or_values_by_name(file: Path) -> None:
         ({3: 4}, "found 3"),
         ({"lat": [1]}, "lat: found a list"),
         ({"protocol": {"ttl": object()}}, "protocol.ttl: found an object of type object"),
-        ({"ttl": 5}, "ttl: found no such parameter or key, expected protocol.ttl"),
+        ({"ttl": 5}, "ttl: found an unknown parameter or key, expected protocol.ttl"),
         ([("lat", 5)], "found ['lat', 5]"),
         (5, "found 5"),
     ],

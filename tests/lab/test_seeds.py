@@ -22,7 +22,7 @@ TWO_VOS = Path(__file__).parents[2] / "scenarios" / "two-vos.yaml"
 )  # fmt: skip
 def test_seeds_from_the_command_line(text: str, seeds: int | list[int] | None) -> None:
     if seeds is None:
-        with pytest.raises(InputError, match=r"--seeds: found .*, expected (the |1 to )"):
+        with pytest.raises(InputError, match=r"--seeds: found .*, expected (the |seeds |1 to )"):
             seeds_of(text)
     else:
         assert seeds_of(text) == seeds

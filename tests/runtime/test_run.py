@@ -118,7 +118,7 @@ def test_the_command_and_python_write_the_same_files(tmp_path: Path) -> None:
         ({"placement": "9" * 5000, "ray": True}, "placement: found '99999"),
         ({"placement": "vo"}, "placement: found 'vo' for a run in one process"),
         ({"address": "auto"}, "address: found 'auto' for a run in one process"),
-        ({"set": {"sed": 4}}, "--set sed=4: sed: found no such parameter or key, expected seed"),
+        ({"set": {"sed": 4}}, "--set sed=4: sed: found an unknown parameter or key, expected seed"),
     ],
 )
 def test_settings_without_effect_are_errors(settings: dict[str, Any], says: str) -> None:

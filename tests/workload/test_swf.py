@@ -283,7 +283,7 @@ def test_a_number_must_be_a_jobs_own(tmp_path: Path) -> None:
     log = log_of(tmp_path, record(), record(job_number=1, submit_time=3), "", record(job_number=-1))
     with pytest.raises(InputError) as error:
         jobs_from_log(log)
-    assert [(m.line, m.found) for m in error.value.errors] == [(2, "1 again"), (4, "-1")]
+    assert [(m.line, m.found) for m in error.value.errors] == [(2, "1 twice"), (4, "-1")]
 
 
 @pytest.mark.parametrize(
