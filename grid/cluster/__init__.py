@@ -46,7 +46,7 @@ def make_cluster(
     if platform.is_real:
         return ExternalCluster(platform)
     if platform.reservations:
-        outages = disjoint_outages([*outages, *platform.windows])
+        outages = disjoint_outages([*outages, *platform.maintenance()])
     breaks = may_break and can_break(platform, policy, jobs)
     spec = ClusterSpec(platform, bool(outages) or breaks, jobs)
     for field, found, expected in refusals(spec, policy):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from heapq import heapify
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,11 @@ class Engine(ClusterState):
     ) -> None:
         names = platform.resource_names
         super().__init__(platform, outages, predictions=predictions, resources=names)
+        for one in platform.windows():
+            # There is a plan when reserved CPUs become free, too.
+            for edge in (one.start_us, one.end_us):
+                self._cancellations.append((edge, loop.NO_ROW, False))
+        heapify(self._cancellations)
         self._policy = policy
         self._label = label_of(policy)
         self._clock = PlanClock(clock)
@@ -505,10 +511,16 @@ def machine_columns(platform: Cluster) -> MachineColumns:
         resources=rounded(np.array(each, np.float64).reshape(len(names), len(machines))),
         resource_names=names,
         shared=len(platform.resources),
-        windows=np.array(
-            [(one.machine, one.start_us, one.end_us) for one in platform.windows], np.int64
-        ).reshape(-1, 3),
+        windows=_windows(platform, cpus),
     )
+
+
+def _windows(platform: Cluster, cpus: Ints) -> Ints:
+    """See `MachineColumns.windows`; of a machine that is down, all `cpus` are reserved."""
+    windows = np.array(platform.windows(), np.int64).reshape(-1, 4)
+    down = [one.cpus == platform.machines[one.machine].cpus for one in platform.windows()]
+    windows[down, 3] = cpus[windows[down, 0]]
+    return windows
 
 
 def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates) -> Store:

@@ -51,6 +51,8 @@ from grid.policies.queue import kernel_named
     )
 )  # fmt: skip
 _REQUESTS = len(NAMES)
+NO_ROW = -1
+"""In the place of a job's row: none is cancelled."""
 
 
 @kernel(allocates=False)
@@ -411,9 +413,16 @@ def change_machine(machine: int, down: bool, now: int, blocks: Blocks) -> None:
 
 @kernel(allocates=False)
 def cancel_job(row: int, running: bool, now: int, blocks: Blocks) -> None:
-    """The job of that row is cancelled if it waits and has never started, or with `running`."""
+    """The job of that row is cancelled if it waits and has never started, or with `running`.
+
+    For NO_ROW none is, but there is a plan.
+    """
     store = store_of(blocks)
     counters = store.counters
+    if row == NO_ROW:
+        _before_change(now, store)
+        counters[at.NEXT_END] = next_end(store)
+        return
     for place in range(counters[at.N_RUNNING] if running else 0):
         slot = store.lists[at.RUNNING, place]
         if store.whole[at.ROW, slot] == row:

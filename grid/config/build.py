@@ -324,7 +324,7 @@ class Grid:
 
     def outages_of(self, vo: VirtualOrganization, cluster: Cluster) -> tuple[MachineOutage, ...]:
         """The outages of its machines, reservations for maintenance included."""
-        faults, outages = self.settings.faults, cluster.windows
+        faults, outages = self.settings.faults, cluster.maintenance()
         if faults is not None:
             count = len(cluster.machines)
             outages += machine_outages(faults, self.seed, vo.name, cluster.name, count)

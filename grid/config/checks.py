@@ -185,9 +185,15 @@ def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
 
 
 def _reservation_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
-    """Reservations of machines that do not exist."""
-    names = [machine.name or "" for machine in cluster.expanded().machines]
+    """Reservations of machines that do not exist, or of more CPUs than they have."""
+    machines = cluster.expanded().machines
+    names = [machine.name or "" for machine in machines]
     for r, one in enumerate(cluster.reservations):
+        chosen = [each for each in machines if each.name in one.machines or not one.machines]
+        least = min((each.cpus for each in chosen), default=one.cpus or 0)
+        if one.cpus is not None and one.cpus > least:
+            expected = f"at most {least}, the CPUs of a machine"
+            yield (*path, "reservations", r, "cpus"), str(one.cpus), expected
         for m, name in enumerate(one.machines):
             if name not in names:
                 expected = expected_name(name, names, "a machine of the cluster")

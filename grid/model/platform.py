@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -186,14 +187,16 @@ class License:
 
 @dataclass(frozen=True, config=PLATFORM)
 class Reservation:
-    """Machines that are reserved for maintenance, as policies know ahead."""
+    """Machines, or some of their CPUs, that no job may use, as policies know ahead."""
 
     from_s: Seconds
-    """From when on they are down."""
+    """From when on they are reserved."""
     to_s: PositiveSeconds
-    """When they are up again."""
+    """When they are free again."""
     machines: tuple[Name, ...] = ()
     """Names of the machines. Default: all of the cluster."""
+    cpus: Cpus | None = None
+    """How many CPUs of each of them. Default: all, so that the machine is down."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Reservation:
@@ -240,6 +243,15 @@ class MachineOutage:
     machine: int
     start_us: Time
     end_us: Time
+
+
+class Window(NamedTuple):
+    """`cpus` of a machine are reserved from `start_us` until before `end_us`."""
+
+    machine: int
+    start_us: Time
+    end_us: Time
+    cpus: int
 
 
 class JobLimits(NamedTuple):
@@ -290,7 +302,7 @@ class Cluster:
     """Overheads of a preemption."""
     reservations: tuple[Reservation, ...] = ()
     """Maintenance that policies know ahead: they start no job that would run into it by its
-    estimate. Jobs that still run then are interrupted, as by an outage."""
+    estimate. Jobs that still run on a machine that goes down are interrupted, as by an outage."""
     processor_choice: Annotated[PluginRef | None, PluginOf("processor_choices")] = None
     """How the Local Dispatcher of a cluster of gangs chooses the processors whose queues the tasks
     of a gang join. Default: ld."""
@@ -365,16 +377,29 @@ class Cluster:
             return self.processors
         return max(machine.cpus for machine in self.machines)
 
-    @property
-    def windows(self) -> tuple[MachineOutage, ...]:
-        """When each machine is reserved, from the first on."""
-        each = (
-            MachineOutage(number, from_seconds(one.from_s), from_seconds(one.to_s))
-            for one in self.reservations
-            for number, machine in enumerate(self.machines)
-            if machine.name in one.machines or not one.machines
+    def windows(self) -> list[Window]:
+        """The reserved CPUs over time, disjoint for each machine, from the first on."""
+        found = []
+        for number, machine in enumerate(self.machines):
+            own = [
+                (from_seconds(one.from_s), from_seconds(one.to_s), one.cpus or machine.cpus)
+                for one in self.reservations
+                if machine.name in one.machines or not one.machines
+            ]
+            edges = sorted({edge for start_us, end_us, _ in own for edge in (start_us, end_us)})
+            for start_us, end_us in pairwise(edges):
+                cpus = sum(cpus for first, last, cpus in own if first <= start_us < last)
+                if cpus:
+                    found.append(Window(number, start_us, end_us, min(cpus, machine.cpus)))
+        return sorted(found, key=lambda one: (one.start_us, one.machine))
+
+    def maintenance(self) -> tuple[MachineOutage, ...]:
+        """When machines are down since all of their CPUs are reserved."""
+        return tuple(
+            MachineOutage(one.machine, one.start_us, one.end_us)
+            for one in self.windows()
+            if one.cpus == self.machines[one.machine].cpus
         )
-        return tuple(sorted(each, key=lambda one: (one.start_us, one.machine)))
 
     @property
     def resource_names(self) -> tuple[str, ...]:

@@ -37,7 +37,9 @@ from grid.policies.fitting import (
     most_of,
     needs_shared,
     resources_fit,
+    room_fits,
     stable_order,
+    take_room,
     time_left,
     unbook,
     unpacked,
@@ -45,14 +47,17 @@ from grid.policies.fitting import (
 )
 from grid.policies.interface import Machines
 
+WINDOW, COMES_UP = -1, -2
+"""The end of a window, at which the machine comes up again if it is down now."""
+
 
 class Backfilling(NamedTuple):
     """A plan in the making: what is `free` now, and reserved starts by machine (NEVER for none).
 
-    `extra` and `extra_resources` are the CPUs and resources left over at a reserved start. `later`
-    is what is free at the start of the first reservation, with its job booked in. The arrays of
-    shape (1,) are that start and the number of `rows`, which have expected ends in the place of
-    times.
+    `extra` and `extra_resources` are the CPUs and resources left over at a reserved start,
+    `extra_room` is the `room` in windows from then on. `later` is what is free at the start of the
+    first reservation, with its job booked in. The arrays of shape (1,) are that start and the
+    number of `rows`, which have expected ends in the place of times.
     """
 
     free: Free
@@ -60,6 +65,7 @@ class Backfilling(NamedTuple):
     start: Ints
     extra: Ints
     extra_resources: Floats
+    extra_room: Ints
     slot: Ints
     first_start: Ints
     number: Ints
@@ -212,7 +218,7 @@ def _backfill(
     count = len(free.cpus)
     plan = Backfilling(
         free, copied(free), np.full(count, NEVER), np.zeros(count, np.int64),
-        copied_amounts(free.resources),
+        copied_amounts(free.resources), free.room.copy(),
         np.full(count, -1), np.full(1, NEVER), np.zeros(1, np.int64), rows,
     )  # fmt: skip
     behind, passed, is_blocked = np.empty(len(order), np.int64), 0, False
@@ -286,6 +292,9 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
         if outlasts and (
             processors > extra[machine]
             or not resources_fit(slot, machine, jobs, plan.extra_resources, 0, alone)
+            or not room_fits(
+                machine, plan.start[machine], end, processors, machines.windows, plan.extra_room
+            )
         ):
             continue
         outlasts_first = (licenses != 0 or free.shared > 0) and end > plan.first_start[0]
@@ -294,8 +303,9 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
             and resources_fit(slot, machine, jobs, plan.later.resources, alone, len(free.resources))
         ):
             continue
-        book(slot, machine, jobs, free)
+        book(slot, machine, end, jobs, machines, free)
         if outlasts:
+            take_room(machine, end, processors, machines.windows, plan.extra_room)
             extra[machine] -= processors
             for number in range(alone):
                 plan.extra_resources[number, machine] -= jobs.resources[number, slot]
@@ -320,6 +330,8 @@ def _reserve(slot: int, only: int, view: CompiledView, plan: Backfilling) -> Non
     # Jobs of other machines matter too if they hold what machines share.
     of_machine = -1 if needs_shared(slot, view.jobs, view.machines.shared) else only
     ends = _by_end(view, of_machine, plan)
+    if len(view.machines.windows) > 0:
+        ends = _with_windows(ends, view)
     later, is_first = copied(plan.free), plan.first_start[0] == NEVER
     _reserve_after(slot, only, ends, later, view, plan)
     if is_first:
@@ -341,12 +353,18 @@ def _reserve_after(
     while place < ends.shape[1]:
         first, time = place, ends[1, place]
         while place < ends.shape[1] and ends[1, place] == time:
-            unbook(ends[0, place], ends[2, place], jobs, later)
+            ended, machine = ends[0, place], ends[2, place]
+            if ended >= 0:
+                unbook(ended, machine, time, jobs, machines, later)
+            elif ended == COMES_UP:
+                later.cpus[machine] = machines.cpus[machine]
             place += 1
         later = Free(
-            later.cpus, later.copies, later.users, later.resources, later.shared, int(time)
-        )
-        # What machines share apart, a job can only become able to start where one has just ended.
+            later.cpus, later.copies, later.users, later.resources, later.shared, int(time),
+            later.room,
+        )  # fmt: skip
+        # What machines share apart, a job can only become able to start where one, or a window, has
+        # just ended.
         candidates = machines.speed_order if shares else ends[2, first:place]
         chosen = -1
         for machine in candidates:
@@ -359,13 +377,40 @@ def _reserve_after(
             ):
                 chosen = machine
         if chosen >= 0:
-            book(slot, chosen, jobs, later)
+            end = time + time_left(slot, chosen, jobs, machines)
+            book(slot, chosen, end, jobs, machines, later)
+            for number in range(len(later.room)):
+                if machines.windows[number, 0] == chosen:
+                    plan.extra_room[number] = later.room[number]
             plan.start[chosen], plan.slot[chosen] = time, slot
             plan.extra[chosen] = later.cpus[chosen]
             _copy(later.resources, plan.extra_resources, chosen, chosen + 1)
             if plan.first_start[0] == NEVER:
                 plan.first_start[0] = time
             return
+
+
+@inner()
+def _with_windows(ends: Ints, view: CompiledView) -> Ints:
+    """The same with the ends of windows, which have WINDOW or COMES_UP in the place of slots."""
+    windows, count = view.machines.windows, ends.shape[1]
+    merged = np.empty((3, count + len(windows)), np.int64)
+    # One by one, as in `_reserve`.
+    for row in range(3):
+        for place in range(count):
+            merged[row, place] = ends[row, place]
+    for number in range(len(windows)):
+        machine, start, end = windows[number, 0], windows[number, 1], windows[number, 2]
+        if end > view.now:
+            down = start <= view.now and windows[number, 3] == view.machines.cpus[machine]
+            merged[0, count] = COMES_UP if down else WINDOW
+            merged[1, count], merged[2, count] = end, machine
+            count += 1
+    order, in_order = stable_order(merged[1, :count]), np.empty_like(merged)
+    for row in range(3):
+        for place in range(count):
+            in_order[row, place] = merged[row, order[place]]
+    return in_order[:, :count]
 
 
 @inner(allocates=False)

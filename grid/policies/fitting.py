@@ -45,7 +45,9 @@ class Free(NamedTuple):
     """What is free `now`, or at one later time: CPUs by machine, copies by license, resources.
 
     `users[machine, license]`: how many jobs share a copy there. `resources` has shape (resources,
-    machines); all machines share the last `shared` ones, of which they have equal amounts.
+    machines); all machines share the last `shared` ones, of which they have equal amounts. `room`
+    has the CPUs that are left in each of the windows of `MachineColumns` beside those that are
+    reserved and those of jobs that do not end before.
     """
 
     cpus: Ints
@@ -54,6 +56,7 @@ class Free(NamedTuple):
     resources: Floats
     shared: int
     now: int
+    room: Ints
 
 
 @inlined
@@ -107,17 +110,35 @@ def resources_fit(
 
 
 @inlined
-def ends_in_time(slot: int, machine: int, jobs: Jobs, machines: Machines, start: int) -> bool:
-    """Whether the job ends by its estimate before the machine is reserved."""
-    windows, end = machines.windows, start + time_left(slot, machine, jobs, machines)
+def room_fits(
+    machine: int, start: int, end: int, processors: int, windows: Ints, room: Ints
+) -> bool:
+    """Whether that many CPUs are left in all windows of the machine from `start` until `end`."""
     for number in range(len(windows)):
         if (
-            windows[number, 0] == machine
+            room[number] < processors
+            and windows[number, 0] == machine
             and windows[number, 1] < end
             and start < windows[number, 2]
         ):
             return False
     return True
+
+
+@inlined
+def take_room(machine: int, end: int, processors: int, windows: Ints, room: Ints) -> None:
+    """A job that ends then takes its CPUs of each window that begins before."""
+    for number in range(len(windows)):
+        if windows[number, 0] == machine and windows[number, 1] < end:
+            room[number] -= processors
+
+
+@inlined
+def ends_in_time(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) -> bool:
+    """Whether the job runs into no window by its estimate, or is narrow enough for it."""
+    end = free.now + time_left(slot, machine, jobs, machines)
+    processors = jobs.processors[slot]
+    return room_fits(machine, free.now, end, processors, machines.windows, free.room)
 
 
 @inlined
@@ -142,7 +163,7 @@ def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) ->
         and licenses & ~machines.licenses[machine] == 0
         and licenses_fit(licenses, machine, free)
         and resources_fit(slot, machine, jobs, free.resources, 0, len(free.resources))
-        and (len(machines.windows) == 0 or ends_in_time(slot, machine, jobs, machines, free.now))
+        and (len(machines.windows) == 0 or ends_in_time(slot, machine, jobs, machines, free))
     )
 
 
@@ -157,16 +178,18 @@ def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
 
 
 @inlined
-def book(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
+def book(slot: int, machine: int, end: int, jobs: Jobs, machines: Machines, free: Free) -> None:
     """The job takes its CPUs, resources and licenses of the machine out of what is free."""
+    take_room(machine, end, jobs.processors[slot], machines.windows, free.room)
     free.cpus[machine] -= jobs.processors[slot]
     take_resources(slot, machine, 1, jobs, free.resources, free.shared)
     book_licenses(jobs.licenses[slot], machine, 1, free)
 
 
 @inlined
-def unbook(slot: int, machine: int, jobs: Jobs, free: Free) -> None:
-    """The job gives them back."""
+def unbook(slot: int, machine: int, end: int, jobs: Jobs, machines: Machines, free: Free) -> None:
+    """The job, which was to end then, gives them back."""
+    take_room(machine, end, -jobs.processors[slot], machines.windows, free.room)
     free.cpus[machine] += jobs.processors[slot]
     take_resources(slot, machine, -1, jobs, free.resources, free.shared)
     book_licenses(jobs.licenses[slot], machine, -1, free)
@@ -218,15 +241,31 @@ def free_now(view: CompiledView) -> Free:
         for slot in view.running:
             users[jobs.machine[slot], number] += jobs.licenses[slot] >> number & 1
     resources, shared = copied_amounts(view.free_resources), view.machines.shared
-    return Free(view.free.copy(), copies.copy(), users, resources, shared, view.now)
+    room = room_now(view)
+    return Free(view.free.copy(), copies.copy(), users, resources, shared, view.now, room)
+
+
+@inner(forceinline=True)
+def room_now(view: CompiledView) -> Ints:
+    """`room` of `Free` beside the running jobs."""
+    windows, jobs = view.machines.windows, view.jobs
+    room = np.empty(len(windows), np.int64)
+    for number in range(len(windows)):
+        machine = windows[number, 0]
+        room[number] = view.machines.cpus[machine] - windows[number, 3]
+        for slot in view.running:
+            if jobs.machine[slot] == machine and jobs.expected_end_us[slot] > windows[number, 1]:
+                room[number] -= jobs.processors[slot]
+    return room
 
 
 @inner(forceinline=True)
 def copied(free: Free) -> Free:
     resources = copied_amounts(free.resources)
     return Free(
-        free.cpus.copy(), free.copies.copy(), free.users.copy(), resources, free.shared, free.now
-    )
+        free.cpus.copy(), free.copies.copy(), free.users.copy(), resources, free.shared, free.now,
+        free.room.copy(),
+    )  # fmt: skip
 
 
 @inner(forceinline=True)

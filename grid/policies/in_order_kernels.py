@@ -57,7 +57,8 @@ def _start_in_turn(view: CompiledView, order: Ints, rows: Ints) -> int:
     for slot in order:
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
-            book(slot, chosen, jobs, free)
+            end = view.now + time_left(slot, chosen, jobs, machines)
+            book(slot, chosen, end, jobs, machines, free)
             rows[count, 0], rows[count, 1], rows[count, 2] = START, slot, chosen
             count += 1
         elif jobs.bound_machine[slot] < 0:
@@ -115,7 +116,8 @@ def _start_all_that_fit(view: CompiledView, order: Ints, rows: Ints) -> int:
             continue
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
-            book(slot, chosen, jobs, free)
+            end = view.now + time_left(slot, chosen, jobs, machines)
+            book(slot, chosen, end, jobs, machines, free)
             rows[count, 0], rows[count, 1], rows[count, 2] = START, slot, chosen
             count += 1
             most = most_of(free.cpus)
@@ -165,7 +167,8 @@ def _start_by_preempting(
                     chosen = machine
                     break
         if chosen >= 0:
-            book(slot, chosen, jobs, free)
+            end = view.now + time_left(slot, chosen, jobs, machines)
+            book(slot, chosen, end, jobs, machines, free)
             started[0, count], started[1, count] = slot, chosen
             count += 1
             most = most_of(free.cpus)
@@ -213,7 +216,7 @@ def _make_way(
             break
         if not runs[other]:
             continue
-        unbook(other, machine, jobs, free)
+        unbook(other, machine, jobs.expected_end_us[other], jobs, machines, free)
         preempted[count] = other
         count += 1
         if fits(slot, machine, jobs, machines, free):
@@ -221,7 +224,7 @@ def _make_way(
                 runs[victim] = False
             return count
     for other in preempted[:count]:
-        book(other, machine, jobs, free)
+        book(other, machine, jobs.expected_end_us[other], jobs, machines, free)
     return 0
 
 

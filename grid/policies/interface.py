@@ -59,7 +59,7 @@ MACHINE_TABLES = Machines._fields[:3], Machines._fields[3:5]
 """What compiled code is given of jobs and machines, one array for each kind of numbers. The last
 column has a row for each resource."""
 NO_RESOURCES: Floats = np.empty((0, 0))
-NO_WINDOWS: Ints = np.empty((0, 3), np.int64)
+NO_WINDOWS: Ints = np.empty((0, 4), np.int64)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -115,7 +115,8 @@ class MachineColumns:
     shared: int = 0
     """How many of the resources, the last ones, all machines of the cluster share."""
     windows: Ints = field(default_factory=NO_WINDOWS.view)
-    """Reservations for maintenance: machine, start and end of each, shape (reservations, 3)."""
+    """Reserved CPUs: machine, start, end and number of CPUs, shape (windows, 4). Windows of a
+    machine are disjoint; while all of its CPUs are reserved, it is down."""
     tables: Tables = field(init=False, repr=False)
     """As of `JobColumns`."""
 
@@ -165,6 +166,8 @@ class ClusterView:
     free_resources: Floats
     """How much is free of each resource on each machine, shape (resources, machines)."""
     _is_copied: bool = False
+    _held: dict[int, tuple[int, Time, int]] = field(default_factory=dict, repr=False)
+    """Machine, expected end and CPUs of each job, by slot; filled if there are reservations."""
 
     def fits(self, slot: int, machine: int) -> bool:
         """Whether the job can start on the machine now: True or False.
@@ -172,11 +175,11 @@ class ClusterView:
         `slot` is one of `queue`, `machine` a number from 0 in the order of `machines`. There are
         CPUs and resources enough, of each license the machine has a copy that is in use there or
         there is one left, and the job is not bound to another machine. Nothing fits on a machine
-        that is down, or that is reserved before the job ends by its estimate.
+        that is down, or whose CPUs are reserved before the job ends by its estimate.
         """
         jobs = self.jobs
         licenses = int(jobs.licenses[slot])
-        if len(self.machines.windows) and not self._ends_in_time(slot, machine):
+        if len(self.machines.windows) and not self._fits_beside_windows(slot, machine):
             return False
         return bool(
             jobs.processors[slot] <= self.free[machine]
@@ -189,16 +192,31 @@ class ClusterView:
             )
         )
 
-    def _ends_in_time(self, slot: int, machine: int) -> bool:
+    def _fits_beside_windows(self, slot: int, machine: int) -> bool:
+        end, processors = self._end_us(slot, machine), int(self.jobs.processors[slot])
+        held, total = self._holdings().values(), int(self.machines.cpus[machine])
+        for one, start, until, reserved in self.machines.windows.tolist():
+            if one == machine and start < end and self.now < until:
+                used = sum(cpus for other, last, cpus in held if other == one and last > start)
+                if reserved + used + processors > total:
+                    return False
+        return True
+
+    def _holdings(self) -> dict[int, tuple[int, Time, int]]:
+        if not self._held:
+            jobs, slots = self.jobs, self.running
+            columns = (jobs.machine, jobs.expected_end_us, jobs.processors)
+            rows = zip(*(column[slots].tolist() for column in columns), strict=True)
+            self._held.update(zip(slots.tolist(), rows, strict=True))
+        return self._held
+
+    def _end_us(self, slot: int, machine: int) -> Time:
+        """When a job that starts now on the machine would end by its estimate."""
         jobs, work = self.jobs, int(self.jobs.estimate_us[slot])
         if jobs.machine[slot] == machine or jobs.checkpointable[slot]:
             work -= int(jobs.done_us[slot])
         left = work * float(jobs.reference_mips[slot]) / float(self.machines.mips[machine])
-        end = self.now + max(1, round(left))
-        return not any(
-            one == machine and start < end and self.now < until
-            for one, start, until in self.machines.windows.tolist()
-        )
+        return self.now + max(1, round(left))
 
     def fastest(self, slot: int) -> int:
         """The number of the fastest machine on which the job can start now; -1: none.
@@ -215,6 +233,9 @@ class ClusterView:
         `free`, `free_resources` and the licenses are as of then, too. It returns nothing and looks
         at nothing: ask `fits` before. The job starts only if `start` of the plan has it.
         """
+        if len(self.machines.windows):
+            processors = int(self.jobs.processors[slot])
+            self._holdings()[slot] = (machine, self._end_us(slot, machine), processors)
         self._change(slot, machine, 1)
         for number in _bits(int(self.jobs.licenses[slot])):
             self.license_copies_free[number] -= self.license_users[machine, number] == 0
@@ -227,6 +248,8 @@ class ClusterView:
         only if `preempt` of the plan has it.
         """
         machine = int(self.jobs.machine[slot])
+        if len(self.machines.windows):
+            del self._holdings()[slot]
         self._change(slot, machine, -1)
         for number in _bits(int(self.jobs.licenses[slot])):
             self.license_users[machine, number] -= 1

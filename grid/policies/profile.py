@@ -76,12 +76,12 @@ def set_free(profile: AvailabilityProfile, free: Free, now: int) -> None:
 
 
 @inner(allocates=False)
-def close(profile: AvailabilityProfile, windows: Ints, cpus: Ints, now: int) -> None:
-    """No CPU of a machine is free while the machine is reserved."""
+def close(profile: AvailabilityProfile, windows: Ints, now: int) -> None:
+    """The CPUs of the windows of `MachineColumns` are not free."""
     for number in range(len(windows)):
         machine, start, end = windows[number, 0], windows[number, 1], windows[number, 2]
         if end > now:
-            _change_row(profile, machine, max(start, now), end, -cpus[machine])
+            _change_row(profile, machine, max(start, now), end, -windows[number, 3])
 
 
 @inlined

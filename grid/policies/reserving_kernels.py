@@ -199,10 +199,15 @@ def _update(view: CompiledView, kept: Reservations) -> None:
 @inner(allocates=False)
 def _agrees(view: CompiledView, kept: Reservations, held: Ints) -> bool:
     """Whether machines and running jobs are as the profile has them. `held` has only zeros."""
-    jobs = view.jobs
+    jobs, windows = view.jobs, view.machines.windows
     for slot in view.running:
         if jobs.expected_end_us[slot] != kept.end[slot]:
             return False
+    for number in range(len(windows)):
+        machine, reserved = windows[number, 0], windows[number, 3]
+        if windows[number, 1] <= view.now < windows[number, 2]:
+            # Of a machine that is down, no CPU is free anyway.
+            held[machine] += reserved * int(reserved < view.machines.cpus[machine])
     for slot in view.queue:
         if kept.start[slot] <= view.now:
             held[kept.machine[slot]] += jobs.processors[slot]
@@ -215,17 +220,18 @@ def _agrees(view: CompiledView, kept: Reservations, held: Ints) -> bool:
 @inner()
 def _set_running(view: CompiledView, kept: Reservations) -> None:
     """Make the profile that of running jobs alone, with the CPUs that the machines have now."""
-    now, jobs, free = view.now, view.jobs, free_now(view)
+    now, jobs, machines, free = view.now, view.jobs, view.machines, free_now(view)
     for slot in view.running:
-        unbook(slot, jobs.machine[slot], jobs, free)
-    windows, cpus = view.machines.windows, view.machines.cpus
+        unbook(slot, jobs.machine[slot], now, jobs, machines, free)
+    windows = machines.windows
     for number in range(len(windows)):
         machine = windows[number, 0]
         if windows[number, 1] <= now < windows[number, 2]:
-            # It is down until the end of its reservation.
-            free.cpus[machine] = cpus[machine]
+            # If all is reserved, it is down until the end of its reservation.
+            all_of_it = windows[number, 3] == machines.cpus[machine]
+            free.cpus[machine] = machines.cpus[machine] if all_of_it else free.cpus[machine]
     set_free(kept.profile, free, now)
-    close(kept.profile, windows, cpus, now)
+    close(kept.profile, windows, now)
     for slot in view.running:
         machine, end = jobs.machine[slot], jobs.expected_end_us[slot]
         kept.machine[slot], kept.start[slot], kept.end[slot] = machine, now, end

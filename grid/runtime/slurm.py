@@ -257,7 +257,7 @@ def check_real_clusters(grid: Grid, *, live: bool) -> None:
             raise input_error(place, "slurm in virtual time", "a live run (--live), or simulated")
         if grid.direct[v] is not None:
             raise input_error(place, "slurm with `entry_point: cluster`", "jobs that enter the VO")
-        if grid.outages_of(grid.vos[v], cluster):
+        if cluster.reservations or grid.outages_of(grid.vos[v], cluster):
             raise input_error(place, "slurm with outages of machines", "none, or simulated")
 
 

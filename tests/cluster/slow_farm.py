@@ -83,10 +83,13 @@ class SlowView:
 
     def fits(self, slot: int, machine: int, holdings: list[Holding], at: int | None = None) -> bool:
         """Whether the job fits on the machine beside the given holdings."""
-        if not self.able(slot, machine) or self.runs_into_maintenance(slot, machine, at):
+        if not self.able(slot, machine):
+            return False
+        start = self.view.now if at is None else at
+        mine = Holding(machine, *self.job(slot), start + self.left(slot, machine))
+        if self.too_full([*holdings, mine], machine, start, mine.end):
             return False
         processors, licenses, _ = self.job(slot)
-        mine = self.hold(slot, machine, 0)
         if not all(self.enough(n, machine, [*holdings, mine]) for n in range(len(self.amounts))):
             return False
         if (
@@ -101,17 +104,23 @@ class SlowView:
                     return False
         return True
 
-    def runs_into_maintenance(self, slot: int, machine: int, at: int | None) -> bool:
-        jobs, start = self.view.jobs, self.view.now if at is None else at
+    def left(self, slot: int, machine: int) -> int:
+        jobs = self.view.jobs
         work = int(jobs.estimate_us[slot])
         if jobs.machine[slot] == machine or jobs.checkpointable[slot]:
             work -= int(jobs.done_us[slot])
         scale = float(jobs.reference_mips[slot]), float(self.view.machines.mips[machine])
-        end = start + max(1, round(work * scale[0] / scale[1]))
-        return any(
-            m == machine and begin < end and start < until
-            for m, begin, until in self.view.machines.windows.tolist()
-        )
+        return max(1, round(work * scale[0] / scale[1]))
+
+    def too_full(self, holdings: list[Holding], machine: int, start: int, end: int) -> bool:
+        """Whether jobs that run at `start` hold reserved CPUs at any time until `end`."""
+        windows = [one for one in self.view.machines.windows.tolist() if one[0] == machine]
+        for at in {start, *(one[1] for one in windows if start < one[1] < end)}:
+            there = [h.processors for h in holdings if h.machine == machine and h.end > at]
+            reserved = sum(cpus for _, begin, until, cpus in windows if begin <= at < until)
+            if reserved and sum(there) + reserved > self.cpus[machine]:
+                return True
+        return False
 
     def hold(self, slot: int, machine: int, now: int) -> Holding:
         return Holding(machine, *self.job(slot), now + self.length(slot, machine))
@@ -179,15 +188,14 @@ class SlowEasy:
             return False
 
         def delays(machine: int, mine: Holding) -> bool:
-            if machine in reserved:
+            if machine in reserved and mine.end > reserved[machine][0]:
                 time, head = reserved[machine]
                 later = [h for h in slow.holdings if h.end > time and h.machine == machine]
-                used = head.processors + sum(h.processors for h in later)
-                if mine.end > time and used + mine.processors > slow.cpus[machine]:
-                    return True
                 everyone = [*later, head, mine]
-                if mine.end > time and not all(
-                    slow.enough(number, machine, everyone) for number in range(slow.alone)
+                if (
+                    sum(h.processors for h in everyone) > slow.cpus[machine]
+                    or slow.too_full(everyone, machine, time, mine.end)
+                    or not all(slow.enough(n, machine, everyone) for n in range(slow.alone))
                 ):
                     return True
             if first is None or mine.end <= first[0]:
@@ -204,7 +212,8 @@ class SlowEasy:
             return False
 
         def reserve(slot: int, only: int) -> tuple[int, Holding] | None:
-            for time in sorted({h.end for h in slow.holdings}):
+            edges = {until for _, _, until, _ in view.machines.windows.tolist() if until > now}
+            for time in sorted({h.end for h in slow.holdings} | edges):
                 later = [h for h in slow.holdings if h.end > time]
                 for machine in slow.order if only < 0 else [only]:
                     if machine not in reserved and slow.fits(slot, machine, later, time):
@@ -289,8 +298,11 @@ class SlowPreemptiveEdf:
         slow, plan, jobs = SlowView(view), Plan(), view.jobs
         deadline, serial = jobs.deadline_us.tolist(), jobs.serial.tolist()
         slow.holdings = []
-        held = {slot: Holding(int(jobs.machine[slot]), *slow.job(slot), 0) for slot in view.running}
-        held = {int(slot): holding for slot, holding in held.items()}
+        ends = jobs.expected_end_us.tolist()
+        held = {
+            slot: Holding(int(jobs.machine[slot]), *slow.job(slot), ends[slot])
+            for slot in view.running.tolist()
+        }
         runs = set(held)
 
         def fits(slot: int, machine: int) -> bool:
@@ -336,7 +348,7 @@ class SlowPreemptiveEdf:
             if machine is None:
                 machine = next((m for m in slow.order if make_way(slot, m)), None)
             if machine is not None:
-                held[slot] = Holding(machine, *slow.job(slot), 0)
+                held[slot] = Holding(machine, *slow.job(slot), now + slow.left(slot, machine))
                 plan.start.append((slot, machine))
         for slot in list(plan.preempt):
             where = (slot, int(jobs.machine[slot]))

@@ -11,19 +11,31 @@ from hypothesis import strategies as st
 from grid.model.job import Job, JobState
 from grid.model.platform import Cluster, Machine, Reservation
 from grid.model.time import NEVER, SECOND_US
+from grid.policies.interface import ClusterView, Plan
 from grid.policies.registry import make_policy
-from tests.cluster.clusters import general_cluster
+from tests.cluster.clusters import Asking, general_cluster
 
 S = SECOND_US
 POLICIES = (
     "fcfs", "sjf", "edf", "easy", "easy_sjbf", "conservative", "selective", "flexible",
-    "multifactor",
+    "multifactor", "python",
 )  # fmt: skip
 MACHINES = (Machine("a", 4, 2000.0), Machine("b", 2), Machine("c", 4, 500.0))
 
 
+def first_fit(view: ClusterView) -> Plan:
+    plan = Plan()
+    for slot in view.queue.tolist():
+        machine = view.fastest(slot)
+        if machine >= 0:
+            view.take(slot, machine)
+            plan.start.append((slot, machine))
+    return plan
+
+
 def outcomes(platform: Cluster, policy: str, jobs: list[Job]) -> list[Any]:
-    cluster = general_cluster(platform, make_policy(policy, {}))
+    made = Asking(first_fit) if policy == "python" else make_policy(policy, {})
+    cluster = general_cluster(platform, made)
     for one in jobs:
         cluster.advance(one.submit_us)
         assert list(cluster.broken_limits()) == []
@@ -46,9 +58,10 @@ def test_no_job_runs_on_reserved_machines(policy: str, data: st.DataObject) -> N
     """By its estimate, so that none is interrupted; and all run in the end."""
     begins = data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=3, unique=True))
     windows = tuple(
-        Reservation(begin, begin + data.draw(st.integers(1, 15)), names)
+        Reservation(begin, begin + data.draw(st.integers(1, 15)), names, cpus)
         for begin in begins
         for names in [tuple(data.draw(st.sampled_from((("a",), ("b", "c"), ()))))]
+        for cpus in [data.draw(st.sampled_from((None, 1, 2)))]
     )
     platform = Cluster("c", MACHINES, reservations=windows)
     jobs, now = [], 0
@@ -57,13 +70,18 @@ def test_no_job_runs_on_reserved_machines(policy: str, data: st.DataObject) -> N
         estimate_s = data.draw(st.integers(1, 12))
         run_s = data.draw(st.integers(1, estimate_s))
         jobs.append(job(number, data.draw(st.integers(1, 4)), estimate_s, now, run_s))
-    for one, outcome in zip(jobs, outcomes(platform, policy, jobs), strict=True):
+    ran = outcomes(platform, policy, jobs)
+    for outcome in ran:
         assert (outcome.state, outcome.preemptions) == (JobState.COMPLETED, 0)
-        length_us = one.estimate_us * 1000.0 / MACHINES[outcome.machine].mips
-        for window in platform.windows:
-            if window.machine == outcome.machine:
-                ends_before = outcome.start_us + length_us <= window.start_us
-                assert ends_before or outcome.start_us >= window.end_us
+    for window in platform.windows():
+        for at in {window.start_us, *(one.start_us for one in ran)}:
+            held = [
+                job.processors
+                for job, one in zip(jobs, ran, strict=True)
+                if one.machine == window.machine and one.start_us <= at < one.end_us
+            ]
+            if window.start_us <= at < window.end_us:
+                assert sum(held) + window.cpus <= MACHINES[window.machine].cpus
 
 
 @pytest.mark.parametrize(
@@ -79,6 +97,23 @@ def test_no_job_runs_on_reserved_machines(policy: str, data: st.DataObject) -> N
 def test_the_gap_before_maintenance_is_backfilled(policy: str, starts: list[int]) -> None:
     platform = Cluster("c", (Machine("m", 4),), reservations=(Reservation(10, 20),))
     jobs = [job(0, 2, 8), job(1, 4, 6), job(2, 2, 10), job(3, 2, 12)]
+    assert [one.start_us // S for one in outcomes(platform, policy, jobs)] == starts
+
+
+@pytest.mark.parametrize(
+    ("policy", "starts"),
+    [
+        # 1 needs the two CPUs that are reserved from 10 s to 20 s, and delays the others.
+        ("fcfs", [0, 20, 26, 26]),
+        # 3 runs beside the reserved CPUs once 0 has ended, but not beyond 20 s.
+        ("easy", [0, 20, 0, 26]),
+        ("conservative", [0, 20, 0, 26]),
+    ],
+)
+def test_narrow_jobs_run_beside_reserved_cpus(policy: str, starts: list[int]) -> None:
+    reserved = (Reservation(10, 20, cpus=2),)
+    platform = Cluster("c", (Machine("m", 4),), reservations=reserved)
+    jobs = [job(0, 2, 8), job(1, 4, 6), job(2, 2, 20), job(3, 2, 13)]
     assert [one.start_us // S for one in outcomes(platform, policy, jobs)] == starts
 
 

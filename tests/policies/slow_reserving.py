@@ -55,10 +55,10 @@ class SlowReserving:
         copies: list[int],
         limit: float,
         io: int = 0,
-        windows: list[tuple[int, int, int]] | None = None,
+        windows: list[tuple[int, int, int, int]] | None = None,
     ) -> None:
         self.windows = windows or []
-        """Machine, start and end of each reservation for maintenance."""
+        """Machine, start, end and CPUs of each reservation for maintenance."""
         self.io = io
         """Of a resource that all machines share."""
         self.machines = machines
@@ -75,7 +75,7 @@ class SlowReserving:
         now = -1
         while coming or running or queue:
             reserved = [one.start for one in self.held if one.job in queue]
-            edges = [one for _, *pair in self.windows for one in pair if one > now]
+            edges = [one for _, *pair, _ in self.windows for one in pair if one > now]
             edges = edges if running or queue else []
             now = min(
                 [job.submit for job in coming[:1]] + [job.end for job in running] + reserved + edges
@@ -142,14 +142,13 @@ class SlowReserving:
         return min(found, key=lambda one: one.start)
 
     def earliest_on(self, job: SlowJob, machine: int, now: int) -> int:
-        own = [(begin, end) for m, begin, end in self.windows if m == machine]
+        own = [(begin, end) for m, begin, end, _ in self.windows if m == machine]
         ends = {one.end for one in self.held} | {end for _, end in own}
         ends = sorted({now} | {end for end in ends if end > now})
         for start in ends:
             end = start + self.length(job, machine)
-            times = [start] + [one.start for one in self.held if start < one.start < end]
-            if any(begin < end and start < until for begin, until in own):
-                continue
+            begins = [one.start for one in self.held] + [begin for begin, _ in own]
+            times = [start] + [begin for begin in begins if start < begin < end]
             if all(self.fits(job, machine, at) for at in times):
                 return start
         raise AssertionError("everything ends")
@@ -157,6 +156,7 @@ class SlowReserving:
     def fits(self, job: SlowJob, machine: int, at: int) -> bool:
         there = [one for one in self.held if one.start <= at < one.end]
         used = sum(one.job.processors for one in there if one.machine == machine)
+        used += sum(n for m, begin, end, n in self.windows if m == machine and begin <= at < end)
         if used + job.processors > self.machines[machine].cpus:
             return False
         gpus = sum(one.job.gpus for one in there if one.machine == machine)

@@ -64,7 +64,9 @@ def farms(draw: st.DrawFn) -> Cluster:
     if draw(st.booleans()):
         named = draw(st.lists(st.sampled_from([one.name for one in machines]), unique=True))
         begin = draw(st.integers(0, 15))
-        windows = (Reservation(begin, begin + draw(st.integers(1, 9)), tuple(named)),)
+        chosen = [one for one in machines if one.name in named or not named]
+        cpus = draw(st.none() | st.integers(1, min(one.cpus for one in chosen)))
+        windows = (Reservation(begin, begin + draw(st.integers(1, 9)), tuple(named), cpus),)
     return Cluster("farm", machines, licenses=copies, resources=shared, reservations=windows)
 
 

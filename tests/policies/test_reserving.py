@@ -104,7 +104,7 @@ def streams(draw: st.DrawFn, machines: list[SlowMachine], copies: int) -> list[S
 
 
 def cluster_of(
-    machines: list[SlowMachine], copies: list[int], windows: list[tuple[int, int, int]]
+    machines: list[SlowMachine], copies: list[int], windows: list[tuple[int, int, int, int]]
 ) -> Cluster:
     return Cluster(
         "cluster",
@@ -121,7 +121,8 @@ def cluster_of(
         licenses=tuple(License(name, count) for name, count in zip(LICENSES, copies, strict=False)),
         resources={"io": IO},
         reservations=tuple(
-            Reservation(begin / 1e6, end / 1e6, (f"m{machine}",)) for machine, begin, end in windows
+            Reservation(begin / 1e6, end / 1e6, (f"m{machine}",), cpus)
+            for machine, begin, end, cpus in windows
         ),
     )
 
@@ -131,7 +132,7 @@ def compare(
     machines: list[SlowMachine],
     copies: list[int],
     limit: float,
-    windows: list[tuple[int, int, int]],
+    windows: list[tuple[int, int, int, int]],
 ):
     SlowReserving(machines, copies, limit, IO, windows).play(slow_jobs)
     policy = Watched(limit)
@@ -225,7 +226,10 @@ def test_jobs_that_are_alike_as_the_slow_version(
 def test_machines_licenses_and_resources_as_the_slow_version(limit: float, data: Any) -> None:
     begin, length = data.draw(st.integers(0, 30)), data.draw(st.integers(1, 20))
     named = data.draw(st.lists(st.integers(0, len(FARM) - 1), unique=True, max_size=2))
-    windows = [(machine, begin, begin + length) for machine in sorted(named)]
+    windows = [
+        (machine, begin, begin + length, data.draw(st.integers(1, FARM[machine].cpus)))
+        for machine in sorted(named)
+    ]
     compare(data.draw(streams(FARM, 2)), FARM, [1, 2], limit, windows)
 
 

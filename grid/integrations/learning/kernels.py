@@ -8,7 +8,7 @@ import numpy.typing as npt
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.compiled import inlined, kernel
 from grid.policies.columns import PackedView
-from grid.policies.fitting import Free, fastest_fit, unpacked
+from grid.policies.fitting import Free, fastest_fit, room_now, unpacked
 
 Observed = npt.NDArray[np.float32]
 
@@ -28,7 +28,7 @@ def fits_on_machines(packed: PackedView, queue: Ints, offered: int) -> tuple[Int
     view = unpacked(packed)
     users = np.zeros((len(view.free), 0), np.int64)
     copies, shared = view.license_copies_free, view.machines.shared
-    free = Free(view.free, copies, users, view.free_resources, shared, view.now)
+    free = Free(view.free, copies, users, view.free_resources, shared, view.now, room_now(view))
     machines = np.full(offered, -1, np.int64)
     count = 0
     for place in range(min(offered, len(queue))):
