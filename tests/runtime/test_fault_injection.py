@@ -31,6 +31,8 @@ def test_a_run_survives_or_ends_in_one_line(
     # A run may have ended before the fault is injected.
     for number in range(5):
         outcome = fault_injection.inject(kind, fault, number)
+        if "core_worker.cc" in outcome:  # Its raylet ended first, and Ray ended the process.
+            continue
         if outcome.startswith("WRONG") or outcome.startswith(expected):
             break
     assert outcome.startswith(expected)
