@@ -54,9 +54,9 @@ WINDOW, COMES_UP = -1, -2
 class Backfilling(NamedTuple):
     """A plan in the making: what is `free` now, and reserved starts by machine (NEVER for none).
 
-    `extra` and `extra_resources` are the CPUs and resources left over at a reserved start,
-    `extra_room` is the `room` in windows from then on. `later` is what is free at the start of the
-    first reservation, with its job booked in. The arrays of shape (1,) are that start and the
+    `extra` and `extra_resources` are the CPUs and resources left over at a reserved start. `later`
+    is what is free at the start of the first reservation, with its job booked in, but its `room` is
+    that at the reserved start of each machine. The arrays of shape (1,) are that start and the
     number of `rows`, which have expected ends in the place of times.
     """
 
@@ -65,7 +65,6 @@ class Backfilling(NamedTuple):
     start: Ints
     extra: Ints
     extra_resources: Floats
-    extra_room: Ints
     slot: Ints
     first_start: Ints
     number: Ints
@@ -218,7 +217,7 @@ def _backfill(
     count = len(free.cpus)
     plan = Backfilling(
         free, copied(free), np.full(count, NEVER), np.zeros(count, np.int64),
-        copied_amounts(free.resources), free.room.copy(),
+        copied_amounts(free.resources),
         np.full(count, -1), np.full(1, NEVER), np.zeros(1, np.int64), rows,
     )  # fmt: skip
     behind, passed, is_blocked = np.empty(len(order), np.int64), 0, False
@@ -293,7 +292,7 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
             processors > extra[machine]
             or not resources_fit(slot, machine, jobs, plan.extra_resources, 0, alone)
             or not room_fits(
-                machine, plan.start[machine], end, processors, machines.windows, plan.extra_room
+                machine, plan.start[machine], end, processors, machines.windows, plan.later.room
             )
         ):
             continue
@@ -305,7 +304,7 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
             continue
         book(slot, machine, end, jobs, machines, free)
         if outlasts:
-            take_room(machine, end, processors, machines.windows, plan.extra_room)
+            take_room(machine, end, processors, machines.windows, plan.later.room)
             extra[machine] -= processors
             for number in range(alone):
                 plan.extra_resources[number, machine] -= jobs.resources[number, slot]
@@ -381,7 +380,7 @@ def _reserve_after(
             book(slot, chosen, end, jobs, machines, later)
             for number in range(len(later.room)):
                 if machines.windows[number, 0] == chosen:
-                    plan.extra_room[number] = later.room[number]
+                    plan.later.room[number] = later.room[number]
             plan.start[chosen], plan.slot[chosen] = time, slot
             plan.extra[chosen] = later.cpus[chosen]
             _copy(later.resources, plan.extra_resources, chosen, chosen + 1)

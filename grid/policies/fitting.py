@@ -249,6 +249,8 @@ def free_now(view: CompiledView) -> Free:
 def room_now(view: CompiledView) -> Ints:
     """`room` of `Free` beside the running jobs."""
     windows, jobs = view.machines.windows, view.jobs
+    if len(windows) == 0:
+        return windows.reshape(-1)
     room = np.empty(len(windows), np.int64)
     for number in range(len(windows)):
         machine = windows[number, 0]
@@ -264,7 +266,7 @@ def copied(free: Free) -> Free:
     resources = copied_amounts(free.resources)
     return Free(
         free.cpus.copy(), free.copies.copy(), free.users.copy(), resources, free.shared, free.now,
-        free.room.copy(),
+        free.room.copy() if len(free.room) else free.room,
     )  # fmt: skip
 
 
