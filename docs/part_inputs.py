@@ -255,7 +255,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
 """Descriptions of fields by class.
 
 Columns have the shape (resources,), (jobs,), (slots,) or (machines,)."""
-_HIDDEN = ("tables", "_is_copied")
+_HIDDEN = ("tables", "_is_copied", "_held")
 """Fields that are for compiled code or for the class itself."""
 
 

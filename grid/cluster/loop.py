@@ -51,8 +51,8 @@ from grid.policies.queue import kernel_named
     )
 )  # fmt: skip
 _REQUESTS = len(NAMES)
-NO_ROW = -1
-"""In the place of a job's row: none is cancelled."""
+NO_ROW = -(1 << 62)
+"""In the place of a job's row, which is negative for routed jobs: none is cancelled."""
 
 
 @kernel(allocates=False)

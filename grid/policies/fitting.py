@@ -46,7 +46,7 @@ class Free(NamedTuple):
 
     `users[machine, license]`: how many jobs share a copy there. `resources` has shape (resources,
     machines); all machines share the last `shared` ones, of which they have equal amounts. `room`
-    has the CPUs that are left in each of the windows of `MachineColumns` beside those that are
+    has the CPUs that are left in each of the windows of `MachineColumns` next to those that are
     reserved and those of jobs that do not end before.
     """
 
@@ -247,7 +247,7 @@ def free_now(view: CompiledView) -> Free:
 
 @inner(forceinline=True)
 def room_now(view: CompiledView) -> Ints:
-    """`room` of `Free` beside the running jobs."""
+    """`room` of `Free` next to the running jobs."""
     windows, jobs = view.machines.windows, view.jobs
     if len(windows) == 0:
         return windows.reshape(-1)

@@ -179,7 +179,7 @@ class ClusterView:
         """
         jobs = self.jobs
         licenses = int(jobs.licenses[slot])
-        if len(self.machines.windows) and not self._fits_beside_windows(slot, machine):
+        if len(self.machines.windows) and not self._fits_around_windows(slot, machine):
             return False
         return bool(
             jobs.processors[slot] <= self.free[machine]
@@ -192,7 +192,7 @@ class ClusterView:
             )
         )
 
-    def _fits_beside_windows(self, slot: int, machine: int) -> bool:
+    def _fits_around_windows(self, slot: int, machine: int) -> bool:
         end, processors = self._end_us(slot, machine), int(self.jobs.processors[slot])
         held, total = self._holdings().values(), int(self.machines.cpus[machine])
         for one, start, until, reserved in self.machines.windows.tolist():

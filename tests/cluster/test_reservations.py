@@ -105,12 +105,12 @@ def test_the_gap_before_maintenance_is_backfilled(policy: str, starts: list[int]
     [
         # 1 needs the two CPUs that are reserved from 10 s to 20 s, and delays the others.
         ("fcfs", [0, 20, 26, 26]),
-        # 3 runs beside the reserved CPUs once 0 has ended, but not beyond 20 s.
+        # 3 runs next to the reserved CPUs once 0 has ended, but not beyond 20 s.
         ("easy", [0, 20, 0, 26]),
         ("conservative", [0, 20, 0, 26]),
     ],
 )
-def test_narrow_jobs_run_beside_reserved_cpus(policy: str, starts: list[int]) -> None:
+def test_narrow_jobs_fit_next_to_reserved_cpus(policy: str, starts: list[int]) -> None:
     reserved = (Reservation(10, 20, cpus=2),)
     platform = Cluster("c", (Machine("m", 4),), reservations=reserved)
     jobs = [job(0, 2, 8), job(1, 4, 6), job(2, 2, 20), job(3, 2, 13)]
