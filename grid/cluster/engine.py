@@ -118,7 +118,7 @@ class Engine(ClusterState):
         names = platform.resource_names
         super().__init__(platform, outages, predictions=predictions, resources=names)
         for one in platform.windows():
-            # There is a plan when reserved CPUs become free, too.
+            # The policy also plans when a reservation begins or ends.
             for edge in (one.start_us, one.end_us):
                 self._cancellations.append((edge, loop.NO_ROW, False))
         heapify(self._cancellations)

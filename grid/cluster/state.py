@@ -134,8 +134,8 @@ class ClusterState(ABC):
     plan of the policy.
 
     `outages` are disjoint for each machine. No policy reads future ones. `resources` are the names
-    of those that jobs may hold. The jobs of a subclass
-    arrive from `_arrivals`, and it adds those that end to `_outcomes`.
+    of those that jobs may hold. The jobs of a subclass arrive from `_arrivals`, and it adds those
+    that end to `_outcomes`.
     """
 
     def __init__(

@@ -126,7 +126,7 @@ TASK = "workflow.specification.tasks"
 @pytest.mark.parametrize(
     ("keys", "value", "field", "has_line"),
     [
-        ((TASK, 2, "parents"), ["nobody"], f"{TASK}.2.parents", True),
+        ((TASK, 2, "parents"), ["unknown"], f"{TASK}.2.parents", True),
         ((TASK, 2, "parents"), ["a"], f"{TASK}.2.parents", True),
         ((TASK, 0, "parents"), ["merge"], f"{TASK}.0.parents", True),
         ((TASK, 3, "id"), "a", f"{TASK}.3.id", True),
