@@ -38,7 +38,6 @@ def run(
     as_json: bool = False,
     every_row: bool = False,
     verbose: bool = False,
-    profile: bool = False,
     compile_first: bool = False,
     traceback: bool = False,
     quiet: bool = False,
@@ -56,12 +55,10 @@ def run(
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     alone = [name for name, value in of_live.items() if value is not None and not live]
     of_one = {
-        "--live": live, "--placement": placement, "--transport": transport, "--profile": profile,
+        "--live": live, "--placement": placement, "--transport": transport,
         "--compile-first": compile_first, "--seed": None if seeds is None else seed,
     }  # fmt: skip
     of_one_run = [name for name, value in of_one.items() if value not in (None, False)]
-    if profile and (live or in_process):
-        wrong(["--profile requires a run on Ray in virtual time. Omit --live and --in-process."])
     if live and in_process:
         wrong(["A live run requires Ray actors. Omit --live or --in-process."])
     if alone:
@@ -79,7 +76,7 @@ def run(
         return
     how: dict[str, Any] = {
         "in_process": in_process, "placement": placement, "address": address,
-        "transport": transport, "events": events, "profile": profile,
+        "transport": transport, "events": events,
         "compile_first": compile_first,
     }  # fmt: skip
     with endings(folder=out, traceback=traceback):
@@ -94,7 +91,7 @@ def run(
         answer = {"folder": str(folder), **manifest, "metrics": finished.metrics}
         typer.echo(json.dumps(answer, indent=2))
     else:
-        _print(finished, folder, every_row=every_row, verbose=verbose or profile)
+        _print(finished, folder, every_row=every_row, verbose=verbose)
     if finished.manifest.get("live", {}).get("interrupted"):
         raise typer.Exit(ExitCode.INTERRUPTED)
 
@@ -237,12 +234,3 @@ def _cost_lines(manifest: dict[str, Any]) -> Iterator[str]:
             f"{calls['messages']:,} messages to the scheduler of {place}: mean {mean_ms:.3f} ms, "
             f"maximum {1000 * calls['max']:.3f} ms, total {calls['total']:.2f} s"
         )
-    profile = manifest.get("profile", {})
-    if "predicted" in profile:
-        for number, spent in profile["actors"].items():
-            parts = ", ".join(f"{what} {seconds:.2f} s" for what, seconds in spent.items())
-            yield f"actor {number}: {parts}"
-        yield f"the slowest actor of each window, summed: {profile['critical_path']:.2f} s"
-        cores = ", ".join(f"{n}: {seconds:.2f} s" for n, seconds in profile["predicted"].items())
-        yield f"predicted run time by cores: {cores}"
-        yield profile["why"]

@@ -8,7 +8,7 @@ the process handle what is due.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -171,13 +171,12 @@ class LogicalProcess:
         self,
         until: Time,
         limit: int = NEVER,
-        note: Callable[[int], None] | None = None,
         foreground: EventKey = MIN_EVENT_KEY,
     ) -> int:
         """Handle events strictly before `until`, at most `limit`; returns how many.
 
         If only background timers are left, those before `foreground` are handled, the key of an
-        event of another process. After each event `note` is called with the site of its entity.
+        event of another process.
         """
         heap, entities, contexts = self._heap, self._entities, self._contexts
         names, timers, present = self._network.names, self._timers, self._present
@@ -222,8 +221,6 @@ class LogicalProcess:
                     self._set_timers(receiver, effects.timers)
                 if effects.records or effects.posts:
                     self._collect(receiver, time, effects)
-                if note is not None:
-                    note(self._network.sites[receiver])
         except Exception as error:
             _name_entity(error, names[receiver])
             raise

@@ -16,7 +16,6 @@ from grid.model.records import (
     VoFigure,
 )
 from grid.model.time import to_seconds
-from grid.results.ceiling import Timings
 from grid.results.spool import ResultSpool
 from grid.runtime.schedulers import SchedulerTime
 
@@ -53,10 +52,6 @@ class RunOutcome:
     stalled: str | None = None
     """The line that says why the run was ended without progress, if it was."""
     schedulers: list[SchedulerTime] = field(default_factory=list)
-    timings: Timings | None = None
-    """Of the rounds of one process since it was last saved."""
-    profile: dict[str, Any] = field(default_factory=dict)
-    """What `grid.results.ceiling` says of the run of several processes."""
 
     def add(self, process: RunOutcome) -> None:
         """Add the records and costs of one process of the run."""

@@ -137,8 +137,7 @@ class RunOptions:
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
     actors for all VOs; `transport` is `sockets` (default) or `calls`. With
     `compile_first`, kernels are compiled before the run.
-    With `events`, the run's folder has all of them; with `profile`, the manifest what more CPUs
-    would give. Raises InputError.
+    With `events`, the run's folder has all of them. Raises InputError.
     """
 
     in_process: bool = False
@@ -148,7 +147,6 @@ class RunOptions:
     live: Live | None = None
     compile_first: bool = False
     events: bool = False
-    profile: bool = False
     observer: Observer = NO_OBSERVER
 
     def __post_init__(self) -> None:
@@ -163,8 +161,6 @@ class RunOptions:
         if self.live is not None and self.transport is not None:
             found = f"{shorten(self.transport)} for a live run"
             raise input_error("transport", found, "a run in virtual time, or no value")
-        if self.profile and (self.in_process or self.live is not None):
-            raise input_error("profile", f"a {self.runtime} run", "a run on Ray in virtual time")
         if self.in_process:
             placement, address, transport = self.placement, self.address, self.transport
             only_on_ray(placement=placement, address=address, transport=transport)
@@ -172,7 +168,7 @@ class RunOptions:
     @property
     def waits_for_code(self) -> bool:
         """Whether kernels are compiled before the run."""
-        return self.compile_first or self.profile or self.live is not None
+        return self.compile_first or self.live is not None
 
     @property
     def runtime(self) -> str:
@@ -280,7 +276,7 @@ def _execute(grid: Grid, how: RunOptions, source: str) -> _Execution:
         from grid.runtime.windowed import run_windowed
 
         transport = how.transport or "sockets"
-        outcome = run_windowed(grid, transport=transport, profile=how.profile, **on_actors)
+        outcome = run_windowed(grid, transport=transport, **on_actors)
     return _Execution(
         grid.name,
         source,
@@ -313,8 +309,6 @@ def _checked(execution: _Execution, how: RunOptions) -> Run:
     manifest["compiled_before"] = outcome.interpreted_seconds == 0
     manifest["runtime"] = how.runtime
     manifest["placement"] = None if how.in_process else how.placed
-    if outcome.profile:
-        manifest["profile"] = outcome.profile
     if how.live is not None and lived is not None:
         manifest["live"] = lived.report(how.live.pace, results)
     counted = outcome.figures, outcome.histories, outcome.decisions

@@ -112,7 +112,6 @@ class WindowActor:
 
     def run(self, rounds: int, seconds: float) -> RoundsDone | None:
         """As `grid.runtime.window.run_rounds`; None if another actor has ended."""
-        self._window.resume()
         try:
             return run_rounds(
                 self._window, self._number, self._safe_times, self._ring, rounds, seconds
@@ -162,7 +161,6 @@ class RayCalls:
         """As `grid.runtime.window.run_rounds`, in all actors. Raises one of `LOST`."""
         end = time.perf_counter() + seconds
         done, actors = 0, self._actors
-        call_all(actors, "resume")
         sent = call_all(actors, "report")
         while True:
             reports = [report for report, _ in sent]

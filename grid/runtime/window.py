@@ -19,18 +19,9 @@ from grid.model.compiled import interpreted_seconds
 from grid.model.errors import not_saved
 from grid.model.job_results import JobResults
 from grid.model.time import Time
-from grid.results.ceiling import Timings
 from grid.results.look import ProcessLook
 from grid.runtime.connections import Parcel, Ring, plain_posts, posts_of
-from grid.runtime.measurement import (
-    BUSY,
-    MESSAGES,
-    POSTS,
-    WAITING,
-    Stopwatch,
-    advance_timed,
-    plan_time,
-)
+from grid.runtime.measurement import plan_time
 from grid.runtime.observers import look_at
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.safe_times import (
@@ -48,12 +39,11 @@ from grid.runtime.schedulers import Schedulers
 
 @dataclass(slots=True)
 class Saved:
-    """The state of a process; jobs, events and timings since the last one."""
+    """The state of a process; jobs and events since the last one."""
 
     state: bytes
     chunks: list[JobResults]
     events: list[bytes]
-    timings: Timings
 
 
 class RoundsDone(NamedTuple):
@@ -132,9 +122,8 @@ class Window:
     """The entities of `grid` in process `number`, from the saved `state` if it is given.
 
     `process_of[i]` is the process of entity i. It stops after many events, so that there are
-    pauses. With `events` it records its events; if it `is_watched`, it supports `look`; with
-    `profile` it measures the CPU time of each VO. `cpu_began_s` is that of the window before in the
-    same actor.
+    pauses. With `events` it records its events; if it `is_watched`, it supports `look`.
+    `cpu_began_s` is that of the window before in the same actor.
     """
 
     EVENTS_AT_A_TIME = 5000
@@ -148,7 +137,6 @@ class Window:
         *,
         events: bool = False,
         is_watched: bool = False,
-        profile: bool = False,
         cpu_began_s: float | None = None,
     ) -> None:
         members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
@@ -157,12 +145,9 @@ class Window:
         self._shared = Shared(grid)
         warm_up(grid)
         self.cpu_began_s = time.process_time() if cpu_began_s is None else cpu_began_s
-        self._stopwatch = Stopwatch()
         self._busy_us = 0
-        self._has_reported = False
         self._reports: RoundReports | None = None
         """The last reports of all."""
-        self._profile = profile
         self._interpreted_s = interpreted_seconds()
         self._process: LogicalProcess
         if state is not None:
@@ -192,8 +177,6 @@ class Window:
                 parcels.append((target, pickle.dumps(envelopes, pickle.HIGHEST_PROTOCOL)))
         posts = plain_posts(outbox.posts) if outbox.posts else ()
         next_time, next_receiver = process.next_key()
-        self._has_reported = True
-        self._stopwatch.lap(MESSAGES)
         report = ProcessReport(
             next_time, process.idle, process.now, store.jobs, store.events_held, False, posts,
             tuple(arrivals), self._busy_us, process.foreground(), next_receiver,
@@ -202,16 +185,12 @@ class Window:
 
     def accept(self, reports: RoundReports, batches: Sequence[bytes]) -> None:
         """Receive the reports and messages of the other processes."""
-        self._stopwatch.lap(WAITING)
-        self._has_reported = False
         self._reports = reports
         for number, report in enumerate(reports):
             if report.posts and number != self._number:
                 self._process.accept((), posts_of(report.posts))
-        self._stopwatch.lap(POSTS)
         for batch in batches:
             self._process.accept(pickle.loads(batch))
-        self._stopwatch.lap(MESSAGES)
 
     def run_round(
         self, reports: RoundReports, batches: Sequence[bytes], until: Time
@@ -223,22 +202,13 @@ class Window:
 
     def advance(self, until: Time) -> None:
         """Handle events strictly before `until`, up to EVENTS_AT_A_TIME."""
-        self._stopwatch.lap(POSTS)
-        costs: dict[int, float] = {}
+        began_s = time.perf_counter()
         reports = self._reports if self._process.idle else None
         foreground = MIN_EVENT_KEY if reports is None else foreground_of(reports)
         if self._process.next_time() < until:
-            if self._profile:
-                costs = advance_timed(self._process, until, self.EVENTS_AT_A_TIME, foreground)
-            else:
-                self._process.advance(until, self.EVENTS_AT_A_TIME, None, foreground)
+            self._process.advance(until, self.EVENTS_AT_A_TIME, foreground=foreground)
             self._store.add(self._process.records)
-        self._busy_us = int(1e6 * self._stopwatch.lap(BUSY))
-        self._stopwatch.end_round(self._has_reported, costs)
-
-    def resume(self) -> None:
-        """End a pause."""
-        self._stopwatch.resume()
+        self._busy_us = int(1e6 * (time.perf_counter() - began_s))
 
     def save(self) -> Saved:
         """Its state, and all records so far."""
@@ -247,7 +217,7 @@ class Window:
             state = self._shared.dumps((self._process, self._store, self._schedulers))
         except Exception as error:
             raise not_saved("the run", error) from error
-        return Saved(state, chunks, events, self._stopwatch.take())
+        return Saved(state, chunks, events)
 
     def look(self) -> ProcessLook:
         """The state of the process for observers."""
@@ -270,7 +240,6 @@ class Window:
             snapshots=self._process.snapshots,
             cpu_seconds=time.process_time() - self.cpu_began_s,
             interpreted_seconds=interpreted_seconds() - self._interpreted_s,
-            timings=self._stopwatch.take(),
         )
         return total
 

@@ -10,7 +10,6 @@ import time
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import ray
 
 from grid.config.build import Grid
@@ -20,7 +19,6 @@ from grid.kernel.progress import StallDetector
 from grid.model.compiled import compile_kernels
 from grid.model.errors import PluginFailed, RunFailed
 from grid.model.job_results import JobResults
-from grid.results.ceiling import CORES, Timings, ceiling, joined
 from grid.results.look import NO_OBSERVER, Look, Observer
 from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
 from grid.runtime.outcome import RunOutcome
@@ -60,14 +58,12 @@ def run_windowed(
     compile_first: bool = False,
     spool: EventSpool | None = None,
     observer: Observer = NO_OBSERVER,
-    profile: bool = False,
 ) -> RunOutcome:
     """Run `grid` on Ray actors until nothing is left to do; its events go to `spool`, if given.
 
     `placement` is `vo`, `cluster` or `entity`; `actors` is the number of actors for placement `vo`
     (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. Checkpoints are
-    `rounds_a_checkpoint` apart (default: at the optimal interval). With `profile` the outcome's
-    profile predicts run times for more CPUs. Raises ActorDied.
+    `rounds_a_checkpoint` apart (default: at the optimal interval). Raises ActorDied.
     """
     started = time.perf_counter()
     if compile_first or sum(grid.jobs_by_vo()) > MANY_JOBS:
@@ -85,7 +81,6 @@ def run_windowed(
             settings = {
                 "events": spool is not None,
                 "is_watched": observer.wants_looks,
-                "profile": profile,
                 "compile_first": compile_first,
             }
             run = _Run(grid, process_of, options, settings, spool, observer)
@@ -138,8 +133,6 @@ class _Run:
         self._states: list[bytes | None] = [None for _ in options]
         self._chunks: list[JobResults] = []
         """The jobs that had ended at the checkpoint."""
-        self._timings: list[list[Timings]] = [[] for _ in options]
-        """Those of each process, from one checkpoint to the next."""
         self._rounds = self._unsaved_rounds = 0
         self._save_s = FIRST_SAVE_SECONDS
         self._begun = self._saved_at = time.perf_counter()
@@ -261,7 +254,6 @@ class _Run:
             if self._spool is not None:
                 self._spool.add(number, one.events)
             self._chunks += one.chunks
-            self._timings[number].append(one.timings)
         self._states = [one.state for one in saved]
         self._deaths = self._unsaved_rounds = 0
         self._saved_at = time.perf_counter()
@@ -285,15 +277,6 @@ class _Run:
             if self._spool is not None:
                 self._spool.add(number, part.events)
             total.add(part)
-        grid = self._grid
-        together = zip(self._timings, parts, strict=True)
-        timings = [joined([*before, part.timings]) for before, part in together]
-        by_vo = {vo: entity for entity, vo in enumerate(grid.sites)}
-        one_of_each = [by_vo[vo] for vo in range(len(grid.vos))]
-        placements = {
-            cores: np.array(processes_of(grid, "vo", cores))[one_of_each] for cores in (1, *CORES)
-        }
-        total.profile = ceiling(timings, placements, grid.directory.vos)
         return total
 
     def stop(self) -> None:

@@ -41,7 +41,6 @@ grid run axes.yaml
 grid run snapshot-age
 grid run two-vos --live --in-process
 grid run two-vos --speedup 2
-grid run two-vos --profile --in-process
 grid run two-vos --seeds 2 --events
 grid run two-vos --seeds 0
 grid run two-vos --seeds 3-1

@@ -67,20 +67,6 @@ def test_messages_of_one_instant_are_ordered_by_sender_and_sequence() -> None:
     assert [message for _, _, message in target.log] == [1, 2, 3]
 
 
-def test_advance_notes_the_site_of_each_event() -> None:
-    entities: dict[str, Any] = {
-        "a": Scripted(("send", "b", 1), ("set_timer", 9, "t"), ("set_timer", NEVER, "t")),
-        "b": Scripted(("set_timer", 1, "u")),
-        "c": Scripted(("send", "b", 2), ("set_timer", LATENCY + 1, "v")),
-    }
-    process, noted = LogicalProcess(entities, network(["a", "b", "c"], [0, 0, 1]), seed=1), []
-    process.start()
-    process.advance(LATENCY, note=noted.append)
-    assert noted == [0, 0]
-    process.advance(NEVER, note=noted.append)
-    assert noted == [0, 0, 0, 1]
-
-
 def test_a_timer_without_delay_comes_after_all_messages_of_its_instant() -> None:
     class Waits(Scripted):
         def handle(self, ctx: Context, sender: str, message: Any) -> None:

@@ -69,23 +69,6 @@ def test_results_do_not_depend_on_the_placement(placement: str) -> None:
     assert any(one.figure == "migrations_external" and one.value for one in outcome.figures)
 
 
-@pytest.mark.thorough
-@pytest.mark.parametrize("transport", ["sockets", "calls"])
-def test_a_profile_reports_the_time_of_actors(transport: str) -> None:
-    grid = partial_utility(4)
-    outcome = run_windowed(
-        grid, actors=2, transport=transport, rounds_a_checkpoint=100, profile=True
-    )
-    assert result(outcome) == result(run_sequential(grid))
-    profile = outcome.profile
-    assert list(profile["predicted"]) == ["1", "2", "4", "8", "16", "64"]
-    spent = [sum(one.values()) for one in profile["actors"].values()]
-    assert all(0 < seconds <= outcome.wall_seconds for seconds in spent)
-    # The CPU time of VOs is at most the real time for which actors are busy.
-    assert 0 < profile["predicted"]["1"] <= sum(o["busy"] for o in profile["actors"].values())
-    assert "speed-up" in profile["why"]
-
-
 class Killer(Observer):
     """Kills a random actor `times` times."""
 
