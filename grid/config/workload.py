@@ -237,6 +237,8 @@ def with_attributes(
     def stream(kind: str) -> np.random.Generator:
         return random_stream(own, f"{kind} of {vo}")
 
+    if wanted.resolution_s is not None:
+        jobs = _untruncated(jobs, wanted.resolution_s, stream("times"))
     count = len(jobs)
     drawn: dict[str, Any] = {}
     if wanted.requirements:
@@ -276,6 +278,19 @@ def with_attributes(
     if wanted.checkpointable is not None:
         drawn["checkpointable"] = stream("checkpointable").random(count) < wanted.checkpointable
     return replace(jobs, **drawn)
+
+
+def _untruncated(jobs: JobTable, resolution_s: float, rng: np.random.Generator) -> JobTable:
+    """The jobs with times that a log of this resolution would truncate to theirs."""
+    drawn_us = rng.integers(round(resolution_s * SECOND_US), size=(3, len(jobs)))
+    submit_us = np.sort(jobs.submit_us + drawn_us[0])
+    run_us = np.maximum(jobs.run_us + drawn_us[1] - drawn_us[2], 1)
+    limit_us = np.where(jobs.run_us > jobs.estimate_us, NEVER, jobs.estimate_us)
+    later = {
+        name: np.where(time_us < NEVER, time_us + submit_us - jobs.submit_us, NEVER)
+        for name, time_us in (("deadline_us", jobs.deadline_us), ("cancel_us", jobs.cancel_us))
+    }
+    return replace(jobs, submit_us=submit_us, run_us=np.minimum(run_us, limit_us), **later)
 
 
 def _at(jobs: JobTable, has_it: Bools, after_us: Ints) -> Ints:

@@ -202,7 +202,10 @@ def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
         raise input_error("Partition", unknown[0], expected, str(records))
     vos = []
     for names, cpus in conf.pools():
-        workload: dict[str, Any] = {"trace": str(records.resolve()), "entry_point": "cluster"}
+        workload: dict[str, Any] = {
+            "trace": str(records.resolve()), "entry_point": "cluster",
+            "attributes": {"resolution_s": 1},
+        }  # fmt: skip
         if numbers:
             sites = [numbers[one] for one in names if one in numbers]
             workload |= {"route": "partition", "filter": {"sites": sites}}
@@ -223,6 +226,7 @@ def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
         "# The twin of a site, made from its slurm.conf and the records of sacct.",
         "#",
         "# Partitions that share nodes are one VO with a pool of all their CPUs.",
+        "# Times of sacct are truncated to seconds: each seed draws other fractions.",
     ]
     gres = dict.fromkeys(conf.gres.values())
     if gres:

@@ -267,6 +267,10 @@ class AttributesSection(Section):
     """
 
     seed: OwnSeed = None
+    resolution_s: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = None
+    """Resolution of a log that truncates times, such as 1 for records in whole seconds: a
+    submission is drawn from this long after that of the log, in the log's order, and a run time
+    from this long around it, as the difference of two such times. Default: times as in the log."""
     requirements: tuple[DrawnRequirementSection, ...] = ()
     """Requirements with their utilities, which replace those of the jobs. Each is drawn
     independently."""

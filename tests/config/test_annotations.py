@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,23 @@ def test_deadlines_are_multiples_of_the_estimate() -> None:
     slack = (jobs.deadline_us - jobs.submit_us)[due] / jobs.estimate_us[due]
     assert (slack.min(), slack.max()) == pytest.approx((2, 4), abs=0.01)
     assert slack.mean() == pytest.approx(3, abs=0.03)
+
+
+def test_times_of_a_log_in_whole_seconds() -> None:
+    """Submissions are truncated, and run times are differences of truncated times."""
+    jobs, log = given(resolution_s=1, cancel_after={"least_s": 5, "most_s": 5}), plain()
+    later_us, longer_us = jobs.submit_us - log.submit_us, jobs.run_us - log.run_us
+    assert (later_us.min() // 1000, later_us.max() // 1000) == (0, 999)
+    assert later_us.mean() == pytest.approx(500_000, abs=10_000)
+    assert (jobs.cancel_us - jobs.submit_us == 5_000_000).all()
+    # Cut at the estimate, which is the run time of the log: half of a triangle's mean, 1 / 6.
+    assert longer_us.max() == 0
+    assert longer_us.mean() == pytest.approx(-1e6 / 6, abs=5000)
+    same_second = with_attributes(
+        replace(log, submit_us=log.submit_us * 0),
+        AttributesSection.model_validate({"resolution_s": 1}), 3, "a",
+    )  # fmt: skip
+    assert (np.diff(same_second.submit_us) >= 0).all()
 
 
 def test_input_is_lognormal() -> None:
