@@ -92,8 +92,8 @@ def test_imports_point_downwards(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_runtime_lab_and_the_vector_environment_import_ray(path: Path) -> None:
-    if layer(path) not in ("runtime", "lab") and path.name != "vector_env.py":
+def test_only_runtime_and_lab_import_ray(path: Path) -> None:
+    if layer(path) not in ("runtime", "lab"):
         assert not [module for module in imports(path) if module.split(".")[0] == "ray"]
 
 

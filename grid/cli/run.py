@@ -26,7 +26,6 @@ def run(
     in_process: bool = False,
     address: str | None = None,
     placement: str | None = None,
-    transport: str | None = None,
     live: bool = False,
     speedup: float | None = None,
     kill: float | None = None,
@@ -55,8 +54,8 @@ def run(
     of_live = {"--speedup": speedup, "--kill": kill, "--time-limit": time_limit}
     alone = [name for name, value in of_live.items() if value is not None and not live]
     of_one = {
-        "--live": live, "--placement": placement, "--transport": transport,
-        "--compile-first": compile_first, "--seed": None if seeds is None else seed,
+        "--live": live, "--placement": placement, "--compile-first": compile_first,
+        "--seed": None if seeds is None else seed,
     }  # fmt: skip
     of_one_run = [name for name, value in of_one.items() if value not in (None, False)]
     if live and in_process:
@@ -76,8 +75,7 @@ def run(
         return
     how: dict[str, Any] = {
         "in_process": in_process, "placement": placement, "address": address,
-        "transport": transport, "events": events,
-        "compile_first": compile_first,
+        "events": events, "compile_first": compile_first,
     }  # fmt: skip
     with endings(folder=out, traceback=traceback):
         if live:
@@ -132,7 +130,6 @@ def _run_one(
     from grid.results.look import Observers
     from grid.results.run_folder import JOURNALS, check_folder, folder_for
     from grid.runtime.journal import remove_journals
-    from grid.runtime.observers import VoTable
     from grid.runtime.progress import RunProgress, display_on
     from grid.runtime.run import Live, Stalled, execute, save
 
@@ -146,13 +143,11 @@ def _run_one(
             how["live"] = Live(how["live"], folder.resolve() / JOURNALS)
         else:
             remove_journals(folder / JOURNALS)
-            if display.has_terminal:
-                display.table = VoTable()
         with live_page_if(watch) as page:
-            observers = RunProgress(display), page, display.table
-            how["observer"] = Observers([one for one in observers if one is not None])
+            shown = RunProgress(display)
+            how["observer"] = shown if page is None else Observers([shown, page])
             try:
-                with naming_options("placement", "address", "transport"):
+                with naming_options("placement", "address"):
                     finished = execute(loaded, str(path), **how)
             except Stalled as stalled:
                 with endings(folder=folder):

@@ -11,15 +11,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, TextIO
+from typing import TextIO
 
 from grid.model.time import Time, to_seconds
 from grid.results.look import Observer
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from grid.runtime.observers import VoTable
 
 FIRST_SECONDS = 1.5
 """Before that nothing is shown."""
@@ -40,9 +35,6 @@ class Display:
         self._first: tuple[float, int] | None = None
         self.done = 0
         self.total: int | None = None
-        self.has_terminal = False
-        self.table: VoTable | None = None
-        """Shown under the bar of a terminal."""
 
     def stage(self, name: str) -> None:
         """Begin a stage of the command."""
@@ -96,8 +88,7 @@ def display_on(stream: TextIO, *, quiet: bool = False) -> Iterator[Display]:
     if quiet:
         yield display
         return
-    display.has_terminal = stream.isatty()
-    show = _bar if display.has_terminal else _plain
+    show = _bar if stream.isatty() else _plain
     thread = threading.Thread(target=show, args=(display, stream, over), daemon=True)
     thread.start()
     try:
@@ -119,18 +110,13 @@ def _plain(display: Display, stream: TextIO, over: threading.Event) -> None:
 
 
 def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:
-    from rich.console import Console, Group
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
-
-    class BarAndTable(Progress):
-        def get_renderable(self) -> RenderableType:
-            table = "" if display.table is None else display.table.rendered()
-            return Group(super().get_renderable(), table)
 
     columns = SpinnerColumn(), BarColumn(20), TextColumn("{task.description}")
     # Output of the block goes above the bar, unless it goes to a file.
     redirect, console = sys.stdout.isatty(), Console(file=stream)
-    with BarAndTable(*columns, console=console, transient=True, redirect_stdout=redirect) as bar:
+    with Progress(*columns, console=console, transient=True, redirect_stdout=redirect) as bar:
         task = bar.add_task("", total=None)
         while not over.wait(TICK_SECONDS):
             line = display.line()

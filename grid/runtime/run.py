@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from grid.runtime.live import LiveOutcome
 
 PLACEMENTS = ("vo", "cluster", "entity")
-TRANSPORTS = ("sockets", "calls")
 MOST_DIGITS = 6
 """Limit of the digits of a number of Ray actors."""
 _NO_SCENARIO = "# The grid of this run was built in Python, not from a scenario.\n"
@@ -135,15 +134,13 @@ class RunOptions:
     """How to run a grid: in this process, else on Ray actors, in virtual time or `live`.
 
     `placement` is `vo` (default), `cluster`, `entity` (default of a live run), or a number of Ray
-    actors for all VOs; `transport` is `sockets` (default) or `calls`. With
-    `compile_first`, kernels are compiled before the run.
-    With `events`, the run's folder has all of them. Raises InputError.
+    actors for all VOs. With `compile_first`, kernels are compiled before the run. With `events`,
+    the run's folder has all of them. Raises InputError.
     """
 
     in_process: bool = False
     placement: str | int | None = None
     address: str | None = None
-    transport: str | None = None
     live: Live | None = None
     compile_first: bool = False
     events: bool = False
@@ -156,14 +153,8 @@ class RunOptions:
             most = 10**MOST_DIGITS - 1
             expected = f"{', '.join(PLACEMENTS)} or a number of Ray actors from 1 to {most}"
             raise input_error("placement", shorten(placed), expected)
-        if self.transport not in (None, *TRANSPORTS):
-            raise input_error("transport", shorten(self.transport), " or ".join(TRANSPORTS))
-        if self.live is not None and self.transport is not None:
-            found = f"{shorten(self.transport)} for a live run"
-            raise input_error("transport", found, "a run in virtual time, or no value")
         if self.in_process:
-            placement, address, transport = self.placement, self.address, self.transport
-            only_on_ray(placement=placement, address=address, transport=transport)
+            only_on_ray(placement=self.placement, address=self.address)
 
     @property
     def waits_for_code(self) -> bool:
@@ -275,8 +266,7 @@ def _execute(grid: Grid, how: RunOptions, source: str) -> _Execution:
     else:
         from grid.runtime.windowed import run_windowed
 
-        transport = how.transport or "sockets"
-        outcome = run_windowed(grid, transport=transport, **on_actors)
+        outcome = run_windowed(grid, **on_actors)
     return _Execution(
         grid.name,
         source,

@@ -1,15 +1,13 @@
 """The Ray actors of a windowed run, and how they exchange their reports after each window.
 
-With `Sockets` the actors exchange them directly, over authenticated connections; Ray creates,
-places and monitors the actors, and the driver is involved only in pauses. `RayCalls` is the
-reference: one actor call a round and actor, and the driver passes everything on.
+The actors exchange them directly, over authenticated connections; Ray creates, places and monitors
+the actors, and the driver is involved only in pauses.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -31,7 +29,7 @@ from grid.runtime.connections import (
     connect,
 )
 from grid.runtime.measurement import collect_rarely
-from grid.runtime.safe_times import SafeTimes, earliest_events, is_over, is_pause
+from grid.runtime.safe_times import SafeTimes
 from grid.runtime.window import RoundsDone, Window, run_rounds
 
 LOST = (
@@ -151,42 +149,10 @@ def answers(actors: Sequence[Any], calls: list[Any]) -> list[Any]:
         raise
 
 
-class RayCalls:
-    """The driver passes on what the actors send."""
-
-    def __init__(self, actors: Sequence[Any], nodes: Sequence[str], lookahead: Ints) -> None:
-        self._actors, self._safe_times = actors, SafeTimes(lookahead)
-
-    def run(self, rounds: int, seconds: float) -> RoundsDone:
-        """As `grid.runtime.window.run_rounds`, in all actors. Raises one of `LOST`."""
-        end = time.perf_counter() + seconds
-        done, actors = 0, self._actors
-        sent = call_all(actors, "report")
-        while True:
-            reports = [report for report, _ in sent]
-            batches: list[list[bytes]] = [[] for _ in actors]
-            for _, parcels in sent:
-                for target, batch in parcels:
-                    batches[target].append(batch)
-            received = list(zip(actors, batches, strict=True))
-            is_late = done >= rounds or time.perf_counter() > end
-            if is_over(reports) or (done and (is_late or is_pause(reports))):
-                calls = [one.call.remote("accept", reports, batch) for one, batch in received]
-                answers(actors, calls)
-                return RoundsDone(done, reports)
-            earliest = earliest_events(reports)
-            calls = [
-                one.call.remote("run_round", reports, batch, self._safe_times.of(number, earliest))
-                for number, (one, batch) in enumerate(received)
-            ]
-            sent = answers(actors, calls)
-            done += 1
-
-
 class Sockets:
     """The actors are connected to each other. `nodes` are the Ray nodes that they are on."""
 
-    def __init__(self, actors: Sequence[Any], nodes: Sequence[str], _: Ints) -> None:
+    def __init__(self, actors: Sequence[Any], nodes: Sequence[str]) -> None:
         self._actors = actors
         key, count = os.urandom(32), len(actors)
         is_one_node = len(set(nodes)) == 1

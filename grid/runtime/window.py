@@ -192,14 +192,6 @@ class Window:
         for batch in batches:
             self._process.accept(pickle.loads(batch))
 
-    def run_round(
-        self, reports: RoundReports, batches: Sequence[bytes], until: Time
-    ) -> tuple[ProcessReport, list[Parcel]]:
-        """Receive what the other processes sent, advance, and report."""
-        self.accept(reports, batches)
-        self.advance(until)
-        return self.report()
-
     def advance(self, until: Time) -> None:
         """Handle events strictly before `until`, up to EVENTS_AT_A_TIME."""
         began_s = time.perf_counter()

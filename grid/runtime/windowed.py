@@ -24,7 +24,7 @@ from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.placement import processes_of
 from grid.runtime.safe_times import is_full, is_over
-from grid.runtime.transport import LOST, RayCalls, Sockets, WindowActor, call_all, why_not_made
+from grid.runtime.transport import LOST, Sockets, WindowActor, call_all, why_not_made
 
 if TYPE_CHECKING:
     from grid.results.events import EventSpool
@@ -53,7 +53,6 @@ def run_windowed(
     *,
     actors: int | None = None,
     address: str | None = None,
-    transport: str = "sockets",
     rounds_a_checkpoint: int | None = None,
     compile_first: bool = False,
     spool: EventSpool | None = None,
@@ -62,8 +61,8 @@ def run_windowed(
     """Run `grid` on Ray actors until nothing is left to do; its events go to `spool`, if given.
 
     `placement` is `vo`, `cluster` or `entity`; `actors` is the number of actors for placement `vo`
-    (default: one for each CPU of the cluster); `transport` is `sockets` or `calls`. Checkpoints are
-    `rounds_a_checkpoint` apart (default: at the optimal interval). Raises ActorDied.
+    (default: one for each CPU of the cluster). Checkpoints are `rounds_a_checkpoint` apart
+    (default: at the optimal interval). Raises ActorDied.
     """
     started = time.perf_counter()
     if compile_first or sum(grid.jobs_by_vo()) > MANY_JOBS:
@@ -84,7 +83,6 @@ def run_windowed(
                 "compile_first": compile_first,
             }
             run = _Run(grid, process_of, options, settings, spool, observer)
-            run.transport = RayCalls if transport == "calls" else Sockets
             run.rounds_a_checkpoint = rounds_a_checkpoint
             try:
                 run.begin()
@@ -106,7 +104,6 @@ def run_windowed(
 class _Run:
     """The actors of a run, replaced as they die, and their last checkpoint."""
 
-    transport: type[RayCalls | Sockets] = Sockets
     rounds_a_checkpoint: int | None = None
 
     def __init__(
@@ -159,7 +156,7 @@ class _Run:
                 is_counted = False
                 continue
             try:
-                self._link = self.transport(self._actors, nodes, self._lookahead)
+                self._link = Sockets(self._actors, nodes)
             except LOST:
                 # An actor that died while the others connected is found missing next.
                 self._count_death()

@@ -98,7 +98,7 @@ WORDS = (
     "run", "check", "sweep", "report", "trace", "schema", "policies", "plugins", "chaos",
     "scenarios", "IN/scenario.yaml", "IN/experiment.yaml", "IN/log.swf", "IN/", "two-vos", "--set",
     "seed=1,2", "vos.0.count=2", "a=b=c", "--seed", "--seeds", "1", "--in-process", "--out",
-    "OUT/x", "--placement", "vo", "--live", "--speedup", "--transport", "--from-s", "--user",
+    "OUT/x", "--placement", "vo", "--live", "--speedup", "--from-s", "--user",
     "--cpus", "--to", "OUT/x.swf", "OUT/x.parquet", "--json", "--quick", "--dry-run", "--", "-",
     "--help", "--version", "--force", "--traceback", "--min-cpus",
 )  # fmt: skip

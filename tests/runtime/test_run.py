@@ -20,8 +20,6 @@ from grid.model.fields import PluginRef
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
-from grid.runtime.clock import Pace
-from grid.runtime.run import Live, RunOptions
 
 S = SECOND_US
 DESCRIBED: dict[str, Any] = {
@@ -125,12 +123,6 @@ def test_settings_without_effect_are_errors(settings: dict[str, Any], says: str)
     with pytest.raises(InputError) as caught:
         grid.run(DESCRIBED, **settings)
     assert str(caught.value).startswith(says)
-
-
-@pytest.mark.parametrize("how", [{"in_process": True}, {"live": Live(Pace(1.0), Path("journals"))}])
-def test_a_transport_is_for_windows_on_ray_actors(how: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="transport: found 'calls' for a"):
-        RunOptions(transport="calls", **how)
 
 
 def test_the_manifest_has_the_logs_and_versions_of_a_run(tmp_path: Path) -> None:

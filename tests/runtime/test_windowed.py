@@ -41,15 +41,15 @@ def result(outcome: RunOutcome) -> str:
     return digest(in_order(outcome.chunks))
 
 
-def test_results_and_events_do_not_depend_on_actors_and_transport(tmp_path: Path) -> None:
+def test_results_and_events_do_not_depend_on_actors(tmp_path: Path) -> None:
     grid = grid_of("partial-utility", "vos.0.count=4", "workload.settings.users=40")
     spool = spool_of(grid)
     expected = run_sequential(grid, spool=spool)
     table = in_order(expected.chunks)
     spool.write(tmp_path / "one", table, grid.directory)
-    for actors, transport in ((1, "sockets"), (2, "calls"), (4, "sockets")):
+    for actors in (1, 2, 4):
         spool = spool_of(grid)
-        outcome = run_windowed(grid, actors=actors, transport=transport, spool=spool)
+        outcome = run_windowed(grid, actors=actors, spool=spool)
         found = in_order(outcome.chunks)
         assert digest(found) == digest(table)
         assert (outcome.messages, outcome.actors) == (expected.messages, actors)
@@ -90,21 +90,15 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    ("transport", "kills"),
-    [("sockets", 3), *(pytest.param(*one, marks=pytest.mark.thorough)
-                       for one in (("calls", 2), ("sockets", 10)))],
-)  # fmt: skip
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.thorough)])
 def test_killed_actors_do_not_change_the_result(
-    transport: str, kills: int, monkeypatch: pytest.MonkeyPatch
+    kills: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grid.runtime.windowed.DEATHS_IN_A_ROW", 100)
     grid = partial_utility()
     expected = run_sequential(grid)
     killer = Killer(kills, seed=kills)
-    outcome = run_windowed(
-        grid, actors=2, transport=transport, rounds_a_checkpoint=10, observer=killer
-    )
+    outcome = run_windowed(grid, actors=2, rounds_a_checkpoint=10, observer=killer)
     assert killer.left == 0
     assert result(outcome) == result(expected)
     assert outcome.messages == expected.messages

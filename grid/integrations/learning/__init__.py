@@ -18,30 +18,19 @@ from grid.integrations.learning.agents import (
     QueueObservation,
     ResourceObservation,
 )
-from grid.integrations.learning.rewards import (
-    EndedSlowdown,
-    ReportedSlowdown,
-    SlowdownSoFar,
-    WaitSoFar,
-)
+from grid.integrations.learning.rewards import ReportedSlowdown, SlowdownSoFar, WaitSoFar
 
 if TYPE_CHECKING:
     from grid.integrations.learning.environments import ClusterEnv, GridEnv
-    from grid.integrations.learning.vector_env import RayVectorEnv
 
 __all__ = [
-    "AgentForwarding", "AgentPolicy", "AgentSelection", "ClusterEnv", "EndedSlowdown", "GridEnv",
-    "QueueObservation", "RayVectorEnv", "ReportedSlowdown", "ResourceObservation", "SlowdownSoFar",
-    "WaitSoFar",
+    "AgentForwarding", "AgentPolicy", "AgentSelection", "ClusterEnv", "GridEnv",
+    "QueueObservation", "ReportedSlowdown", "ResourceObservation", "SlowdownSoFar", "WaitSoFar",
 ]  # fmt: skip
-_NEED_EXTRA = {
-    "ClusterEnv": "environments",
-    "GridEnv": "environments",
-    "RayVectorEnv": "vector_env",
-}
+_NEED_EXTRA = ("ClusterEnv", "GridEnv")
 
 
 def __getattr__(name: str) -> Any:
     if name not in _NEED_EXTRA:
         raise AttributeError(f"module 'grid.integrations.learning' has no attribute {name!r}")
-    return getattr(import_module(f"grid.integrations.learning.{_NEED_EXTRA[name]}"), name)
+    return getattr(import_module("grid.integrations.learning.environments"), name)

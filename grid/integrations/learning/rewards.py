@@ -58,23 +58,6 @@ class WaitSoFar(SlowdownSoFar):
         return len(waited) / HOUR_US
 
 
-class EndedSlowdown:
-    """Minus the bounded slowdown of each job that has ended since the last call.
-
-    `max(1, (end - submission) / max(run, 10 s))`.
-    """
-
-    def reset(self) -> None:
-        """Keep nothing."""
-
-    def __call__(self, view: ClusterView, now: Time) -> float:
-        jobs, total = view.jobs, 0.0
-        for slot in view.ended.tolist():
-            ran = max(now - int(jobs.start_us[slot]), BOUND_US)
-            total += max(1.0, (now - int(jobs.submit_us[slot])) / ran)
-        return -total
-
-
 class VoReward(Protocol):
     """A reward of an agent of a VO."""
 

@@ -20,10 +20,9 @@ pytest.importorskip("pettingzoo", reason="needs the extra `learning`")
 pytest.importorskip("greenlet", reason="needs the extra `learning`")
 
 from gymnasium.utils.env_checker import check_env
-from gymnasium.vector import SyncVectorEnv
 from pettingzoo.test import parallel_api_test
 
-from grid.integrations.learning import ClusterEnv, GridEnv, RayVectorEnv, WaitSoFar
+from grid.integrations.learning import ClusterEnv, GridEnv, WaitSoFar
 
 VOS = ["north", "south", "west"]
 
@@ -107,29 +106,6 @@ def test_episodes_of_a_grid_of_a_seed_are_equal() -> None:
     first = [grid_episode(once, seed, Chance(seed)) for seed in range(5)]
     assert first == [grid_episode(again, seed, Chance(seed)) for seed in range(5)]
     assert len({digest for digest, _ in first}) == 5
-
-
-@pytest.mark.thorough
-@pytest.mark.ray
-@pytest.mark.usefixtures("ray_session")
-def test_episodes_on_ray_equal_those_of_one_process() -> None:
-    there, here = (
-        RayVectorEnv(lambda: ClusterEnv(one_pool(8)), 3, actors=2),
-        SyncVectorEnv([lambda: ClusterEnv(one_pool(8))] * 3),
-    )
-    assert there.observation_space == here.observation_space
-    assert there.action_space == here.action_space
-    found, expected, over = there.reset(seed=5), here.reset(seed=5), 0
-    for _ in range(30):
-        np.testing.assert_array_equal(found[0], expected[0])
-        np.testing.assert_array_equal(found[-1]["action_mask"], expected[-1]["action_mask"])
-        actions = np.array([mask.argmax() for mask in expected[-1]["action_mask"]])
-        found, expected = there.step(actions), here.step(actions)
-        for one, other in zip(found[1:4], expected[1:4], strict=True):
-            np.testing.assert_array_equal(one, other)
-        over += int(expected[2].sum())
-    assert over >= 3
-    there.close()
 
 
 def test_rewards_of_a_queue_add_up_to_slowdowns_and_waits() -> None:
