@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from grid.config.schema import Scenario
 from grid.lab.experiment import Point
 from grid.lab.record import Record
 from grid.lab.statistics import (
@@ -179,6 +180,13 @@ class Study:
         if len(found) < len(matching):
             raise ValueError(f"{dict(where)} names no single point of {self.name}")
         return found
+
+    def scenarios(self, where: Mapping[str, Any]) -> list[Scenario]:
+        """The scenarios of the runs at a point, in the order of their seeds."""
+        keys = self.keys(where)
+        return [
+            Scenario.model_validate(self.records[keys[seed]]["scenario"]) for seed in sorted(keys)
+        ]
 
     def values(self, metric: str, where: Mapping[str, Any]) -> dict[int, float]:
         """The metric of the grid at a point, by seed, without seeds that do not have it.

@@ -12,10 +12,14 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from grid.config.schema import Scenario
+from grid.config.workload import realize
+from grid.lab.papers.bound import slowdown_bound
 from grid.lab.papers.paper import Check, Claim, Other, Paper, Reading, Sentence, View
 from grid.lab.statistics import (
     BELOW_ZERO,
@@ -27,12 +31,15 @@ from grid.lab.statistics import (
     repetitions_to_decide,
 )
 from grid.lab.study import Study
+from grid.model.fields import PluginRef
 
 Where = Mapping[str, Any]
 BySeed = Mapping[int, float]
 Studies = Mapping[str, Study]
 """By the name of their experiment."""
 
+BOUNDED = 2
+"""A bound is the mean over this many repetitions: each takes seconds."""
 NAMED = 3
 """At most this many values of an axis are named."""
 
@@ -44,8 +51,12 @@ class Verdict(StrEnum):
     EXCEPT = "holds except"
     CONTRADICTED = "contradicted"
     UNDECIDED = "undecided"
+    IMPOSSIBLE = "cannot hold"
     DEPENDS = "depends"
     NOT_RUN = "not run"
+
+
+AGAINST = (Verdict.CONTRADICTED, Verdict.IMPOSSIBLE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +244,7 @@ def _effect(
 
 SIDES = {
     Verdict.HOLDS: "for", Verdict.EXCEPT: "for", Verdict.CONTRADICTED: "against",
-    Verdict.DEPENDS: "depends",
+    Verdict.IMPOSSIBLE: "against", Verdict.DEPENDS: "depends",
 }  # fmt: skip
 """Verdicts that decide; a loss of decision alone does not turn a verdict."""
 
@@ -303,7 +314,7 @@ def headline(cells: Sequence[Cell], unknown: str = "") -> Headline:
 def _over_values(cells: Sequence[Cell], at: Mapping[str, Headline], unknown: str) -> Headline:
     """The verdict by the verdicts at the values of a quantity that the paper does not give."""
     holding = [value for value, one in at.items() if one.verdict in (Verdict.HOLDS, Verdict.EXCEPT)]
-    against = [value for value, one in at.items() if one.verdict is Verdict.CONTRADICTED]
+    against = [value for value, one in at.items() if one.verdict in AGAINST]
     if len({one.verdict for one in at.values()}) == 1:
         return _of_cells(cells)
     if holding and against:
@@ -319,12 +330,13 @@ def _over_values(cells: Sequence[Cell], at: Mapping[str, Headline], unknown: str
 
 def _of_cells(cells: Sequence[Cell]) -> Headline:
     holding = [cell for cell in cells if cell.verdict is Verdict.HOLDS]
-    against = [cell for cell in cells if cell.verdict is Verdict.CONTRADICTED]
+    against = [cell for cell in cells if cell.verdict in AGAINST]
     rest = [cell for cell in cells if cell not in holding]
     if not rest:
         return Headline(Verdict.HOLDS)
     if len(against) == len(cells):
-        return Headline(Verdict.CONTRADICTED)
+        bounded = all(cell.verdict is Verdict.IMPOSSIBLE for cell in cells)
+        return Headline(Verdict.IMPOSSIBLE if bounded else Verdict.CONTRADICTED)
     if 2 * len(holding) > len(cells):
         words = _exceptions(rest, cells) + ("" if against else " (undecided)")
         return Headline(Verdict.EXCEPT, words)
@@ -487,6 +499,12 @@ def _within(at: _Comparison) -> Iterator[Cell]:
             verdict = Verdict.HOLDS if held else Verdict.CONTRADICTED
             because = f"counted: the worst is {min(cell.values):g}"
             yield replace(cell, verdict=verdict, because=because)
+        elif check.bound and check.high is not None and cell.means[0] > check.high:
+            least = _least_slowdown(at.study, check.metric, {**at.first, **at.at})
+            bounded = least > check.high
+            because = f"no schedule has a mean slowdown below {least:.2f}" if bounded else ""
+            verdict = Verdict.IMPOSSIBLE if bounded else Verdict.NOT_RUN
+            yield replace(cell, verdict=verdict, because=because)
         else:
             yield cell
 
@@ -546,3 +564,22 @@ KINDS: dict[str, Callable[[_Comparison], Iterator[Cell]]] = {
     "wider_gap": _wider_gap,
     "growth": _growth,
 }
+
+
+def _least_slowdown(study: Study, metric: str, where: Where) -> float:
+    """What no schedule can beat, mean over some repetitions; 1 for a metric without a bound."""
+    if study.names.get(metric, metric) != "slowdown_mean":
+        return 1.0
+    bounds = []
+    for scenario in study.scenarios(where)[:BOUNDED]:
+        vo = (scenario.vos or ())[0]
+        # The bound is one for all policies.
+        cluster = replace(vo.clusters[0], policy=PluginRef("easy"))
+        alone = scenario.model_copy(update={"vos": (replace(vo, clusters=(cluster,)),)})
+        bounds.append(_bound_of(alone.model_dump_json()))
+    return _mean(bounds)
+
+
+@cache
+def _bound_of(scenario: str) -> float:
+    return slowdown_bound(realize(Scenario.model_validate_json(scenario), "bound")[0]) or 1.0

@@ -225,7 +225,7 @@ def differing_verdicts(folder: Path, judgements: Sequence[Judgement]) -> Iterato
     """
     published = read_index(folder)
     holding = (Verdict.HOLDS, Verdict.EXCEPT)
-    against = Verdict.CONTRADICTED
+    against = (Verdict.CONTRADICTED, Verdict.IMPOSSIBLE)
     for one in judgements:
         for claim, found in one.claims.items():
             known = published.get(claim)
@@ -234,6 +234,6 @@ def differing_verdicts(folder: Path, judgements: Sequence[Judgement]) -> Iterato
             elif known == "measurement":
                 continue
             elif (found.verdict in holding and known.startswith(against)) or (
-                found.verdict is against and known.startswith(holding)
+                found.verdict in against and known.startswith(holding)
             ):
                 yield f"{claim}: {found}, the index has: {known}"

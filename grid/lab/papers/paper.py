@@ -64,6 +64,8 @@ class Check(_Section):
     times: float = 1.0
     unit: str = ""
     factor: float = 1.0
+    bound: Literal["", "slowdown"] = ""
+    """A lower bound of the metric, by which a cell cannot hold."""
 
 
 class Sentence(_Section):

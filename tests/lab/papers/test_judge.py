@@ -157,12 +157,14 @@ def cell(verdict: Verdict, over: str = "", second: str = "b") -> Cell:
         ("HHU", Headline(Verdict.EXCEPT, "against 2 (undecided)")),
         ("HCC", Headline(Verdict.CONTRADICTED, "against 1, 2")),
         ("CCC", Headline(Verdict.CONTRADICTED)),
+        ("III", Headline(Verdict.IMPOSSIBLE)),
         ("HUU", Headline(Verdict.UNDECIDED, "at 2 of 3 points")),
         ("", Headline(Verdict.NOT_RUN)),
     ],
 )
 def test_most_cells_decide_a_sentence(verdicts: str, expected: Headline) -> None:
-    names = {"H": Verdict.HOLDS, "C": Verdict.CONTRADICTED, "U": Verdict.UNDECIDED}
+    names = {"H": Verdict.HOLDS, "C": Verdict.CONTRADICTED, "U": Verdict.UNDECIDED,
+             "I": Verdict.IMPOSSIBLE}  # fmt: skip
     cells = [cell(names[one], second=str(place)) for place, one in enumerate(verdicts)]
     assert headline(cells) == expected
 
