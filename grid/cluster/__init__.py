@@ -32,16 +32,17 @@ def make_cluster(
     choice: ProcessorChoice = ld,
     jobs: JobFeatures = ANY_JOBS,
     pool: bool = True,
+    vo: str = "",
     may_break: bool = False,
 ) -> ClusterState:
     """The cluster that `platform` describes, planned by `policy` or by its own batch system.
 
     `outages` are disjoint for each machine. `clock` measures the plans of policies that are not
     compiled. Under a gang policy `choice` chooses the queues that the tasks of a gang join.
-    `jobs` has what jobs may require. Unless it may be a `pool`, the kernels of `grid.cluster.pool`
-    are not used; the result is the same. With `may_break`, machines may be
-    taken down at any time if `can_break` allows it. Raises InputError for features that are not
-    supported.
+    `jobs` has what jobs may require; direct ones are of `vo`. Unless it may be a `pool`, the
+    kernels of `grid.cluster.pool` are not used; the result is the same. With `may_break`, machines
+    may be taken down at any time if `can_break` allows it. Raises InputError for features that are
+    not supported.
     """
     if platform.is_real:
         return ExternalCluster(platform)
@@ -58,4 +59,5 @@ def make_cluster(
     from grid.cluster.engine import Engine
 
     is_one = pool and is_pool(spec, policy)
-    return Engine(platform, policy, clock, outages, pool=is_one, predictions=jobs.predictions)
+    predicts = jobs.predictions
+    return Engine(platform, policy, clock, outages, pool=is_one, predictions=predicts, vo=vo)

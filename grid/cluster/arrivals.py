@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from struct import Struct
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from grid.model.job import (
     rounded,
 )
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster
+from grid.model.platform import Beneficiaries, Cluster
 from grid.model.time import NEVER, Time
 
 LONGEST_US = 10**17
@@ -118,12 +119,18 @@ class Arrivals:
 
     They are in `columns` from position `first` to before `end`. The rows of `block` are the same
     jobs, with the columns in the order of `NAMES` and floats by their bits, and then the amounts
-    that they request of each of the `resources`. `routed` has the routed jobs by row until they
-    have left the cluster.
+    that they request of each of the `resources`; for `reserved` ones see `Cluster.reserved`.
+    `routed` has the routed jobs by row until they have left the cluster. Direct jobs are of `vo`.
     """
 
-    def __init__(self, estimates: Estimates, resources: Sequence[str] = ()) -> None:
-        self._resources = tuple(resources)
+    def __init__(
+        self,
+        estimates: Estimates,
+        resources: Sequence[str] = (),
+        reserved: Mapping[str, Sequence[Beneficiaries]] = MappingProxyType({}),
+        vo: str = "",
+    ) -> None:
+        self._resources, self._reserved, self._vo = tuple(resources), dict(reserved), vo
         # To put a job there at once takes a third of column by column.
         self._row = Struct(_ROW + "d" * len(self._resources))
         self._lay_out(np.zeros((64, len(_TYPES) + len(self._resources)), np.int64))
@@ -163,7 +170,7 @@ class Arrivals:
         values[_ESTIMATE] = self._estimates.of(values[_ESTIMATE], values[_RUN])
         values += (now, machine, self._routed_row, self._estimates.account(job.vo, job.user))
         if job.resources or self._resources:
-            held = dict(job.resources)
+            held = dict(job.resources) | self._not_reserved(job.vo, job)
             values += [rounded(held.pop(name, 0.0)) for name in self._resources]
             if any(name != MEMORY for name in held):
                 values[_LICENSES] = NOT_HERE
@@ -187,11 +194,12 @@ class Arrivals:
         columns.bound_machine[here] = -1
         columns.account[here] = self._estimates.accounts_of(jobs.user)
         numbers = self.block.view(np.float64)[here, len(_TYPES) :]
+        held = {**jobs.resources, **self._not_reserved(self._vo, jobs)}
         for place, name in enumerate(self._resources):
-            numbers[:, place] = rounded(jobs.resources.get(name, 0.0))
-        for name, held in jobs.resources.items():
+            numbers[:, place] = rounded(held.get(name, 0.0))
+        for name, amount in jobs.resources.items():
             if name not in (*self._resources, MEMORY):
-                columns.licenses[here][held > 0] = NOT_HERE
+                columns.licenses[here][amount > 0] = NOT_HERE
         columns.row[here] = np.arange(self._direct_rows, self._direct_rows + count)
         self._direct_rows += count
         self._last_direct_us = int(jobs.submit_us[-1])
@@ -202,6 +210,13 @@ class Arrivals:
             self.block[first:after] = self.block[first:after][order]
         self.taken(first)
         return self._direct_rows - count
+
+    def _not_reserved(self, vo: str, jobs: Job | JobTable) -> dict[str, Any]:
+        """The amounts of the reserved resources that a job, or each of a table, requests."""
+        return {
+            name: jobs.processors * (sum(one.include(vo, jobs.user) for one in group) == 0)
+            for name, group in self._reserved.items()
+        }
 
     def due(self, now: Time) -> range:
         """The positions of those that have arrived by `now`; see `taken`."""

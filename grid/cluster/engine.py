@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from grid.cluster.state import NOT_MEASURED, ClusterState, PlanError, TimedPlans
 from grid.cluster.store import Blocks, Store
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobOutcome, rounded
-from grid.model.platform import Cluster, MachineOutage
+from grid.model.platform import Beneficiaries, Cluster, MachineOutage
 from grid.model.plugins.calls import label_of
 from grid.model.records import Draw, HeldTimes, Levels
 from grid.model.time import NEVER, Time
@@ -114,13 +115,15 @@ class Engine(ClusterState):
         *,
         pool: bool = False,
         predictions: bool = False,
+        vo: str = "",
     ) -> None:
-        names = platform.resource_names
-        super().__init__(platform, outages, predictions=predictions, resources=names)
-        for one in platform.windows():
+        self.machines = machine_columns(platform)
+        names = self.machines.resource_names
+        super().__init__(platform, outages, predictions=predictions, resources=names, vo=vo)
+        self._reserved = platform.reserved()
+        for number, (_, *edges, _, _) in enumerate(self.machines.windows.tolist()):
             # The policy also plans when a reservation begins or ends.
-            for edge in (one.start_us, one.end_us):
-                self._cancellations.append((edge, loop.NO_ROW, False))
+            self._cancellations += [(edge, loop.NO_ROW + number, False) for edge in edges]
         heapify(self._cancellations)
         self._policy = policy
         self._label = label_of(policy)
@@ -137,7 +140,6 @@ class Engine(ClusterState):
         self._memory = np.zeros((1, 1), np.int64)
         self._has_licenses = bool(platform.licenses)
         self._switches = any(machine.switch_off for machine in platform.machines)
-        self.machines = machine_columns(platform)
         self._store = _new_store(platform, self.machines, self._estimates)
         if self._form is not None and self.is_pool:
             _set_up_pool(self._store, self._form)
@@ -353,6 +355,8 @@ class Engine(ClusterState):
             figures["boots"] = counters[at.BOOTS]
         columns, count = self.machines, len(self.machines.resource_names)
         for number, name in enumerate(columns.resource_names):
+            if name in self._reserved:
+                continue
             amounts = columns.resources[number]
             limited = np.flatnonzero(np.isfinite(amounts))
             held = self._store.speeds[at.AMOUNTS + 2 * count + number]
@@ -498,8 +502,13 @@ def machine_columns(platform: Cluster) -> MachineColumns:
     padding = _padding(platform)
     cpus = np.array([machine.cpus + padding for machine in machines], np.int64)
     mips = np.array([machine.mips for machine in machines], np.float64)
-    names = platform.resource_names
-    each = [[platform.amount(machine, name) for machine in machines] for name in names]
+    reserved, shared = platform.reserved(), len(platform.resources)
+    own = platform.resource_names[: len(platform.resource_names) - shared]
+    names = (*own, *reserved, *platform.resource_names[len(own) :])
+    each = [
+        [one.cpus if name in reserved else platform.amount(one, name) for one in machines]
+        for name in names
+    ]
     return MachineColumns(
         cpus=cpus,
         mips=mips,
@@ -510,15 +519,19 @@ def machine_columns(platform: Cluster) -> MachineColumns:
         speed_order=np.lexsort((np.arange(len(machines)), -cpus, -mips)),
         resources=rounded(np.array(each, np.float64).reshape(len(names), len(machines))),
         resource_names=names,
-        shared=len(platform.resources),
-        windows=_windows(platform, cpus),
+        shared=shared,
+        windows=_windows(platform, cpus, dict(zip(reserved.values(), count(len(own))))),
     )
 
 
-def _windows(platform: Cluster, cpus: Ints) -> Ints:
+def _windows(
+    platform: Cluster, cpus: Ints, resources: Mapping[tuple[Beneficiaries, ...], int]
+) -> Ints:
     """See `MachineColumns.windows`; of a machine that is down, all `cpus` are reserved."""
-    windows = np.array(platform.windows(), np.int64).reshape(-1, 4)
-    down = [one.cpus == platform.machines[one.machine].cpus for one in platform.windows()]
+    rows = [(*one[:4], resources.get(one.beneficiaries, -1)) for one in platform.windows()]
+    windows = np.array(rows, np.int64).reshape(-1, 5)
+    all_of_it = windows[:, 3] == [platform.machines[one].cpus for one in windows[:, 0].tolist()]
+    down = all_of_it & (windows[:, 4] < 0)
     windows[down, 3] = cpus[windows[down, 0]]
     return windows
 

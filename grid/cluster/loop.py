@@ -52,7 +52,7 @@ from grid.policies.queue import kernel_named
 )  # fmt: skip
 _REQUESTS = len(NAMES)
 NO_ROW = -(1 << 62)
-"""In the place of a job's row, which is negative for routed jobs: none is cancelled."""
+"""Plus the number of a window, in the place of a job's row, which is negative for routed jobs."""
 
 
 @kernel(allocates=False)
@@ -415,12 +415,16 @@ def change_machine(machine: int, down: bool, now: int, blocks: Blocks) -> None:
 def cancel_job(row: int, running: bool, now: int, blocks: Blocks) -> None:
     """The job of that row is cancelled if it waits and has never started, or with `running`.
 
-    For NO_ROW none is, but there is a plan.
+    From NO_ROW on none is, but a window begins or ends: there is a plan. If all CPUs of a machine
+    are reserved, jobs that may not use them are interrupted.
     """
     store = store_of(blocks)
     counters = store.counters
-    if row == NO_ROW:
+    if row < NO_ROW + len(store.windows):
         _before_change(now, store)
+        machine, start, _, cpus, resource = store.windows[row - NO_ROW]
+        if now == start and resource >= 0 and cpus == store.speeds[at.AMOUNTS + resource, machine]:
+            runs.interrupt(machine, resource, now, store)
         counters[at.NEXT_END] = next_end(store)
         return
     for place in range(counters[at.N_RUNNING] if running else 0):

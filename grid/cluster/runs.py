@@ -530,23 +530,36 @@ def cancel(slot: int, now: int, store: Store) -> None:
 
 @inner(allocates=False)
 def stop_machine(machine: int, now: int, store: Store) -> None:
-    """Jobs there are preempted, and what was done there is lost unless it is checkpointable."""
-    whole, lists, counters, machines = (store.whole, store.lists, store.counters, store.machines)
-    place = 0
-    while place < counters[at.N_RUNNING]:
-        slot = lists[at.RUNNING, place]
-        if whole[at.MACHINE, slot] == machine:
-            preempt(slot, now, store)
-        else:
-            place += 1
+    """The machine goes down: see `interrupt`."""
+    machines = store.machines
+    interrupt(machine, -1, now, store)
     machines[at.FREE, machine] = 0
     held = machines[at.LAST_HELD, machine]
     if held >= 0:
         for row in (at.HELD_READY, at.HELD_END):
             store.logs[row, held] = min(store.logs[row, held], now)
+
+
+@inner(allocates=False)
+def interrupt(machine: int, resource: int, now: int, store: Store) -> None:
+    """Jobs there are preempted, and what was done there is lost unless it is checkpointable.
+
+    Unless `resource` is -1, only those that request some of it.
+    """
+    whole, lists, counters = store.whole, store.lists, store.counters
+    requests = store.real[at.REQUESTS :]
+    place = 0
+    while place < counters[at.N_RUNNING]:
+        slot = lists[at.RUNNING, place]
+        is_meant = resource < 0 or requests[resource, slot] > 0
+        if whole[at.MACHINE, slot] == machine and is_meant:
+            preempt(slot, now, store)
+        else:
+            place += 1
     for place in range(counters[at.FIRST], counters[at.LAST]):
         slot = lists[at.QUEUE, place]
-        if whole[at.MACHINE, slot] == machine and not whole[at.CHECKPOINTABLE, slot]:
+        is_meant = resource < 0 or requests[resource, slot] > 0
+        if whole[at.MACHINE, slot] == machine and is_meant and not whole[at.CHECKPOINTABLE, slot]:
             _lose_work(slot, store)
             whole[at.MACHINE, slot], whole[at.START, slot] = -1, NEVER
             whole[at.OVERHEAD, slot] = 0

@@ -309,6 +309,7 @@ class Grid:
             self.outages_of(vo, cluster),
             choice=self.made(PROCESSOR_CHOICES, cluster.processor_choice or PluginRef("ld")),
             jobs=self.job_features,
+            vo=vo.name,
             may_break=hooks.may_break,
         )
 

@@ -131,7 +131,7 @@ def vo_problems(settings: GridSettings, vos: Sequence[VirtualOrganization]) -> I
         for c, cluster in enumerate(vo.clusters):
             yield from license_problems(cluster, (*path, "clusters", c))
             if cluster.reservations and not isinstance(cluster.machines, MachineGenerator):
-                yield from _reservation_problems(cluster, (*path, "clusters", c))
+                yield from _reservation_problems(cluster, (*path, "clusters", c), names)
     if vos:
         yield from _link_problems(settings, names)
     overlay = settings.protocol.information
@@ -184,8 +184,8 @@ def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
                 yield (*path, "machines", m, "resources", name), repr(name), expected
 
 
-def _reservation_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
-    """Reservations of machines that do not exist, or of more CPUs than they have."""
+def _reservation_problems(cluster: Cluster, path: Path, vos: Sequence[str]) -> Iterator[Problem]:
+    """Reservations of or for what does not exist, or of more CPUs than machines have."""
     machines = cluster.expanded().machines
     names = [machine.name or "" for machine in machines]
     for r, one in enumerate(cluster.reservations):
@@ -194,10 +194,15 @@ def _reservation_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
         if one.cpus is not None and one.cpus > least:
             expected = f"at most {least}, the CPUs of a machine"
             yield (*path, "reservations", r, "cpus"), str(one.cpus), expected
-        for m, name in enumerate(one.machines):
-            if name not in names:
-                expected = expected_name(name, names, "a machine of the cluster")
-                yield (*path, "reservations", r, "machines", m), repr(name), expected
+        lists = (
+            ("machines", one.machines, names, "a machine of the cluster"),
+            ("vos", one.vos, vos, "the name of a VO"),
+        )
+        for key, given, known, what in lists:
+            for place, name in enumerate(given):
+                if name not in known:
+                    expected = expected_name(name, known, what)
+                    yield (*path, "reservations", r, key, place), repr(name), expected
 
 
 def _link_problems(settings: GridSettings, vos: Sequence[str]) -> Iterator[Problem]:

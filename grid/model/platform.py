@@ -10,9 +10,10 @@ in a batch log, is a cluster of one machine with that many CPUs.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ from grid.model.fields import (
 )
 from grid.model.job import MEMORY, Job, amounts, unlisted
 from grid.model.job import Amounts as JobAmounts
-from grid.model.time import NEVER, SECOND_US, Time, from_seconds
+from grid.model.time import NEVER, SECOND_US, Time
 from grid.model.workload import WorkloadSection
 
 GANG_POLICIES = ("afcfs", "lgfs")
@@ -185,9 +186,24 @@ class License:
     """How many machines may use it at once; jobs on one machine share a copy."""
 
 
+class Beneficiaries(NamedTuple):
+    """Users and VOs whose jobs may use reserved CPUs; without either, no job may."""
+
+    users: tuple[int, ...] = ()
+    vos: tuple[str, ...] = ()
+
+    def include(self, vo: str, user: Any) -> Any:
+        """Whether they include that user of the VO, or each of an array of users."""
+        of_vo = vo in self.vos if self.vos else True
+        return np.isin(user, self.users) & of_vo if self.users else of_vo
+
+
+NOBODY = Beneficiaries()
+
+
 @dataclass(frozen=True, config=PLATFORM)
 class Reservation:
-    """Machines, or some of their CPUs, that no job may use, as policies know ahead."""
+    """Machines, or some of their CPUs, that only some jobs may use, as policies know ahead."""
 
     from_s: Seconds
     """From when on they are reserved."""
@@ -196,7 +212,18 @@ class Reservation:
     machines: tuple[Name, ...] = ()
     """Names of the machines. Default: all of the cluster."""
     cpus: Cpus | None = None
-    """How many CPUs of each of them. Default: all, so that the machine is down."""
+    """How many CPUs of each of them. Default: all."""
+    users: tuple[Annotated[int, Field(ge=0, strict=True)], ...] = ()
+    """Numbers of the users whose jobs may use them, in any VO or in one of `vos`."""
+    vos: tuple[Name, ...] = ()
+    """Names of the VOs whose jobs may use them. Default: all with `users`, else no job may, and a
+    machine of which all CPUs are reserved is down."""
+    from_us = Microseconds("from_s")
+    to_us = Microseconds("to_s")
+
+    @property
+    def beneficiaries(self) -> Beneficiaries:
+        return Beneficiaries(tuple(sorted(self.users)), tuple(sorted(self.vos)))
 
     @model_validator(mode="after")
     def _in_order(self) -> Reservation:
@@ -246,12 +273,16 @@ class MachineOutage:
 
 
 class Window(NamedTuple):
-    """`cpus` of a machine are reserved from `start_us` until before `end_us`."""
+    """`cpus` of a machine are reserved from `start_us` until before `end_us`.
+
+    They are so for jobs of any of the `beneficiaries`; if there are none, no job may use them.
+    """
 
     machine: int
     start_us: Time
     end_us: Time
     cpus: int
+    beneficiaries: tuple[Beneficiaries, ...] = ()
 
 
 class JobLimits(NamedTuple):
@@ -301,8 +332,9 @@ class Cluster:
     preemption: PreemptionOverheads = PreemptionOverheads()
     """Overheads of a preemption."""
     reservations: tuple[Reservation, ...] = ()
-    """Maintenance that policies know ahead: they start no job that would run into it by its
-    estimate. Jobs that still run on a machine that goes down are interrupted, as by an outage."""
+    """Maintenance, and CPUs reserved for some jobs, that policies know ahead: they start no other
+    job that would run into it by its estimate. Others that still run on a machine when all of it is
+    reserved are interrupted, as by an outage."""
     processor_choice: Annotated[PluginRef | None, PluginOf("processor_choices")] = None
     """How the Local Dispatcher of a cluster of gangs chooses the processors whose queues the tasks
     of a gang join. Default: ld."""
@@ -378,27 +410,46 @@ class Cluster:
         return max(machine.cpus for machine in self.machines)
 
     def windows(self) -> list[Window]:
-        """The reserved CPUs over time, disjoint for each machine, from the first on."""
+        """The reserved CPUs over time, from the first on.
+
+        Those of a machine with the same beneficiaries are disjoint. While reservations for several
+        overlap, there is a window for each set of them: jobs of none of the set may not use what is
+        reserved for any of it.
+        """
         found = []
         for number, machine in enumerate(self.machines):
             own = [
-                (from_seconds(one.from_s), from_seconds(one.to_s), one.cpus or machine.cpus)
-                for one in self.reservations
-                if machine.name in one.machines or not one.machines
+                one for one in self.reservations if not one.machines or machine.name in one.machines
             ]
-            edges = sorted({edge for start_us, end_us, _ in own for edge in (start_us, end_us)})
+            edges = sorted({edge for one in own for edge in (one.from_us, one.to_us)})
             for start_us, end_us in pairwise(edges):
-                cpus = sum(cpus for first, last, cpus in own if first <= start_us < last)
-                if cpus:
-                    found.append(Window(number, start_us, end_us, min(cpus, machine.cpus)))
-        return sorted(found, key=lambda one: (one.start_us, one.machine))
+                cpus = Counter({NOBODY: 0})
+                for one in own:
+                    if one.from_us <= start_us < one.to_us:
+                        cpus[one.beneficiaries] += one.cpus or machine.cpus
+                down = cpus.pop(NOBODY)
+                for size in range(len(cpus) + 1):
+                    for group in combinations(sorted(cpus), size):
+                        reserved = min(down + sum(cpus[one] for one in group), machine.cpus)
+                        if reserved:
+                            found.append(Window(number, start_us, end_us, reserved, group))
+        return sorted(found, key=lambda one: (one.start_us, one.machine, one.beneficiaries))
+
+    def reserved(self) -> dict[str, tuple[Beneficiaries, ...]]:
+        """The beneficiaries of windows, if any, by the name of a resource of each machine.
+
+        Other jobs request as many of it as CPUs. There are as many of it as CPUs, and windows
+        reserve them.
+        """
+        each = sorted({one.beneficiaries for one in self.windows() if one.beneficiaries})
+        return {f"not reserved {number}": group for number, group in enumerate(each)}
 
     def maintenance(self) -> tuple[MachineOutage, ...]:
         """When machines are down since all of their CPUs are reserved."""
         return tuple(
             MachineOutage(one.machine, one.start_us, one.end_us)
             for one in self.windows()
-            if one.cpus == self.machines[one.machine].cpus
+            if one.cpus == self.machines[one.machine].cpus and not one.beneficiaries
         )
 
     @property

@@ -292,7 +292,7 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
             processors > extra[machine]
             or not resources_fit(slot, machine, jobs, plan.extra_resources, 0, alone)
             or not room_fits(
-                machine, plan.start[machine], end, processors, machines.windows, plan.later.room
+                slot, machine, plan.start[machine], end, jobs, machines.windows, plan.later.room
             )
         ):
             continue
@@ -304,7 +304,7 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
             continue
         book(slot, machine, end, jobs, machines, free)
         if outlasts:
-            take_room(machine, end, processors, machines.windows, plan.later.room)
+            take_room(slot, machine, end, 1, jobs, machines.windows, plan.later.room)
             extra[machine] -= processors
             for number in range(alone):
                 plan.extra_resources[number, machine] -= jobs.resources[number, slot]
@@ -401,7 +401,8 @@ def _with_windows(ends: Ints, view: CompiledView) -> Ints:
     for number in range(len(windows)):
         machine, start, end = windows[number, 0], windows[number, 1], windows[number, 2]
         if end > view.now:
-            down = start <= view.now and windows[number, 3] == view.machines.cpus[machine]
+            all_of_it = windows[number, 3] == view.machines.cpus[machine]
+            down = start <= view.now and all_of_it and windows[number, 4] < 0
             merged[0, count] = COMES_UP if down else WINDOW
             merged[1, count], merged[2, count] = end, machine
             count += 1

@@ -46,8 +46,8 @@ class Free(NamedTuple):
 
     `users[machine, license]`: how many jobs share a copy there. `resources` has shape (resources,
     machines); all machines share the last `shared` ones, of which they have equal amounts. `room`
-    has the CPUs that are left in each of the windows of `MachineColumns` next to those that are
-    reserved and those of jobs that do not end before.
+    has the CPUs that are left in each of the windows of `MachineColumns` to the jobs that may not
+    use it, next to those that are reserved and those of such jobs that do not end before.
     """
 
     cpus: Ints
@@ -110,35 +110,40 @@ def resources_fit(
 
 
 @inlined
+def kept_out(slot: int, window: Ints, jobs: Jobs) -> int:
+    """The CPUs of the job if it may not use the window; 0 if it may."""
+    return int(jobs.processors[slot] if window[4] < 0 else jobs.resources[window[4], slot])
+
+
+@inlined
 def room_fits(
-    machine: int, start: int, end: int, processors: int, windows: Ints, room: Ints
+    slot: int, machine: int, start: int, end: int, jobs: Jobs, windows: Ints, room: Ints
 ) -> bool:
-    """Whether that many CPUs are left in all windows of the machine from `start` until `end`."""
+    """Whether the job may run on the machine from `start` until `end`, next to all windows."""
     for number in range(len(windows)):
-        if (
-            room[number] < processors
-            and windows[number, 0] == machine
-            and windows[number, 1] < end
-            and start < windows[number, 2]
-        ):
-            return False
+        window = windows[number]
+        if window[0] == machine and window[1] < end and start < window[2]:
+            cpus = kept_out(slot, window, jobs)
+            if cpus > 0 and room[number] < cpus:
+                return False
     return True
 
 
 @inlined
-def take_room(machine: int, end: int, processors: int, windows: Ints, room: Ints) -> None:
-    """A job that ends then takes its CPUs of each window that begins before."""
+def take_room(
+    slot: int, machine: int, end: int, sign: int, jobs: Jobs, windows: Ints, room: Ints
+) -> None:
+    """A job that ends then takes its CPUs of each window that begins before; -1: gives back."""
     for number in range(len(windows)):
         if windows[number, 0] == machine and windows[number, 1] < end:
-            room[number] -= processors
+            room[number] -= sign * kept_out(slot, windows[number], jobs)
 
 
 @inlined
 def ends_in_time(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) -> bool:
     """Whether the job runs into no window by its estimate, or is narrow enough for it."""
     end = free.now + time_left(slot, machine, jobs, machines)
-    processors = jobs.processors[slot]
-    return room_fits(machine, free.now, end, processors, machines.windows, free.room)
+    return room_fits(slot, machine, free.now, end, jobs, machines.windows, free.room)
 
 
 @inlined
@@ -180,7 +185,7 @@ def fastest_fit(slot: int, jobs: Jobs, machines: Machines, free: Free) -> int:
 @inlined
 def book(slot: int, machine: int, end: int, jobs: Jobs, machines: Machines, free: Free) -> None:
     """The job takes its CPUs, resources and licenses of the machine out of what is free."""
-    take_room(machine, end, jobs.processors[slot], machines.windows, free.room)
+    take_room(slot, machine, end, 1, jobs, machines.windows, free.room)
     free.cpus[machine] -= jobs.processors[slot]
     take_resources(slot, machine, 1, jobs, free.resources, free.shared)
     book_licenses(jobs.licenses[slot], machine, 1, free)
@@ -189,7 +194,7 @@ def book(slot: int, machine: int, end: int, jobs: Jobs, machines: Machines, free
 @inlined
 def unbook(slot: int, machine: int, end: int, jobs: Jobs, machines: Machines, free: Free) -> None:
     """The job, which was to end then, gives them back."""
-    take_room(machine, end, -jobs.processors[slot], machines.windows, free.room)
+    take_room(slot, machine, end, -1, jobs, machines.windows, free.room)
     free.cpus[machine] += jobs.processors[slot]
     take_resources(slot, machine, -1, jobs, free.resources, free.shared)
     book_licenses(jobs.licenses[slot], machine, -1, free)
@@ -257,7 +262,7 @@ def room_now(view: CompiledView) -> Ints:
         room[number] = view.machines.cpus[machine] - windows[number, 3]
         for slot in view.running:
             if jobs.machine[slot] == machine and jobs.expected_end_us[slot] > windows[number, 1]:
-                room[number] -= jobs.processors[slot]
+                room[number] -= kept_out(slot, windows[number], jobs)
     return room
 
 

@@ -59,7 +59,7 @@ MACHINE_TABLES = Machines._fields[:3], Machines._fields[3:5]
 """What compiled code is given of jobs and machines, one array for each kind of numbers. The last
 column has a row for each resource."""
 NO_RESOURCES: Floats = np.empty((0, 0))
-NO_WINDOWS: Ints = np.empty((0, 4), np.int64)
+NO_WINDOWS: Ints = np.empty((0, 5), np.int64)
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -115,8 +115,12 @@ class MachineColumns:
     shared: int = 0
     """How many of the resources, the last ones, all machines of the cluster share."""
     windows: Ints = field(default_factory=NO_WINDOWS.view)
-    """Reserved CPUs: machine, start, end and number of CPUs, shape (windows, 4). Windows of a
-    machine are disjoint; while all of its CPUs are reserved, it is down."""
+    """Reserved CPUs: machine, start, end, number of CPUs and a resource, shape (windows, 5).
+
+    The jobs that may not use them are those that request some of that resource, as many as CPUs;
+    together they hold no more CPUs than are left. For resource -1 these are all jobs, and while all
+    CPUs of the machine are reserved it is down. Windows of a machine with the same resource are
+    disjoint."""
     tables: Tables = field(init=False, repr=False)
     """As of `JobColumns`."""
 
@@ -166,8 +170,8 @@ class ClusterView:
     free_resources: Floats
     """How much is free of each resource on each machine, shape (resources, machines)."""
     _is_copied: bool = False
-    _held: dict[int, tuple[int, Time, int]] = field(default_factory=dict, repr=False)
-    """Machine, expected end and CPUs of each job, by slot; filled if there are reservations."""
+    _held: dict[int, tuple[int, Time]] = field(default_factory=dict, repr=False)
+    """Machine and expected end of each job, by slot; filled if there are reservations."""
 
     def fits(self, slot: int, machine: int) -> bool:
         """Whether the job can start on the machine now: True or False.
@@ -175,7 +179,7 @@ class ClusterView:
         `slot` is one of `queue`, `machine` a number from 0 in the order of `machines`. There are
         CPUs and resources enough, of each license the machine has a copy that is in use there or
         there is one left, and the job is not bound to another machine. Nothing fits on a machine
-        that is down, or whose CPUs are reserved before the job ends by its estimate.
+        that is down, or whose CPUs are reserved for others before the job ends by its estimate.
         """
         jobs = self.jobs
         licenses = int(jobs.licenses[slot])
@@ -193,21 +197,21 @@ class ClusterView:
         )
 
     def _fits_around_windows(self, slot: int, machine: int) -> bool:
-        end, processors = self._end_us(slot, machine), int(self.jobs.processors[slot])
-        held, total = self._holdings().values(), int(self.machines.cpus[machine])
-        for one, start, until, reserved in self.machines.windows.tolist():
-            if one == machine and start < end and self.now < until:
-                used = sum(cpus for other, last, cpus in held if other == one and last > start)
-                if reserved + used + processors > total:
+        end, total = self._end_us(slot, machine), int(self.machines.cpus[machine])
+        for one, start, until, reserved, resource in self.machines.windows.tolist():
+            cpus = self.jobs.processors if resource < 0 else self.jobs.resources[resource]
+            if one == machine and start < end and self.now < until and cpus[slot]:
+                held = self._holdings().items()
+                used = sum(cpus[job] for job, at in held if at[0] == one and at[1] > start)
+                if reserved + used + cpus[slot] > total:
                     return False
         return True
 
-    def _holdings(self) -> dict[int, tuple[int, Time, int]]:
+    def _holdings(self) -> dict[int, tuple[int, Time]]:
         if not self._held:
             jobs, slots = self.jobs, self.running
-            columns = (jobs.machine, jobs.expected_end_us, jobs.processors)
-            rows = zip(*(column[slots].tolist() for column in columns), strict=True)
-            self._held.update(zip(slots.tolist(), rows, strict=True))
+            columns = jobs.machine[slots].tolist(), jobs.expected_end_us[slots].tolist()
+            self._held.update(zip(slots.tolist(), zip(*columns, strict=True), strict=True))
         return self._held
 
     def _end_us(self, slot: int, machine: int) -> Time:
@@ -234,8 +238,7 @@ class ClusterView:
         at nothing: ask `fits` before. The job starts only if `start` of the plan has it.
         """
         if len(self.machines.windows):
-            processors = int(self.jobs.processors[slot])
-            self._holdings()[slot] = (machine, self._end_us(slot, machine), processors)
+            self._holdings()[slot] = (machine, self._end_us(slot, machine))
         self._change(slot, machine, 1)
         for number in _bits(int(self.jobs.licenses[slot])):
             self.license_copies_free[number] -= self.license_users[machine, number] == 0

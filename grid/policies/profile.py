@@ -77,11 +77,14 @@ def set_free(profile: AvailabilityProfile, free: Free, now: int) -> None:
 
 @inner(allocates=False)
 def close(profile: AvailabilityProfile, windows: Ints, now: int) -> None:
-    """The CPUs of the windows of `MachineColumns` are not free."""
+    """The CPUs, or else the resources, of the windows of `MachineColumns` are not free."""
     for number in range(len(windows)):
-        machine, start, end = windows[number, 0], windows[number, 1], windows[number, 2]
-        if end > now:
-            _change_row(profile, machine, max(start, now), end, -windows[number, 3])
+        machine, start, end, cpus, resource = windows[number]
+        if end > now and resource < 0:
+            _change_row(profile, machine, max(start, now), end, -cpus)
+        elif end > now:
+            row = _resource_row(profile, machine, resource)
+            _change_row(profile, row, max(start, now), end, -_scaled(float(cpus)))
 
 
 @inlined

@@ -205,7 +205,7 @@ def _agrees(view: CompiledView, kept: Reservations, held: Ints) -> bool:
             return False
     for number in range(len(windows)):
         machine, reserved = windows[number, 0], windows[number, 3]
-        if windows[number, 1] <= view.now < windows[number, 2]:
+        if windows[number, 1] <= view.now < windows[number, 2] and windows[number, 4] < 0:
             # Of a machine that is down, no CPU is free anyway.
             held[machine] += reserved * int(reserved < view.machines.cpus[machine])
     for slot in view.queue:
@@ -226,7 +226,7 @@ def _set_running(view: CompiledView, kept: Reservations) -> None:
     windows = machines.windows
     for number in range(len(windows)):
         machine = windows[number, 0]
-        if windows[number, 1] <= now < windows[number, 2]:
+        if windows[number, 1] <= now < windows[number, 2] and windows[number, 4] < 0:
             # If all is reserved, it is down until the end of its reservation.
             all_of_it = windows[number, 3] == machines.cpus[machine]
             free.cpus[machine] = machines.cpus[machine] if all_of_it else free.cpus[machine]

@@ -113,12 +113,17 @@ class SlowView:
         return max(1, round(work * scale[0] / scale[1]))
 
     def too_full(self, holdings: list[Holding], machine: int, start: int, end: int) -> bool:
-        """Whether jobs that run at `start` hold reserved CPUs at any time until `end`."""
-        windows = [one for one in self.view.machines.windows.tolist() if one[0] == machine]
-        for at in {start, *(one[1] for one in windows if start < one[1] < end)}:
-            there = [h.processors for h in holdings if h.machine == machine and h.end > at]
-            reserved = sum(cpus for _, begin, until, cpus in windows if begin <= at < until)
-            if reserved and sum(there) + reserved > self.cpus[machine]:
+        """Whether the last of the jobs, which run at `start`, runs into a window until `end`."""
+        for window in self.view.machines.windows.tolist():
+            place, begin, until, cpus, resource = window
+            at = max(begin, start)
+            held = [
+                h.processors if resource < 0 else h.resources[resource]
+                for h in holdings
+                if h.machine == machine and h.end > at
+            ]
+            is_in_the_way = place == machine and at < min(until, end) and held[-1]
+            if is_in_the_way and sum(held) + cpus > self.cpus[machine]:
                 return True
         return False
 
@@ -212,7 +217,7 @@ class SlowEasy:
             return False
 
         def reserve(slot: int, only: int) -> tuple[int, Holding] | None:
-            edges = {until for _, _, until, _ in view.machines.windows.tolist() if until > now}
+            edges = {until for _, _, until, *_ in view.machines.windows.tolist() if until > now}
             for time in sorted({h.end for h in slow.holdings} | edges):
                 later = [h for h in slow.holdings if h.end > time]
                 for machine in slow.order if only < 0 else [only]:

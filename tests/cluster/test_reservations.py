@@ -1,7 +1,8 @@
-"""Maintenance that policies know ahead: no job is started that would run into it."""
+"""Maintenance and advance reservations: no other job is started that would run into them."""
 
 from __future__ import annotations
 
+from itertools import chain, combinations
 from typing import Any
 
 import pytest
@@ -41,47 +42,166 @@ def outcomes(platform: Cluster, policy: str, jobs: list[Job]) -> list[Any]:
         assert list(cluster.broken_limits()) == []
         cluster.submit(one, -1, one.submit_us)
     cluster.advance(NEVER)
-    return [one.outcome for one in sorted(cluster.take_ended())]
+    return [one.outcome for one in sorted(cluster.take_ended(), key=lambda one: one.key[1])]
 
 
-def job(number: int, cpus: int, estimate_s: int, submit_s: int = 0, run_s: int = 0) -> Job:
+def job(
+    number: int,
+    cpus: int,
+    estimate_s: int,
+    submit_s: int = 0,
+    run_s: int = 0,
+    *,
+    user: int = 1,
+    vo: str = "v",
+) -> Job:
     return Job(
-        number=number, vo="v", user=1, processors=cpus, submit_us=submit_s * S,
+        number=number, vo=vo, user=user, processors=cpus, submit_us=submit_s * S,
         estimate_us=estimate_s * S, run_us=(run_s or estimate_s) * S,
     )  # fmt: skip
+
+
+def allowed(job: Job, one: Reservation) -> bool:
+    if not one.users and not one.vos:
+        return False
+    return (not one.users or job.user in one.users) and (not one.vos or job.vo in one.vos)
+
+
+def within_limits(machine: Machine, at_s: float, there: list[Job], platform: Cluster) -> bool:
+    """Whether these jobs may run on the machine then, next to what is reserved."""
+    active = [
+        one
+        for one in platform.reservations
+        if one.from_s <= at_s < one.to_s and (not one.machines or machine.name in one.machines)
+    ]
+    every = chain.from_iterable(combinations(active, size) for size in range(len(active) + 1))
+    return all(
+        not others
+        or sum(job.processors for job in others) + sum(one.cpus or machine.cpus for one in some)
+        <= machine.cpus
+        for some in every
+        for others in [[job for job in there if not any(allowed(job, one) for one in some)]]
+    )
+
+
+@st.composite
+def reservations(draw: st.DrawFn) -> tuple[Reservation, ...]:
+    """At most three, for maintenance or for some."""
+    begins = draw(st.lists(st.integers(0, 40), min_size=1, max_size=3))
+    return tuple(
+        Reservation(
+            begin,
+            begin + draw(st.integers(1, 15)),
+            tuple(draw(st.sampled_from((("a",), ("b", "c"), ())))),
+            draw(st.sampled_from((None, 1, 2))),
+            draw(st.sampled_from(((), (1,), (1, 2)))),
+            draw(st.sampled_from(((), ("v",)))),
+        )
+        for begin in begins
+    )
+
+
+@st.composite
+def streams(draw: st.DrawFn, *, exact: bool) -> list[Job]:
+    """At most 20 jobs of three users of two VOs, whose times come out even on each machine."""
+    jobs, now = [], 0
+    for number in range(draw(st.integers(1, 20))):
+        now += draw(st.sampled_from((0, 0, 3)))
+        estimate_s = 2 * draw(st.integers(1, 6))
+        run_s = estimate_s if exact else 2 * draw(st.integers(1, estimate_s // 2))
+        who = {"user": draw(st.integers(1, 3)), "vo": draw(st.sampled_from("vw"))}
+        jobs.append(job(number, draw(st.integers(1, 4)), estimate_s, now, run_s, **who))
+    return jobs
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 @given(data=st.data())
 @settings(max_examples=15, deadline=None)
-def test_no_job_runs_on_reserved_machines(policy: str, data: st.DataObject) -> None:
+def test_no_other_job_runs_on_reserved_machines(policy: str, data: st.DataObject) -> None:
     """By its estimate, so that none is interrupted; and all run in the end."""
-    begins = data.draw(st.lists(st.integers(0, 40), min_size=1, max_size=3, unique=True))
-    windows = tuple(
-        Reservation(begin, begin + data.draw(st.integers(1, 15)), names, cpus)
-        for begin in begins
-        for names in [tuple(data.draw(st.sampled_from((("a",), ("b", "c"), ()))))]
-        for cpus in [data.draw(st.sampled_from((None, 1, 2)))]
-    )
-    platform = Cluster("c", MACHINES, reservations=windows)
-    jobs, now = [], 0
-    for number in range(data.draw(st.integers(1, 20))):
-        now += data.draw(st.sampled_from((0, 0, 3)))
-        estimate_s = data.draw(st.integers(1, 12))
-        run_s = data.draw(st.integers(1, estimate_s))
-        jobs.append(job(number, data.draw(st.integers(1, 4)), estimate_s, now, run_s))
+    platform = Cluster("c", MACHINES, reservations=data.draw(reservations()))
+    jobs = data.draw(streams(exact=False))
     ran = outcomes(platform, policy, jobs)
     for outcome in ran:
         assert (outcome.state, outcome.preemptions) == (JobState.COMPLETED, 0)
-    for window in platform.windows():
-        for at in {window.start_us, *(one.start_us for one in ran)}:
-            held = [
-                job.processors
+    edges = {one.from_s for one in platform.reservations} | {one.start_us / S for one in ran}
+    for number, machine in enumerate(MACHINES):
+        for at_s in sorted(edges):
+            there = [
+                job
                 for job, one in zip(jobs, ran, strict=True)
-                if one.machine == window.machine and one.start_us <= at < one.end_us
+                if one.machine == number and one.start_us <= at_s * S < one.end_us
             ]
-            if window.start_us <= at < window.end_us:
-                assert sum(held) + window.cpus <= MACHINES[window.machine].cpus
+            assert within_limits(machine, at_s, there, platform)
+
+
+def one_by_one(platform: Cluster, jobs: list[Job], *, in_turn: bool) -> list[tuple[int, int]]:
+    """Machine and start in seconds of each job: the earliest next to those before it.
+
+    The fastest of several machines; `in_turn`, not before the start of the job before.
+    """
+    fastest = sorted(range(len(MACHINES)), key=lambda number: -MACHINES[number].mips)
+    runs: list[tuple[Job, int, int, int]] = []
+    for job in jobs:
+        start = max([job.submit_us // S, *(one[2] for one in runs[-1:] if in_turn)])
+        found = None
+        while found is None:
+            for number in fastest:
+                end = start + int(job.run_us * 1000 / MACHINES[number].mips) // S
+                machine, here = MACHINES[number], [one for one in runs if one[1] == number]
+                there = [
+                    [job, *(one[0] for one in here if one[2] <= at_s < one[3])]
+                    for at_s in range(start, end)
+                ]
+                if all(
+                    sum(one.processors for one in each) <= machine.cpus
+                    and within_limits(machine, at_s, each, platform)
+                    for at_s, each in zip(range(start, end), there, strict=True)
+                ):
+                    found = (job, number, start, end)
+                    break
+            start += 1
+        runs.append(found)
+    return [(number, start) for _, number, start, _ in runs]
+
+
+@pytest.mark.parametrize("policy", ["fcfs", "conservative"])
+@given(data=st.data())
+@settings(max_examples=30, deadline=None)
+def test_jobs_start_where_they_can_one_by_one(policy: str, data: st.DataObject) -> None:
+    platform = Cluster("c", MACHINES, reservations=data.draw(reservations()))
+    jobs = data.draw(streams(exact=True))
+    expected = one_by_one(platform, jobs, in_turn=policy == "fcfs")
+    ran = outcomes(platform, policy, jobs)
+    assert [(one.machine, one.start_us // S) for one in ran] == expected
+
+
+# User 1 has the machine from 10 s to 20 s. Jobs 1 and 3 are of user 2.
+@pytest.mark.parametrize(
+    ("policy", "starts"),
+    [
+        # 1 would run into the reservation, and delays the others.
+        ("fcfs", [0, 20, 20, 32, 40]),
+        # 2 begins before it and ends in it; 4 runs in it; 3 has to wait for 1.
+        ("easy", [0, 20, 0, 32, 12]),
+        ("conservative", [0, 20, 0, 32, 12]),
+    ],
+)
+def test_jobs_of_those_that_have_the_reservation_run_in_it(policy: str, starts: list[int]) -> None:
+    reserved = (Reservation(10, 20, users=(1,)),)
+    platform = Cluster("c", (Machine("m", 4),), reservations=reserved)
+    jobs = [
+        job(0, 2, 8), job(1, 2, 12, user=2), job(2, 2, 12), job(3, 4, 8, user=2), job(4, 4, 8),
+    ]  # fmt: skip
+    assert [one.start_us // S for one in outcomes(platform, policy, jobs)] == starts
+
+
+def test_other_jobs_that_outlive_their_estimates_are_interrupted() -> None:
+    reserved = (Reservation(10, 20, cpus=4, users=(1,)), Reservation(10, 20, users=(1, 3)))
+    platform = Cluster("c", (Machine("m", 4),), reservations=reserved, overrun="extend")
+    jobs = [job(0, 1, 9, run_s=15, user=2), job(1, 1, 9, run_s=15), job(2, 1, 9, 0, 15, user=3)]
+    ran = outcomes(platform, "easy", jobs)
+    assert [(one.end_us // S, one.preemptions) for one in ran] == [(35, 1), (15, 0), (35, 1)]
 
 
 @pytest.mark.parametrize(

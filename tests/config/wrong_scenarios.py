@@ -200,6 +200,8 @@ WRONG_JOBS = [
         13, "vos.0.clusters.0.reservations.0.machines.0"),
     Wrong("reservation of more CPUs than a machine has", edited("policy: fcfs", "reservations: [{from_s: 1, to_s: 2, cpus: 5000}]"),  # noqa: E501
         13, "vos.0.clusters.0.reservations.0.cpus"),
+    Wrong("reservation for a VO that does not exist", edited("policy: fcfs", "reservations: [{from_s: 1, to_s: 2, vos: [v7]}]"),  # noqa: E501
+        13, "vos.0.clusters.0.reservations.0.vos.0"),
     Wrong("reservation of no CPUs", edited("policy: fcfs", "reservations: [{from_s: 1, to_s: 2, cpus: 0}]"),  # noqa: E501
         13, "vos.0.clusters.0.reservations.0.cpus"),
     Wrong("reservation that ends before it begins", edited("policy: fcfs", "reservations: [{from_s: 2, to_s: 1}]"),  # noqa: E501

@@ -66,7 +66,9 @@ def farms(draw: st.DrawFn) -> Cluster:
         begin = draw(st.integers(0, 15))
         chosen = [one for one in machines if one.name in named or not named]
         cpus = draw(st.none() | st.integers(1, min(one.cpus for one in chosen)))
-        windows = (Reservation(begin, begin + draw(st.integers(1, 9)), tuple(named), cpus),)
+        users = draw(st.sampled_from(((), (1,))))
+        window = Reservation(begin, begin + draw(st.integers(1, 9)), tuple(named), cpus, users)
+        windows = (window, *draw(st.sampled_from(((), (Reservation(5, 9, users=(2,)),)))))
     return Cluster("farm", machines, licenses=copies, resources=shared, reservations=windows)
 
 
@@ -87,6 +89,7 @@ def job_lists(draw: st.DrawFn) -> list[Job]:
                 draw(st.integers(1, 8)),
                 estimate,
                 run,
+                user=draw(st.integers(1, 2)),
                 licenses=mask,
                 resources=amounts(drawn),
                 deadline_us=now + draw(st.sampled_from((5, 20, 40))) * SECOND_US
