@@ -42,7 +42,7 @@ def watch(folder: Path, port: int | None = None, quiet: bool = False) -> None:
     from grid.runtime.progress import display_on
 
     if (folder / SWEEP_FILE).is_file():
-        wrong([f"{folder}: found the folder of a sweep, expected that of a run (grid report)"])
+        wrong([f"{folder}: found the folder of a sweep, expected that of a run. Use grid report"])
     with endings(folder=folder):
         with display_on(sys.stderr, quiet=quiet) as display:
             display.stage("reading the run")
@@ -76,8 +76,8 @@ def export(folder: Path, to: Format, out: Path | None = None, quiet: bool = Fals
     typer.echo(f"{to.value} in {target}")
     if longer:
         typer.echo(
-            f"jobs that ran longer than they requested: {longer:,} (preempted or on slow machines);"
-            " a replay cuts them unless the workload has cut_at_estimate: false"
+            f"jobs that ran for longer than requested: {longer:,} (preempted, or on slow machines);"
+            " a replay truncates them unless the workload has cut_at_estimate: false"
         )
 
 
@@ -98,7 +98,7 @@ def job(folder: Path, name: str, at: float | None = None) -> None:
         if not mine:
             expected = "a job of this run"
             if events.cut_short:
-                expected = "one that was submitted before the run was cut short"
+                expected = "a job that was submitted before the run was stopped"
             wrong([f"{folder}: found no job {key[1]} of {key[0]}, expected {expected}"])
         if at is not None:
             lines = _at(key, mine, events, at)
@@ -151,5 +151,5 @@ def _waits(key: JobKey, mine: list[Event], events: EventFile) -> list[str]:
             )
             lines += [f"  {one}" for one in why.sentences()]
     if lines:
-        lines.append("At another time: --at SECONDS")
+        lines.append("For another time, use --at SECONDS")
     return lines

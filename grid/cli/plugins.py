@@ -45,7 +45,7 @@ def plugins(kind: str | None = None, name: str | None = None) -> None:
 
 def parts(_words: list[str] | None = None) -> None:
     """The former name of `grid plugins`."""
-    wrong(["grid parts: found a command from an older version, expected grid plugins"])
+    wrong(["grid parts was renamed. Use grid plugins"])
 
 
 def policies() -> None:

@@ -52,19 +52,16 @@ def init(
     `grid init twin` writes the scenario of a site from its slurm.conf and the records of sacct.
     """
     if source is not None:
-        wrong(
-            [f"--from: found an option from an older version, expected grid init {source} {name}"]
-        )
+        wrong([f"--from was removed. Use grid init {source} {name}"])
     if (slurm_conf is None) != (sacct is None) or (name == TWIN) != (sacct is not None):
-        wrong([f"grid init {name}: found --slurm-conf {slurm_conf}, --sacct {sacct}, expected both "
-               "with `grid init twin`"])  # fmt: skip
+        wrong(["grid init twin requires --slurm-conf and --sacct; other names accept neither."])
     if slurm_conf is not None and sacct is not None:
         _init_twin(folder or Path(TWIN), slurm_conf, sacct)
         return
     chosen = _shipped(name)
     folder = folder or Path(chosen.name)
     if folder.exists() and not folder.is_dir():
-        wrong([f"{folder}: found a file, expected a folder, or a path that does not exist"])
+        wrong([f"{folder}: found a file, expected a folder or a new path"])
     with endings(folder=folder):
         from grid.config.shipped import copies
 
@@ -78,7 +75,7 @@ def _write_new(folder: Path, texts: dict[str, str]) -> None:
     """Write new files to a folder, which is created if need be."""
     there = [folder / name for name in texts if (folder / name).exists()]
     if there:
-        wrong([f"{path}: found a file, expected that it does not exist" for path in there])
+        wrong([f"{path}: found an existing file, expected a new one" for path in there])
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -119,26 +116,24 @@ def twin(action: Literal["compare"], run: Path, records: Path) -> None:  # noqa:
         table.add_row(*row)
     Console(width=None if Console().is_terminal else 200).print(table)
     typer.echo(
-        f"utilization: real {100 * found.real_utilization:.1f} %, "
+        f"utilization: site {100 * found.real_utilization:.1f} %, "
         f"twin {100 * found.twin_utilization:.1f} %"
     )
     if found.only_real or found.only_twin:
-        typer.echo(f"started only in reality: {found.only_real}, only in the twin: "
+        typer.echo(f"jobs that started only at the site: {found.only_real}, only in the twin: "
                    f"{found.only_twin}")  # fmt: skip
     typer.echo(f"figure: {run / 'twin.svg'}")
 
 
 def _shipped(name: str) -> Shipped:
-    from difflib import get_close_matches
-
     from grid.config.shipped import all_shipped
+    from grid.model.errors import expected_name
 
     known = {f"experiments/{one.name}": one for one in all_shipped() if one.is_experiment}
     known |= {one.name: one for one in reversed(all_shipped())}
     if name not in known:
-        close = get_close_matches(name, known, 1)
-        such = f", such as {close[0]}" if close else ""
-        wrong([f"NAME: found {name[:64]!r}, expected a name that `grid scenarios` lists{such}"])
+        expected = expected_name(name, known, "a shipped scenario or experiment")
+        wrong([f"NAME: found {name[:64]!r}, expected {expected}"])
     return known[name]
 
 

@@ -139,7 +139,7 @@ def verify(
                     text = page_of(figures, full=not quick, missing=missing)
                     page.write_text(text, encoding="utf-8")
     failing = [one for one in figures if one.verdict(not quick) not in ("exact", "agrees")]
-    typer.echo(f"{len(figures) - len(failing)} of {len(figures)} values are as expected.")
+    typer.echo(f"{len(figures) - len(failing)} of {len(figures)} values agree with theory.")
     if failing:
         raise typer.Exit(ExitCode.FAILED)
 
@@ -152,11 +152,10 @@ def _cases(names: Sequence[str] | None, overrides: Sequence[str] | None) -> list
 
     for name in names or ():
         if name not in CASES:
-            expected = expected_name(name, CASES, "the name of a case")
+            expected = expected_name(name, CASES, "a case")
             raise input_error("--case", shorten(name), expected)
     if overrides and len(names or ()) != 1:
-        found = f"{shorten(overrides[0])} with {len(names or ())} cases"
-        raise input_error("--set", found, "exactly one --case")
+        raise input_error("--case", f"{len(names or ())} cases", "exactly one with --set")
     for name in names or ():
         refuse_others(CASES[name], overrides or ())
     return [CASES[name] for name in names or CASES]

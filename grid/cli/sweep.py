@@ -60,8 +60,8 @@ def sweep(
         workers = Workers(address, cpus, in_process)
         if page is not None:
             if loaded.study is None:
-                found = f"{loaded.name}, an experiment without `study`"
-                raise input_error("--page", found, "a study")
+                found = f"the experiment {loaded.name} without `study`"
+                raise input_error("--page", found, "one with `study`")
             check_file(page, "--page", ".md")
         if dry_run:
             typer.echo("\n".join(dry_run_lines(loaded, file, folder)))
@@ -138,7 +138,7 @@ def _print_tables(done: Sweep, report: Path | None, page: Path | None, in_proces
     finished = f"{done.runs - len(done.failures)} of {done.runs} runs are in {done.folder}"
     lines = [f"{finished}, {done.kept} of them reused"]
     if done.damaged:
-        lines.append(f"changed or damaged results: {done.damaged}; these runs were repeated")
+        lines.append(f"repeated because of changed or damaged results: {done.damaged} runs")
     if done.kept < done.runs:
         ready = "" if in_process else f"workers were ready after {done.start_seconds:.1f} s, "
         lines.append(f"{ready}runs took {done.run_seconds:.1f} s")

@@ -260,9 +260,9 @@ class Engine(ClusterState):
         on = f"on machine {machine}"
         problems = {
             runs.NO_CPUS: f"starts a job of {cpus} CPUs {on}, which has {free} free",
-            runs.NO_RESOURCES: f"starts a job {on}, which has too few {', '.join(scarce)} free",
-            runs.OTHER_MACHINE: f"starts a job of machine {store.whole[at.BOUND, job]} {on}",
-            runs.NO_MACHINE: f"starts a job {on} of {count}",
+            runs.NO_RESOURCES: f"starts a job {on}, which lacks free {', '.join(scarce)}",
+            runs.OTHER_MACHINE: f"starts a job bound to machine {store.whole[at.BOUND, job]} {on}",
+            runs.NO_MACHINE: f"starts a job {on}, but there are {count} machines",
             runs.NO_LICENSES: f"starts a job {on} without its licenses",
             runs.NOT_RUNNING: "preempts a job that is not running",
             runs.NOT_KILLED: "kills a job that is not running",
@@ -436,14 +436,14 @@ class Engine(ClusterState):
         machine = whole[at.MACHINE, running]
         busy = np.bincount(machine, whole[at.PROCESSORS, running], len(cpus))
         for over in np.flatnonzero(busy > cpus).tolist():
-            yield f"{busy[over]:g} CPUs of {cpus[over]} of machine {over} are busy"
+            yield f"{busy[over]:g} of {cpus[over]} CPUs of machine {over} are busy"
         for number, name in enumerate(self.machines.resource_names):
             amounts, requests = store.speeds[at.AMOUNTS + number], store.real[at.REQUESTS + number]
             held = np.bincount(machine, requests[running], len(cpus))
             if number >= len(self.machines.resource_names) - self.machines.shared:
                 held[:] = held.sum()
             for over in np.flatnonzero(held > amounts).tolist():
-                yield f"{held[over]:g} {name} of {amounts[over]:g} of machine {over} are held"
+                yield f"{held[over]:g} of {amounts[over]:g} {name} of machine {over} are held"
         for number, copies in enumerate(store.licenses[at.COPIES].tolist()):
             users = len(np.unique(machine[whole[at.LICENSES, running] >> number & 1 == 1]))
             if users > copies:

@@ -117,14 +117,14 @@ def vo_problems(settings: GridSettings, vos: Sequence[VirtualOrganization]) -> I
             yield (*path, "name"), "'grid'", "another name: in results it refers to all VOs"
         again = [name for name in vo.names if owners.setdefault(name, v) != v]
         if again:
-            expected = f"another name than that of vos.{owners[again[0]]}"
+            expected = f"a name other than that of vos.{owners[again[0]]}"
             yield (*path, "name"), f"{again[0]!r} twice", expected
         if len(names) == 1 and (vo.joins_s or vo.leaves_s is not None):
             key = "joins_s" if vo.joins_s else "leaves_s"
             yield (*path, key), shorten(getattr(vo, key)), "none, since there is no other VO"
         known = dict.fromkeys(names)
         for key, name in unknown_vos(vo.admission.name, vo.admission.settings.items(), known):
-            expected = expected_name(name, names, "the name of a VO")
+            expected = expected_name(name, names, "a VO")
             yield (*path, "admission", "settings", key), repr(name), expected
         of_vo = [cluster.name for cluster in vo.clusters]
         yield from _repeated(of_vo, (*path, "clusters"), "cluster of this VO")
@@ -152,9 +152,9 @@ def _recovery_problems(settings: GridSettings) -> Iterator[Problem]:
         expected = "none: VOs publish no snapshots with this overlay"
         yield path, f"{lost_after_s:g} with {protocol.information.name}", expected
     elif period_s is None:
-        yield path, f"{lost_after_s:g}", "none, or `snapshots.period_s`, for heartbeats"
+        yield path, f"{lost_after_s:g}", "none without `snapshots.period_s` (heartbeats)"
     elif lost_after_s <= (least_s := period_s + to_seconds(settings.network.longest_us)):
-        expected = f"more than {least_s:g}, the period of snapshots and the longest latency"
+        expected = f"more than {least_s:g}, the snapshot period plus the longest latency"
         yield path, f"{lost_after_s:g}", expected
 
 
@@ -214,7 +214,7 @@ def _link_problems(settings: GridSettings, vos: Sequence[str]) -> Iterator[Probl
         for end, vo in enumerate(pair):
             if vo not in known:
                 where = (*path, end) if steps[0] == "links" else path
-                yield where, repr(vo), expected_name(vo, known, "the name of a VO")
+                yield where, repr(vo), expected_name(vo, known, "a VO")
         if pair[0] == pair[1]:
             yield path, f"{pair[0]!r} twice", "two VOs"
         elif seen.setdefault(tuple(sorted(pair)), path) != path:
@@ -355,7 +355,7 @@ def fault_problems(
     for where, failing in entries(faults, "random_machine_outages", ("faults",)):
         if faults.heal_us > MAX_OUTAGES * (failing.up_us + failing.down_us):
             least = to_seconds(faults.heal_us // MAX_OUTAGES)
-            expected = f"at least {least:g}, so a machine fails at most {MAX_OUTAGES:,} times"
+            expected = f"at least {least:g}, so that a machine fails at most {MAX_OUTAGES:,} times"
             yield (*where, "up_s"), f"{failing.up_s:g}", expected
     for path, name, known, what in _fault_names(faults, entities, vos):
         if name not in known:
@@ -375,7 +375,7 @@ def _fault_names(
     faults: FaultsSection, entities: Sequence[str], vos: VoLimits
 ) -> Iterator[tuple[Path, str, Iterable[str], str]]:
     """Each name in the faults with its path, the known names and what they name."""
-    a_vo = "the name of a VO"
+    a_vo = "a VO"
     for where, crash in entries(faults, "crashes", ("faults",)):
         of_vo = [one for one in entities if one.split("/")[0] == crash.entity.split("/")[0]]
         yield (*where, "entity"), crash.entity, of_vo or entities, "an entity"

@@ -123,7 +123,7 @@ def dependencies_of(
         numbers = [_number(tables, one) for one in cycle]
         chain = " after ".join(map(str, [*numbers, numbers[0]]))
         problems.append((("submitted", cycle[0][0], "after", numbers[0]), f"a cycle: {chain}",
-                         "jobs that do not wait for themselves"))  # fmt: skip
+                         "dependencies without a cycle"))  # fmt: skip
     if problems:
         return found._replace(problems=problems)
     for (vo, row), earlier, after in edges:

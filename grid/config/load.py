@@ -116,10 +116,10 @@ def _checked(
     root: Node, errors: list[ErrorLine], path: FilePath, overrides: Overrides, plugins: Plugins
 ) -> Scenario:
     if not isinstance(root.value, dict):
-        expected = "a mapping with keys such as name, seed, network, protocol, vos"
+        expected = "a mapping with keys like name, seed, network, protocol and vos"
         raise InputError([*errors, root.error((), expected)])
     if "scenario" in root.value and not {"vos", "vos_from_trace"} & root.value.keys():
-        expected = "a scenario (grid sweep runs an experiment)"
+        expected = "a scenario (to run an experiment, use grid sweep)"
         raise InputError([*errors, root.error((), expected, "an experiment")])
     raise_if(_include(root, path.parent))
     errors = errors + fill_in(root, overrides)
@@ -158,7 +158,9 @@ def _include(root: Node, folder: FilePath, depth: int = 0) -> list[ErrorLine]:
     own, root.value = root.value, {}
     for one in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(one.value, str) or depth == MAX_INCLUDES:
-            expected = f"the path of a scenario's file, nested at most {MAX_INCLUDES} deep"
+            expected = (
+                f"the path of a scenario file, at most {MAX_INCLUDES} levels deep"
+            )
             return [one.error((INCLUDE,), expected)]
         path = FilePath(one.value)
         path = path if path.exists() else folder / path
@@ -167,7 +169,7 @@ def _include(root: Node, folder: FilePath, depth: int = 0) -> list[ErrorLine]:
         except InputError as error:
             return [one.error((INCLUDE,), wrong.expected, wrong.found) for wrong in error.errors]
         if not isinstance(inner.value, dict):
-            return [inner.error((), "a mapping of keys of a scenario")]
+            return [inner.error((), "a mapping of scenario keys")]
         errors += [*wrong, *_include(inner, path.parent, depth + 1)]
         _merge(root, inner)
     _merge(root, Node(own, root.source, root.line))
@@ -226,7 +228,7 @@ def _find_traces(root: Node, folder: FilePath) -> list[ErrorLine]:
             node.value = str(path.resolve())
             continue
         key = parameter_in(node.text) or dotted(where)
-        expected = "a log in the current folder or in the scenario's, or another path: "
+        expected = "a log in the current folder, in that of the scenario, or at another path: "
         expected += f"--set {key}=FILE (the emulator does not include logs)"
         errors.append(node.error(where, expected, f"{node.found()}: no such file"))
     return errors
@@ -318,7 +320,7 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
         known += [SECTION, INCLUDE]
     key = str(path[-1])
     if RENAMED_KEYS.get(key, "").partition(".")[0] in known:
-        return f"{RENAMED_KEYS[key]}, its new name"
+        return f"the new name, {RENAMED_KEYS[key]}"
     if elsewhere := [one for one in elsewhere if one.rpartition(".")[2] == key]:
         return f"it as {' or '.join(elsewhere)}"
     return expected_name(key, known, "a key")

@@ -110,9 +110,9 @@ def _defaults(root: Node) -> tuple[dict[str, Node], list[ErrorLine]]:
 def _unfit(node: Node, path: Path) -> list[ErrorLine]:
     """Errors of a value that cannot be that of a parameter."""
     if isinstance(node.value, list | dict):
-        expected = "one value; a list or mapping is for a key, such as vos.0.admission"
+        expected = "a single value (lists and mappings require a path, as in vos.0.admission)"
         return [node.error(path, expected)]
-    return [node.error(path, "one value without `${`")] if "${" in node.text else []
+    return [node.error(path, "a value without `${`")] if "${" in node.text else []
 
 
 # Overrides
@@ -125,7 +125,7 @@ def each_of(overrides: Overrides) -> Iterable[Any]:
     if isinstance(overrides, str):
         return [overrides]
     if not isinstance(overrides, Iterable):
-        raise _refused("", overrides, "texts name=value, or a mapping")
+        raise _refused("", overrides, "strings of the form name=value, or a mapping")
     # Pairs are the items of a mapping only.
     return [list(one) if isinstance(one, tuple) else one for one in overrides]
 
@@ -257,7 +257,7 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Err
     unknown = [name for name in names if name not in parameters]
     if unknown or not names:
         known = filter(str.isprintable, parameters)
-        expected = expected_name(unknown[0] if unknown else "", known, "the name of a parameter")
+        expected = expected_name(unknown[0] if unknown else "", known, "a parameter")
         return [node.error(path, expected)]
     used = [parameters[name] for name in names]
     if _REFERENCE.fullmatch(text):
@@ -265,7 +265,7 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Err
     else:
         node.value = _REFERENCE.sub(lambda match: parameters[match.group(1)].text, text)
         if "${" in node.value:
-            return [node.error(path, "`${` only where it names a parameter")]
+            return [node.error(path, "`${` only in a reference to a parameter")]
     # Errors in the value name the option that gave it.
     given = next((one for one in used if one.line is None), None)
     if given is not None:

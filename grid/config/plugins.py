@@ -135,7 +135,7 @@ def plugin_problems(uses: Iterable[PluginUse], plugins: Plugins) -> Iterator[Pro
         if use.kind.name in taken:
             name = use.name.rpartition(":")[2]
             if name in taken[use.kind.name]:
-                expected = f"another name for {use.kind.one}: there is a {name} already"
+                expected = f"another name for {use.kind.one}: {name} already exists"
                 yield use.name_path, repr(use.name), expected
             taken[use.kind.name].append(name)
         tag = f"{use.kind.name} {use.name} {use.settings!r}"
@@ -189,11 +189,11 @@ def unnamed_objects(
     """An error for each kind of objects of which no scenario names any: they have no effect."""
     uses = (use for one in scenarios for use in plugin_uses(one))
     named = {use.name for use in _with_heuristics(uses)} if objects else set()
-    expected = "a name that the scenario uses, or no objects of this kind"
+    expected = "names that the scenario uses, or no objects of this kind"
     unnamed = {kind: of for kind, of in objects.items() if of and named.isdisjoint(of)}
     return [
         ErrorLine(
-            source, None, kind, f"{', '.join(map(repr, of))}, of which none is named", expected
+            source, None, kind, f"{', '.join(map(repr, of))}, which no scenario uses", expected
         )
         for kind, of in unnamed.items()
     ]

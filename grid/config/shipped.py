@@ -61,13 +61,11 @@ def find(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path:
     kinds = {True: ("an experiment", "sweep"), False: ("a scenario", "run")}
     (one, _), (other, command) = kinds[experiment], kinds[not experiment]
     if look_for(given, experiment=not experiment) is not None:
-        raise input_error("", other, f"{one}: try `grid {command} {given}`", str(given))
+        raise input_error("", other, f"{one} (use grid {command} {given})", str(given))
     names = [each.name for each in all_shipped() if each.is_experiment == experiment]
     names += sorted(file.name for file in path.parent.glob(f"*{_SUFFIX}"))
-    expected = expected_name(
-        given.name, names, f"{one} file, or a name that `grid scenarios` lists"
-    )
-    raise input_error("", "no such file", expected, str(given))
+    what = f"{one} file or a shipped {one.partition(' ')[2]}"
+    raise input_error("", "no such file", expected_name(given.name, names, what), str(given))
 
 
 def look_for(given: Path, *, experiment: bool, here: Path = _CURRENT) -> Path | None:

@@ -121,7 +121,7 @@ class Traces:
             if len(log) == 0:
                 given = section.filter.model_dump(mode="json", exclude_unset=True).items()
                 limits = ", ".join(f"{name}: {value}" for name, value in given)
-                raise error("filter", f"none of the jobs of {shown} for {limits}", "at least one")
+                raise error("filter", f"no job of {shown} that matches {limits}", "at least one")
         try:
             log = moved(log, section.shift_s, section.interarrival_factor)
         except ValueError as wrong:

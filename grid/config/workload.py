@@ -135,7 +135,7 @@ class _Jobs:
                 jobs = with_attributes(jobs, workload.attributes, self.scenario.seed, vo.name)
                 number = repeated_number([*routed, jobs]) if routed else None
                 if number is not None:
-                    expected = "numbers that the workload of the grid does not use"
+                    expected = "numbers that differ from those of the grid's workload"
                     raise input_error(where, f"job number {number} twice", expected, self.file)
                 if workload.entry_point == "cluster":
                     direct[position] = jobs
@@ -147,7 +147,7 @@ class _Jobs:
     def _check_routes(self, jobs: JobTable, workload: WorkloadSection) -> None:
         if len(jobs) and (jobs.site < 0).all():
             found = "nothing" if workload.route is None else f"{workload.route!r}"
-            expected = f"a field that jobs of {workload.trace} have, to distribute them over VOs"
+            expected = f"a field that distributes the jobs of {workload.trace} over VOs"
             raise input_error("workload.route", found, expected, self.file)
 
     def _shared(self, vos: Vos) -> dict[str, JobTable]:

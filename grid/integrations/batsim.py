@@ -248,12 +248,13 @@ def serve(server: Server, endpoint: str) -> None:
         try:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
-            raise input_error("endpoint", f"{endpoint} ({error})", "one to listen at") from None
+            found = f"{endpoint} ({error})"
+            raise input_error("endpoint", found, "an endpoint to listen at") from None
         # ZeroMQ takes a port above 65535 modulo 65536.
         bound = socket.getsockopt_string(zmq.LAST_ENDPOINT)
         ports = [one.rpartition(":")[2] for one in (endpoint, bound)]
         if ports[0] not in ("0", "*", ports[1]):
-            raise input_error("endpoint", endpoint, "one with a port of 1 to 65535")
+            raise input_error("endpoint", endpoint, "an endpoint with a port from 1 to 65535")
         while not server.is_over:
             text = socket.recv()
             try:

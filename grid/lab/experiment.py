@@ -25,7 +25,7 @@ from grid.config.shipped import find
 from grid.config.text_file import read_text
 from grid.config.traces import hash_of_log
 from grid.config.yaml_tree import Node, at, child, read_tree, resolve, tree_of_value
-from grid.model.errors import ErrorLine, InputError, dotted, input_error, shorten
+from grid.model.errors import ErrorLine, InputError, did_you_mean, dotted, input_error, shorten
 from grid.model.errors import Path as Steps
 from grid.model.fields import Name, Section, Seed
 from grid.results.definitions import METRICS
@@ -365,7 +365,7 @@ def load_experiment(
     root = _read(given)
     keys = root.value.keys() if isinstance(root.value, dict) else ()
     if "scenario" not in keys and ("vos" in keys or "vos_from_trace" in keys):
-        expected = "an experiment, which names a scenario (grid run runs a scenario)"
+        expected = "an experiment (to run a scenario, use grid run)"
         raise InputError([root.error((), expected, "a scenario")])
     experiment = _validated(root, ExperimentSection)
     if quick and experiment.quick is None:
@@ -477,7 +477,7 @@ def _unknown_axes(experiment: ExperimentSection) -> Iterator[Problem]:
     ]
     for steps, name in named:
         if name not in axes:
-            yield steps, f"{name!r}, which is no axis", f"axes: {_listing(axes)}"
+            yield steps, f"{name!r}, which is not an axis", f"an axis: {_listing(axes)}"
         elif name in ranges:
             yield steps, f"the range {name}", "an axis of values"
     for name in _repeated(zipped)[:1]:
@@ -516,7 +516,7 @@ def _problems(experiment: ExperimentSection) -> Iterator[Problem]:
     for field in ("compare", "repeated_over"):
         name = getattr(experiment, field)
         if name is not None and name not in axes:
-            yield (field,), f"{name!r}, which is no axis", f"one of the axes: {_listing(axes)}"
+            yield (field,), f"{name!r}, which is not an axis", f"one of the axes: {_listing(axes)}"
     if repeated_over in axes:
         found = f"{repeated_over!r}, whose values are repetitions"
         if len(axes) == 1:
@@ -565,7 +565,7 @@ def _problems_of_study(experiment: ExperimentSection) -> Iterator[Problem]:
         return
     for name in study.axes():
         if name not in axes:
-            yield ("study",), f"{name!r}, which is no axis", f"axes: {_listing(axes)}"
+            yield ("study",), f"{name!r}, which is not an axis", f"an axis: {_listing(axes)}"
     for answer in study.answers:
         name, labels = answer.best_of, _labels(experiment, answer.best_of)
         if answer.along == name:
@@ -707,8 +707,8 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, root: Node
 def metric_like(name: str, known: Sequence[str]) -> str:
     """What is expected instead of an unknown metric: the nearest name."""
     # A common slip is mean_wait for wait_mean.
-    likely = get_close_matches("_".join(sorted(name.split("_"), key="mean".__eq__)), known, 1)
-    return f"a metric, such as {likely[0]}" if likely else "a metric that `grid metrics` lists"
+    likely = get_close_matches("_".join(sorted(name.split("_"), key="mean".__eq__)), known, 3)
+    return f"a metric ({did_you_mean(likely)})" if likely else "a metric; see grid metrics"
 
 
 def _located(error: InputError, root: Node, point: Point) -> InputError:

@@ -167,7 +167,7 @@ class Store:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                expected = "no other sweep in it"
+                expected = "no other sweep in this folder"
                 raise input_error("", "a running sweep", expected, str(self.folder)) from None
             for left_over in self.folder.rglob(".*.partial"):
                 left_over.unlink()
@@ -181,12 +181,12 @@ class Store:
             # A sweep that was killed at its start has no description yet.
             if SWEEP_FILE in names or LOCK in names or names <= {"runs", "clock"}:
                 return
-            found = "a folder that is not a sweep"
+            found = "a folder without a sweep"
         elif folder.exists() or folder.is_symlink():
             found = "a file"
         else:
             return
-        raise input_error("", found, "a new folder, or that of a sweep", str(folder))
+        raise input_error("", found, "a new folder, or the folder of a sweep", str(folder))
 
 
 # Files
@@ -209,7 +209,7 @@ def read_json(path: Path) -> Record:
 def refuse_sweep(folder: Path) -> None:
     """Raises InputError if the folder is that of a sweep, for commands that need jobs."""
     if (folder / SWEEP_FILE).is_file():
-        expected = "that of a run: a sweep stores no jobs. To repeat one of its runs: "
+        expected = "the folder of a run: a sweep stores no jobs. To repeat one of its runs: "
         expected += "grid run SCENARIO --set KEY=VALUE --seed N"
         raise input_error("", "the folder of a sweep", expected, str(folder))
 
@@ -248,8 +248,8 @@ def _read_sealed(path: Path) -> Record:
     except RecursionError:
         raise input_error("", "values nested too deep", EXPECTED, str(path)) from None
     if not is_sound:
-        expected = "what the sweep wrote; the same sweep repeats the run"
-        raise input_error("", "a result that was changed or damaged", expected, str(path))
+        expected = "the original file; the same sweep repeats the run"
+        raise input_error("", "a changed or damaged result", expected, str(path))
     return content
 
 

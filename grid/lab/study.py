@@ -407,14 +407,14 @@ def load_results(folder: str | Path, *, clock: bool = False) -> pa.Table:
                  for row in _rows_of(records[key], clock)]  # fmt: skip
         return _columns(list(study.axes), every)
     if not (folder / "manifest.json").is_file():
-        raise input_error("", "no such thing", "the folder of a sweep or run", str(folder))
+        raise input_error("", "no sweep or run", "the folder of one", str(folder))
     manifest = read_json(folder / "manifest.json")
     metrics = read_json(folder / "metrics.json")
     try:
         record = manifest if clock else {"metrics": metrics, "more": {}}
         return _columns([], [({}, manifest["seed"], row) for row in _rows_of(record, clock)])
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError):
-        found, expected = "values of another shape", "the manifest and metrics of a run"
+        found, expected = "values of an unexpected form", "the manifest and metrics of a run"
         raise input_error("", found, expected, str(folder)) from None
 
 

@@ -111,7 +111,7 @@ def run_sweep(
         raise InputError(unnamed)
     with store.locked():
         if not force and (other := other_sweep(folder, experiment.name)):
-            expected = f"that of {experiment.name}, another folder, or --force to replace its "
+            expected = f"the sweep {experiment.name}, another folder, or --force to replace its "
             expected += "tables and report"
             raise input_error("", f"the sweep {other}", expected, str(folder))
         code = code_version()
@@ -352,7 +352,7 @@ def dry_run_lines(experiment: ExperimentSection, file: Path | None, folder: Path
     kept = [key for key in keys if store.is_sound(key)]
     factors = [f"{count} {' with '.join(axes)}" for axes, count in experiment.dimensions.items()]
     factors.append(f"{len(experiment.seed_list)} seeds")
-    missing = f"{len(kept):,} of them are in {folder}, {len(keys) - len(kept):,} remain to be run"
+    missing = f"{len(kept):,} of them are in {folder}, {len(keys) - len(kept):,} remain"
     if kept and len(kept) < len(keys):
         mean_s = sum(sum(store.clock(key)["cpu_seconds"].values()) for key in kept) / len(kept)
         missing += f", about {mean_s * (len(keys) - len(kept)):,.0f} CPU seconds"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
@@ -69,18 +69,24 @@ def only_on_ray(**given: object) -> None:
     """Raises InputError for the first option that is given and that only runs on Ray have."""
     for name, value in given.items():
         if value is not None:
-            found = f"{shorten(value)} for a run in one process"
-            raise input_error(name, found, "no value, as only runs on Ray use one")
+            found = f"{shorten(value)} in a run in one process"
+            raise input_error(name, found, "no value, since it applies only to runs on Ray")
 
 
 def expected_name(name: str, known: Iterable[str], what: str) -> str:
-    """What is expected instead of an unknown `name`: `what`, and the nearest of `known`."""
+    """What is expected instead of an unknown `name`: `what`, and the nearest or all of `known`."""
     names = list(known)
     if not names:
         return f"{what}, but there is none"
-    if likely := get_close_matches(name, names, 1):
-        return f"{what}, such as {likely[0]}"
+    if likely := get_close_matches(name, names, 3):
+        return f"{what} ({did_you_mean(likely)})"
     return f"{what}: {', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """A question that names one to three alternatives."""
+    *others, last = names
+    return f"did you mean {', '.join(others)}{' or ' if others else ''}{last}?"
 
 
 def kind_of(value: object) -> str:

@@ -147,7 +147,7 @@ def refusals(spec: ClusterSpec, policy: Any) -> Iterator[tuple[str, str, str]]:
     for feature in required(spec):
         if feature in refused:
             field, found, *_ = FEATURES[feature]
-            yield field, str(found(spec)), f"none, for {name} does not support {feature}"
+            yield field, str(found(spec)), f"none, since {name} does not support {feature}"
 
 
 def can_break(platform: Cluster, policy: Any, jobs: JobFeatures = ANY_JOBS) -> bool:

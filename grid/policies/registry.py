@@ -111,7 +111,7 @@ def _calls(policy: Any) -> Mapping[str, Call]:
         return {"rank": Call("rank", ("size", "serial"), _rank_problem, after=index)}
     if iscoroutinefunction(getattr(policy, "plan", None)):
         found = f"{type(policy).__name__} with `async def plan`"
-        raise InvalidPlugin(found, "def plan: a plan is made at once")
+        raise InvalidPlugin(found, "a synchronous `def plan`")
     return {"plan": Call("plan", ("view", "now"), _PlanCheck(), _read_only, _with_lists)}
 
 

@@ -95,7 +95,7 @@ def late_share(results: JobResults, late_us: int) -> float:
 def live_lines(live: dict[str, Any]) -> list[str]:
     """The lines of the summary about a live run: `live` is that part of its manifest."""
     lines = [
-        f"live at {live['speedup']:g} times real time, {live['actors']} Ray actors; "
+        f"live at {live['speedup']:g}x real time, {live['actors']} Ray actors; "
         f"{live['kills']} killed, {live['restarts']} restarted"
     ]
     if live.get("interventions"):

@@ -177,7 +177,7 @@ class Actors:
         self._ask(None, lambda: len(self.status) == len(self._actors), STARTING_SECONDS)
         missing = [host for host in self._actors if host not in self.status]
         if missing:
-            raise LiveFailed(f"{len(missing)} actors did not start, {missing[0]} among them")
+            raise LiveFailed(f"{len(missing)} actors did not start, including {missing[0]}")
 
     def connect(self) -> None:
         """Have all actors connect to each other, before the clock starts."""

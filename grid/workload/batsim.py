@@ -94,7 +94,7 @@ def _delay_s(
         if kind in _PARALLEL:
             cpu, com = (np.ravel(np.array(profile.get(key, 0.0), float)) for key in ("cpu", "com"))
             if com.any():
-                raise log_error(path, "communication", "none, for it is not modelled", field=at)
+                raise log_error(path, "communication", "none, since it is not modelled", field=at)
             return min(float(cpu.max()) / FLOPS, TIME_LIMIT_S - 1.0)
     except (KeyError, TypeError, ValueError):
         raise log_error(path, shorten(dict(profile)), f"the keys of a {kind}", field=at) from None
@@ -147,7 +147,7 @@ def _machine(path: Path, element: ET.Element, name: str) -> Machine:
     speed = re.fullmatch(r"([0-9.eE+]+)([kMGTP]?)f?", text)
     cores = element.get("core", "1")
     if not speed or not cores.isdecimal() or not math.isfinite(float(speed[1])):
-        raise log_error(path, f"speed {text!r}, core {cores!r}", "such as 100Mf and 4", field=name)
+        raise log_error(path, f"speed {text!r}, core {cores!r}", "such as 100Mf, 4", field=name)
     mips = float(speed[1]) * _UNITS[speed[2]] / FLOPS * REFERENCE_MIPS
     return Machine(name, int(cores), mips)
 
@@ -158,6 +158,6 @@ def _radical(path: Path, text: str) -> list[int]:
     for part in text.split(","):
         first, _, last = part.partition("-")
         if not first.isdecimal() or not (last or first).isdecimal():
-            raise log_error(path, f"radical {text!r}", "intervals such as 0-3,7")
+            raise log_error(path, f"radical {text!r}", "intervals like 0-3,7")
         numbers += range(int(first), int(last or first) + 1)
     return numbers

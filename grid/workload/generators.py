@@ -188,11 +188,11 @@ def table_problems(path: Path, table: object) -> Iterator[Problem]:
         yield (*path, "submit_us", row), str(table.submit_us[row]), expected
     before = table.predecessors
     if before is not None and (len(before.think_us) != size or len(before.first) != size + 1):
-        yield (*path, "predecessors"), "those of other jobs", f"those of {size} jobs"
+        yield (*path, "predecessors"), "another number of jobs", f"predecessors of {size} jobs"
     yield from _resource_problems(path, table)
     wanted, path = table.requirements, (*path, "requirements")
     if wanted and len(wanted) != size:
-        yield path, f"those of {len(wanted)} jobs", f"none, or a tuple for each of {size} jobs"
+        yield path, f"{len(wanted)} tuples", f"none, or a tuple for each of {size} jobs"
     elif not _are_valid(wanted):
         expected = "Requirements with Options of finite values and utilities from 0 to 1"
         row = next(row for row, one in enumerate(wanted) if not _are_valid([one]))

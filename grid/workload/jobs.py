@@ -226,9 +226,9 @@ def repeated(jobs: JobTable, times: int) -> JobTable:
     after = np.stack([jobs.deadline_us, jobs.cancel_us])
     latest_us = max(last, int(after[after < NEVER].max(initial=0))) + period_us * (times - 1)
     if latest_us >= NEVER:
-        raise ValueError("fewer times, since virtual time ends before all jobs are submitted")
+        raise ValueError("fewer repetitions, since virtual time ends before all jobs are submitted")
     if numbers * times - 1 > LIMITS["number"][1]:
-        raise ValueError("fewer times, since job numbers are below 2^53")
+        raise ValueError("fewer repetitions, since job numbers are limited to 2^53")
     steps = {"submit_us": period_us, "number": numbers}
     columns: dict[str, Any] = {
         name: _tiled(getattr(jobs, name), times, steps.get(name, 0)) for name in COLUMNS

@@ -178,7 +178,7 @@ class _Reader:
         if kind == TEXT:
             return ""
         if not _NUMBER.fullmatch(text):
-            return "a number in digits alone, such as 12 or 12.5"
+            return "a decimal number like 12 or 12.5"
         if abs(float(text)) >= limit:
             return f"a number below {limit}"
         return "an integer" if kind == WHOLE and not float(text).is_integer() else ""

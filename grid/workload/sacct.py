@@ -175,13 +175,13 @@ def _row(record: Record) -> list[int]:
     """The fields of a job without its number and names; the submission in Unix seconds."""
     row = [UNKNOWN] * len(SwfField)
     if not _JOB.fullmatch(_name(record)):
-        raise _Wrong("JobID", _name(record), "the number of a job, such as 417, 417_3 or 417+1")
+        raise _Wrong("JobID", _name(record), "a job ID like 417, 417_3 or 417+1")
     state = record["State"].partition(" ")[0].rstrip("+").upper()
     if state not in _STATUSES:
-        raise _Wrong("State", record["State"], "a state of a job, such as COMPLETED")
+        raise _Wrong("State", record["State"], "a job state like COMPLETED")
     submit, start, end = (_first(record, _time, name) for name in ("Submit", "Start", "End"))
     if submit is None:
-        raise _Wrong("Submit", record["Submit"], "a time, such as 2024-03-01T08:00:00")
+        raise _Wrong("Submit", record["Submit"], "a time like 2024-03-01T08:00:00")
     row[SwfField.STATUS], row[SwfField.SUBMIT_TIME] = _STATUSES[state], submit
     for field, read, columns in _VALUES:
         value = _first(record, read, *columns)
@@ -220,7 +220,7 @@ def _time(column: str, text: str) -> int:
         when = datetime.fromisoformat(text)
         return int((when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp())
     except (ValueError, OverflowError):
-        raise _Wrong(column, text, "a time, such as 2024-03-01T08:00:00") from None
+        raise _Wrong(column, text, "a time like 2024-03-01T08:00:00") from None
 
 
 def _integer(column: str, text: str, limit: int) -> int:
@@ -237,7 +237,7 @@ def _duration(column: str, text: str) -> int:
         return _integer(column, text, 10**9) * 60 * SECOND_US
     found = _DURATION.fullmatch(text)
     if not found or len(text) > 20:
-        raise _Wrong(column, text, "a duration, such as 1-02:30:00")
+        raise _Wrong(column, text, "a duration like 1-02:30:00")
     days, hours, minutes, seconds, whole_days, more_hours = (
         int(one or 0) for one in found.groups()
     )
@@ -275,7 +275,7 @@ def _memory(record: Record, cpus: int) -> int:
         return UNKNOWN
     parts = _MEMORY.fullmatch(text)
     if not parts:
-        raise _Wrong(column, text, "an amount of memory, such as 4000M, 2Gc or 16Gn")
+        raise _Wrong(column, text, "an amount of memory like 4000M, 2Gc or 16Gn")
     kilobytes = float(parts[1]) * _KILOBYTES[parts[2].upper()]
     if parts[3].lower() == "n":
         nodes = record.get("NNodes") or record.get("AllocNodes") or "1"

@@ -44,7 +44,7 @@ def test_what_keeps_to_its_limits_is_not_told_of() -> None:
 def test_too_many_cpus_of_a_machine() -> None:
     cluster = licensed()
     cluster.jobs.processors[cluster._running()[0]] = 3
-    assert list(cluster.broken_limits()) == ["3 CPUs of 2 of machine 0 are busy"]
+    assert list(cluster.broken_limits()) == ["3 of 2 CPUs of machine 0 are busy"]
 
 
 def test_a_license_that_is_held_by_more_machines_than_it_has_copies() -> None:

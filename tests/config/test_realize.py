@@ -42,7 +42,7 @@ UNKNOWN = LOG.replace(" 4 -1 -1\n", " -1 -1 -1\n").replace(" 9 -1 -1\n", " -1 -1
         (
             SITES + "network: {links: [{between: [site4, site5], latency_s: 1}]}\n",
             LOG,
-            "network.links.0.between.1: found 'site5', expected the name of a VO, such as site",
+            "network.links.0.between.1: found 'site5', expected a VO",
         ),
         (
             SITES.replace("8", "11"),

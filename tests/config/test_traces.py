@@ -83,7 +83,7 @@ def test_filters(tmp_path: Path, wanted: str, numbers: set[int]) -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ("users: [9]", "none of the jobs of .*log.swf"),
+        ("users: [9]", "no job of .*log.swf that matches"),
         ("from_s: 30, before_s: 30", "`from_s` less than"),
         ("users: [1, 2], without_users: [2, 1, 3]", "some of the `users` not in `without_users`"),
         ("min_cpus: 3, max_cpus: 2", "`min_cpus` no more than"),

@@ -71,7 +71,7 @@ def test_the_best_is_by_seeds_of_all_values(
     ("study", "says"),
     [
         (STUDY | {"answers": []}, "answers"),
-        (STUDY | {"answers": [BEST | {"along": "size"}]}, "'size', which is no axis"),
+        (STUDY | {"answers": [BEST | {"along": "size"}]}, "'size', which is not an axis"),
         (STUDY | {"answers": [BEST | {"along": "cpus"}]}, "another axis: ttl"),
         (STUDY | {"answers": [BEST | {"among": ["one", "eight"]}]}, "values: one, six, seven"),
     ],

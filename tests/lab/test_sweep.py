@@ -157,7 +157,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
         sweep(path, folder)
     with pytest.raises(InputError, match="a file"):
         sweep(path, folder / "thesis.txt")
-    with pytest.raises(InputError, match="no such thing"):
+    with pytest.raises(InputError, match="no sweep or run"):
         grid.load_results(folder)
 
 

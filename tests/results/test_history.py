@@ -227,7 +227,7 @@ def test_an_unfinished_run_explains_no_waits(tmp_path: Path) -> None:
         assert cut.stdout.endswith(f"{NOT_KEPT}\n") and "Why" not in cut.stdout
     later = CliRunner().invoke(app, ["job", str(tmp_path / "run"), "3"])
     assert later.exit_code == 2
-    assert "expected one that was submitted before the run was cut short" in later.stderr
+    assert "expected a job that was submitted before the run was stopped" in later.stderr
 
 
 def test_every_event_with_a_text_exists() -> None:

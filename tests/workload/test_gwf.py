@@ -76,7 +76,7 @@ def test_integers_are_kept_and_names_are_numbered(tmp_path: Path) -> None:
     assert log.names[SwfField.QUEUE] == {1: "3", 2: "long"}
 
 
-A_NUMBER = "a number in digits alone, such as 12 or 12.5"
+A_NUMBER = "a decimal number like 12 or 12.5"
 BAD_RECORDS = {
     "an SWF record": ("1 0 -1 10 1 -1 -1 -1 -1 -1 1 1 1 -1 -1 -1 -1 -1", "", "18 fields", "29"),
     "a word for a time": (record(run_time="long"), "field 4 (run time)", "'long'", A_NUMBER),

@@ -93,7 +93,7 @@ def test_reads_what_a_plain_parser_reads(
     assert log.blank_lines == sum(not line.strip() for line in lines)
 
 
-A_NUMBER = "a number in digits alone, such as 12 or 12.5"
+A_NUMBER = "a decimal number like 12 or 12.5"
 BAD_RECORDS = {
     "too few fields": ("1 2 3", "", "3 fields", "18"),
     "a word": (record(run_time="soon"), "field 4 (run time)", "'soon'", A_NUMBER),

@@ -59,11 +59,11 @@ def join_shortest(size: int, loads: Ints | Floats, up: Bools, first: int) -> Seq
 
 def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | None:
     if not isinstance(chosen, Sequence | np.ndarray):
-        return f"returned {kind_of(chosen)}, expected a list of numbers of processors"
+        return f"returned {kind_of(chosen)}, expected a list of processor numbers"
     try:
         processors = [index(one) for one in chosen]
     except TypeError:
-        return f"returned {shorten(chosen)}, expected numbers of processors"
+        return f"returned {shorten(chosen)}, expected processor numbers"
     for p in processors:
         if not 0 <= p < len(queues.up) or not queues.up[p]:
             return f"returned processor {p}, which does not exist or is down"

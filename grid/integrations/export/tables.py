@@ -149,7 +149,7 @@ def check_batsim(folder: Path) -> None:
     check_place(folder)
     there = [name for name in BATSIM_FILES if (folder / name).exists()]
     if (there and len(there) < len(BATSIM_FILES)) or (folder / RUN_FILES[-1]).exists():
-        found = f"a folder with {there[0]} of its own" if there else "the folder of a run"
+        found = f"a folder with another {there[0]}" if there else "the folder of a run"
         raise input_error("--out", found, "a new folder, or one without such files", str(folder))
 
 

@@ -75,7 +75,7 @@ def wanted_claims(names: Sequence[str]) -> list[Request]:
     chosen = [name.upper() for name in names]
     unknown = [given for given, name in zip(names, chosen, strict=True) if name not in known]
     if unknown:
-        expected = f"a paper ({', '.join(NAMES)}) or a claim such as PU-1"
+        expected = f"a paper ({', '.join(NAMES)}) or a claim, for example PU-1"
         raise InputError(
             [ErrorLine("reproduce", None, "", repr(name), expected) for name in unknown]
         )

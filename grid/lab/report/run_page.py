@@ -107,12 +107,12 @@ def _introduction(run: RunData) -> list[str]:
         f"{counted(jobs['completed'], 'job')} completed, {jobs['failed']:,} failed, "
         f"{jobs['rejected']:,} rejected, {place}. Seed {manifest['seed']}, version "
         f"{manifest.get('version', 'unknown')}, "
-        + (f"digest {digest}." if digest else "without a digest, since it was live.")
+        + (f"digest {digest}." if digest else "no digest, since the run was live.")
     ]
     live = manifest.get("live") or {}
     if live.get("unfinished"):
-        why = "interrupted" if live.get("interrupted") else "out of time"
-        lines.append(f"{counted(live['unfinished'], 'job')} had not ended: the run was {why}.")
+        why = "was interrupted" if live.get("interrupted") else "reached its time limit"
+        lines.append(f"{counted(live['unfinished'], 'job')} had not ended when the run {why}.")
     measured = measured_line(manifest)
     if measured is not None:
         lines.append(f"Note: {measured}; metrics of machines and charts cover the whole run.")
@@ -128,8 +128,8 @@ def meaning_of(metric: str, plugins: Mapping[str, str]) -> str:
     if known is None:
         return plugins.get(metric, "")
     source = f" Source: {known.source}." if known.source else ""
-    better = f" Better is {known.better}." if known.better else ""
-    over = f"Taken over: {known.over}. Values: {known.values}."
+    better = f" {known.better.title()} is better." if known.better else ""
+    over = f"Aggregation: {known.over}. Range: {known.values}."
     return f"{known.meaning} {over}{better}{source}".replace("`", "")
 
 
@@ -171,7 +171,7 @@ def _by_vo(run: RunData) -> list[Block]:
     return [
         Choice("metric", "Metric", titles),
         *(When("metric", metric, meaning) for metric, meaning in meanings.items() if meaning),
-        vo_chart(run.vos, columns, titles, caption="The chosen metric of each VO."),
+        vo_chart(run.vos, columns, titles, caption="The selected metric by VO."),
         "All metrics; click a header to sort.",
         Table(headers, rows, hints=hints_of(known, run.meanings)),
     ]
@@ -291,7 +291,7 @@ def _median(
         "params": [{"name": "cluster", "value": run.cluster_titles[0]}],
         "transform": [{"filter": "datum.cluster === '' || datum.cluster === cluster"}],
     }
-    caption = f"{meaning} Median of {len(levels)} clusters; shaded: the central 80\u00a0%."
+    caption = f"{meaning} Median of {len(levels)} clusters; band: the central 80\u00a0%."
     return course(name, caption, label, unit, lines, parameters, more)
 
 
@@ -318,7 +318,7 @@ def _waits(run: RunData) -> list[Block]:
                                   ("run-time", "run time (s)", run_time, classes[1])):  # fmt: skip
         columns = _by_size(wait, size, of, groups)
         if len(set(columns["x"])) > 1:
-            caption = f"Median wait by {label}, in classes; shaded: the central 80\u00a0% of waits."
+            caption = f"Median wait by {label}, in classes; band: the central 80\u00a0% of waits."
             pictures.append(
                 grid_chart(f"wait-by-{name}", caption, columns, x=label, y="median wait (s)",
                            parameters=parameters, among=among)

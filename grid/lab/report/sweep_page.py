@@ -110,8 +110,8 @@ def _summary(study: Study) -> str:
     intervals = "With one seed there are no intervals."
     if seeds > 1:
         intervals = (
-            f"Intervals are Student's at {100 * study.level:g} %; equal seeds have equal jobs, "
-            "unless an axis changes them."
+            f"{100 * study.level:g} % confidence intervals (Student's t). Runs with the same seed "
+            "have the same jobs, unless an axis changes them."
         )
     runs, points = counted(len(study.runs), "run"), counted(len(study.points), "combination")
     return f"{runs} of {points} with up to {counted(seeds, 'seed')}. {axes}. {intervals}"
@@ -240,8 +240,8 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
     differing = {one.metric for found in by_baseline.values() for one in found}
     known = [metric for metric in metrics if metric in differing]
     return [
-        "Difference of each row from the baseline with the same seeds, largest relative effect "
-        "first." + (" Undecided: the interval contains zero." if over_seeds(study) else ""),
+        "Difference of each row from the baseline, paired by seed, largest relative effect first."
+        + (" Undecided: the interval contains zero." if over_seeds(study) else ""),
         Choice("baseline", f"Baseline of {axis}", {name: name for name in by_baseline}),
         Choice("difference_metric", "Metric", {metric: label_of(metric) for metric in known}),
         _differences_chart(study, by_baseline, known),
@@ -252,7 +252,7 @@ def differences(study: Study, metrics: Sequence[str]) -> list[Block]:
     ]
 
 
-KINDS = {"interval without zero": "var(--c0)", "undecided": "var(--c7)", "one seed": "var(--c0)",
+KINDS = {"interval excludes zero": "var(--c0)", "undecided": "var(--c7)", "one seed": "var(--c0)",
          "equal in all repetitions": "var(--c6)"}  # fmt: skip
 
 
@@ -261,7 +261,7 @@ def _kind_of(one: Interval) -> str:
         return "one seed"
     if one.is_constant:
         return "equal in all repetitions"
-    return "undecided" if one.is_undecided else "interval without zero"
+    return "undecided" if one.is_undecided else "interval excludes zero"
 
 
 def _differences_chart(
@@ -292,7 +292,7 @@ def _differences_chart(
         color={"field": "kind", "type": "nominal", "scale": shade, "legend": legend},
         tips=tooltip(row="", baseline="baseline", difference="difference", interval="interval"),
     )
-    caption = "Differences of the chosen metric from the chosen baseline; equal rows are omitted."
+    caption = "Differences in the selected metric from the selected baseline, without equal rows."
     return Picture("differences", caption, specification, {"differences": columns}, True, is_tall)
 
 
@@ -414,7 +414,7 @@ def by_vo(settings: Settings, metrics: Sequence[str]) -> list[Block]:
     chart = vo_chart(
         vos, columns_of(keys, rows), titles, legend=settings.legend,
         choices={ELSEWHERE: settings.listed[0]} if settings.is_choice else {},
-        caption=f"The chosen metric of each VO{over_seeds(study)}.",
+        caption=f"The selected metric by VO{over_seeds(study)}.",
     )  # fmt: skip
     tables = []
     for chosen in settings.listed:

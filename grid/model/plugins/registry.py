@@ -127,14 +127,14 @@ class Plugins:
 
     def names(self, kind: Kind) -> tuple[str, ...]:
         """All names of that kind, built-in ones first. Raises InvalidPlugin for a repeated one."""
-        owners = dict.fromkeys(kind.own, "the emulator's own")
+        owners = dict.fromkeys(kind.own, "a built-in one")
         points = [(one.name, f"the entry point {one.value}") for one in plugged_in(kind.group)]
         objects = [(name, "an object") for name in self.objects.get(kind.name, ())]
         for name, what in [*points, *objects]:
             if name in owners:
                 raise InvalidPlugin(
-                    f"{what} that is called {name!r}",
-                    f"another name for {kind.one}, for that is taken by {owners[name]}",
+                    f"{what} with the name {name!r}",
+                    f"another name for {kind.one}, since {owners[name]} has it",
                 )
             owners[name] = what
         return tuple(owners)
@@ -147,9 +147,9 @@ class Plugins:
         if name not in known:
             expected = expected_name(name.lower(), known, kind.one)
             if RENAMED_PLUGINS.get(name) in known:
-                expected = f"{RENAMED_PLUGINS[name]}, its new name"
+                expected = f"the new name, {RENAMED_PLUGINS[name]}"
             elif not known or name.endswith(".py"):
-                expected = f"{kind.one} with its name in the file, such as my_plugins.py:NAME"
+                expected = f"{kind.one} by file and name, as in my_plugins.py:NAME"
             raise InvalidPlugin(repr(name), expected)
         if name in kind.own:
             return _own_plugin(kind, name)
@@ -173,7 +173,7 @@ class Plugins:
         if plugin.is_own:
             return made
         if kind.given and not callable(made):
-            found = f"{type(made).__name__} that cannot be called ({plugin.origin.place})"
+            found = f"a {type(made).__name__}, which is not callable ({plugin.origin.place})"
             raise InvalidPlugin(found, f"{kind.one}: a function, or a class with __call__")
         checked = with_checks(plugin.origin, made, kind.calls(made))
         return checked if kind.adapt is None else kind.adapt(checked)

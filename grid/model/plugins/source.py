@@ -99,11 +99,11 @@ def resolve_reference(reference: str, folders: Sequence[Path]) -> tuple[str, Sou
     """
     place, _, name = reference.rpartition(":")
     if not place or not name.isidentifier():
-        raise ValueError("a name such as my_policy.py:MyPolicy")
+        raise ValueError("a reference like my_policy.py:MyPolicy")
     file = place
     if not place.endswith(".py"):
         if not all(step.isidentifier() for step in place.split(".")):
-            raise ValueError("a file such as my_policy.py, or a module, before the colon")
+            raise ValueError("a file like my_policy.py, or a module, before the colon")
         try:
             spec = find_spec(place)
         except (ImportError, ValueError):

@@ -88,7 +88,7 @@ def jobs_of(data: Mapping[str, Any]) -> list[str]:
     """The jobs that are to be killed. Raises ValueError."""
     names = data.get("job_ids")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"names the jobs {shorten(names)}, expected a list of texts")
+        raise ValueError(f"names the jobs {shorten(names)}, expected a list of strings")
     return names
 
 
@@ -101,7 +101,7 @@ def mask_of(text: str, most: int) -> int:
     Numbers and intervals stand apart by a space or a comma.
     """
     if not _INTERVALS.fullmatch(text):
-        raise ValueError(f"resources {text[:40]!r}, expected numbers such as 0-3 7")
+        raise ValueError(f"resources {text[:40]!r}, expected numbers like 0-3 7")
     mask = 0
     for interval in re.split("[ ,]", text):
         first, _, last = interval.partition("-")

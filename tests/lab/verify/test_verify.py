@@ -180,6 +180,6 @@ def test_the_command_prints_rows_and_writes_the_page(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [*words, "--page", str(page)])
     assert done.exit_code == 0, done.output
     assert done.stdout.count(" exact\n") == 5
-    assert done.stdout.endswith("5 of 5 values are as expected.\n")
+    assert done.stdout.endswith("5 of 5 values agree with theory.\n")
     assert "| one-server | starts that differ | 0 | 0 |" in page.read_text()
     assert "Not run" not in page.read_text()

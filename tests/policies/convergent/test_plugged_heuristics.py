@@ -110,7 +110,7 @@ def test_a_wrong_one_is_named(name: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("narow", "weights.narow: found 'narow', expected a heuristic, such as narrow"),
+        ("narow", "weights.narow: found 'narow', expected a heuristic .did you mean narrow"),
         (
             "missing",
             "weights.missing: found 'missing', expected a heuristic, and .* has no missing",

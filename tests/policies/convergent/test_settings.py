@@ -34,7 +34,7 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
         ("tabu", {"iterations": 1.5}, "iterations: found 1.5"),
         ("eg_edf", {"iterations": 5}, "iterations: found an unknown setting"),
         ("eg_edf", {"repair": "nothing"}, "repair: found 'nothing', expected 'moves' or 'times'"),
-        ("esay", {}, "found 'esay', expected a policy, such as easy"),
+        ("esay", {}, "found 'esay', expected a policy .did you mean easy"),
     ],
 )
 def test_wrong_settings(name: str, settings: dict[str, object], message: str) -> None:
