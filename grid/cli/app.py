@@ -111,7 +111,7 @@ def _found(error: typer.TyperException, args: Sequence[str]) -> str:
 
 app = typer.Typer(
     cls=Group,
-    help="A distributed emulator of grids of virtual organizations on Ray actors.",
+    help="Run federations of virtual organizations on Ray actors, in virtual time or live.",
     epilog="\n\n".join(["Exit codes:", *(f"{code.value}: {code.meaning}" for code in ExitCode)]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -137,7 +137,7 @@ def grid(
         ),
     ] = False,
 ) -> None:
-    """A distributed emulator of grids of virtual organizations on Ray actors."""
+    """Run federations of virtual organizations on Ray actors, in virtual time or live."""
 
 
 for command in (

@@ -48,12 +48,12 @@ class ExitCode(IntEnum):
     FAILED = (
         1,
         "Failure: a run, plugin or check failed, the disk is full, or Ray did not start. The last "
-        "lines state the reason.",
+        "lines give the reason.",
     )
     WRONG_INPUT = (
         2,
-        "Invalid input: a file, key or option, or a job or Ray cluster that does not exist. Up to "
-        "five lines state file, line, key, what was found and what was expected. Nothing was run.",
+        "Invalid input: an unknown or invalid file, key, option, job or Ray cluster. Up to five "
+        "lines give the file, line, key, value found and value expected. Nothing was run.",
     )
     INTERRUPTED = (
         130,

@@ -34,7 +34,7 @@ def report(folder: Path, out: Path | None = None, quiet: bool = False) -> None:
 
 
 def watch(folder: Path, port: int | None = None, quiet: bool = False) -> None:
-    """Replay a finished run on a page in the browser.
+    """Replay a finished run on a web page.
 
     Prints the address of the page and serves it on this machine only, until Ctrl-C.
     """
@@ -63,7 +63,7 @@ def watch(folder: Path, port: int | None = None, quiet: bool = False) -> None:
 
 
 def export(folder: Path, to: Format, out: Path | None = None, quiet: bool = False) -> None:
-    """Write a run in the format of another tool.
+    """Export a run to the format of another tool.
 
     Traces include the age of information if events were recorded: grid run SCENARIO --events
     """

@@ -49,7 +49,7 @@ def init(
 ) -> None:
     """Copy a shipped scenario, or an experiment with its scenario, to a folder.
 
-    `grid init twin` writes the scenario of a site from its slurm.conf and the records of sacct.
+    `grid init twin` writes the scenario of a site from its slurm.conf and sacct records.
     """
     if source is not None:
         wrong([f"--from was removed. Use grid init {source} {name}"])
@@ -95,7 +95,7 @@ def _init_twin(folder: Path, slurm_conf: Path, sacct: Path) -> None:
 
 
 def twin(action: Literal["compare"], run: Path, records: Path) -> None:  # noqa: ARG001
-    """Compare a run of a twin with the records of its site, and draw the queue of both.
+    """Compare a run of a twin with the records of its site, and draw both queues.
 
     The table shows mean waits by partition and by number of CPUs, for the jobs that started in
     both. The figure is twin.svg in the folder of the run.

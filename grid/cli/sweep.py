@@ -39,7 +39,7 @@ def sweep(
     quiet: bool = False,
     events: bool = False,
 ) -> None:
-    """Run a scenario with many settings and seeds; existing runs are kept.
+    """Run all combinations of settings and seeds of an experiment; existing runs are reused.
 
     EXPERIMENT is a file or the name of a shipped experiment; a file with that name takes
     precedence.

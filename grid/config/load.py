@@ -158,9 +158,7 @@ def _include(root: Node, folder: FilePath, depth: int = 0) -> list[ErrorLine]:
     own, root.value = root.value, {}
     for one in node.value if isinstance(node.value, list) else [node]:
         if not isinstance(one.value, str) or depth == MAX_INCLUDES:
-            expected = (
-                f"the path of a scenario file, at most {MAX_INCLUDES} levels deep"
-            )
+            expected = f"the path of a scenario file, at most {MAX_INCLUDES} levels deep"
             return [one.error((INCLUDE,), expected)]
         path = FilePath(one.value)
         path = path if path.exists() else folder / path

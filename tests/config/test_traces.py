@@ -114,7 +114,7 @@ def test_only_some_sites_of_a_log(tmp_path: Path, name: str) -> None:
 
     assert run("user", "[7, 8]") == {"site7": 3, "site8": 1}
     assert run("user", "[8]") == {"site8": 1}
-    with pytest.raises(InputError, match=r"yaml:2: workload.filter: .* for sites: \[6\]"):
+    with pytest.raises(InputError, match=r"yaml:2: workload.filter: .* sites: \[6\]"):
         run("user", "[6]")
 
 

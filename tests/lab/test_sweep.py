@@ -83,7 +83,7 @@ def test_damaged_results_are_repeated_and_counted(
         content = json.loads(damaged.read_text())
         content["wall_seconds" if kind == "clock" else "seed"] = 1000
         damaged.write_text(json.dumps(content))
-        with pytest.raises(InputError, match="found a result that was changed or damaged"):
+        with pytest.raises(InputError, match="found a changed or damaged result"):
             grid.load_results(folder, clock=kind == "clock")
     elif damage == "another run":
         damaged.write_text(sorted((folder / kind).iterdir())[5].read_text())
@@ -146,14 +146,14 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     path, folder = write(tmp_path), tmp_path / "out"
     folder.mkdir()
     (folder / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="not a sweep"):
+    with pytest.raises(InputError, match="without a sweep"):
         sweep(path, folder)
     # As little as one that has the files of an experiment, and maybe runs of its own.
-    with pytest.raises(InputError, match="not a sweep"):
+    with pytest.raises(InputError, match="without a sweep"):
         sweep(path, tmp_path)
     assert [file.name for file in folder.iterdir()] == ["thesis.txt"]
     (folder / "runs").mkdir()
-    with pytest.raises(InputError, match="not a sweep"):
+    with pytest.raises(InputError, match="without a sweep"):
         sweep(path, folder)
     with pytest.raises(InputError, match="a file"):
         sweep(path, folder / "thesis.txt")

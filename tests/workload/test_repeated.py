@@ -50,7 +50,7 @@ def test_jobs_wait_for_jobs_of_their_own_time() -> None:
 
 @pytest.mark.parametrize(
     ("column", "value", "expected"),
-    [("submit_us", NEVER - 100, "virtual time ends"), ("number", 2**53, "job numbers are below")],
+    [("submit_us", NEVER - 100, "virtual time ends"), ("number", 2**53, "job numbers are limited")],
 )
 def test_no_time_and_no_number_passes_its_limit(column: str, value: int, expected: str) -> None:
     columns = {name: getattr(ONCE, name) for name in COLUMNS}

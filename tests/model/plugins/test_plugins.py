@@ -90,7 +90,7 @@ def test_a_policy_that_never_starts_jobs_is_named(entry_point: str) -> None:
 
 
 def test_objects_that_no_scenario_names_are_an_error() -> None:
-    with pytest.raises(InputError, match="policies: found 'mine', of which"):
+    with pytest.raises(InputError, match="policies: found 'mine', which"):
         grid.run(scenario("easy"), policies={"mine": Backwards})
 
 
