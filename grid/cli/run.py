@@ -55,7 +55,7 @@ def run(
     alone = [name for name, value in of_live.items() if value is not None and not live]
     of_one = {
         "--live": live, "--placement": placement, "--compile-first": compile_first,
-        "--seed": None if seeds is None else seed,
+        "--watch": watch, "--seed": None if seeds is None else seed,
     }  # fmt: skip
     of_one_run = [name for name, value in of_one.items() if value not in (None, False)]
     if live and in_process:
@@ -69,8 +69,8 @@ def run(
         if events or of_one_run:
             wrong([NO_EVENTS if events else f"{of_one_run[0]} requires a single run. Omit it."])
         _sweep(
-            scenario, settings, seeds, out, address, in_process, force=force, watch=watch,
-            quiet=quiet, traceback=traceback, as_json=as_json,
+            scenario, settings, seeds, out, address, in_process, force=force, quiet=quiet,
+            traceback=traceback, as_json=as_json,
         )  # fmt: skip
         return
     how: dict[str, Any] = {

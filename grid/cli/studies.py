@@ -201,7 +201,7 @@ def reproduce(
     from grid.lab.papers.page import PAGES, differing_verdicts
     from grid.lab.papers.reproduce import RunOptions, wanted_claims
     from grid.lab.papers.reproduce import reproduce as run_and_judge
-    from grid.lab.sweep import SweepDisplay, Workers
+    from grid.lab.sweep import Workers, shown_on
     from grid.runtime.progress import display_on
 
     if seeds is not None and as_is:
@@ -215,8 +215,8 @@ def reproduce(
     folder = out if out is not None else Path("reproduction-quick" if quick else "reproduction")
     left = partial(runs_left, folder)
     with endings(left, folder), display_on(sys.stderr, quiet=quiet) as display:
-        observer = SweepDisplay(display, in_process=in_process)
-        options = RunOptions(workers, quick, observer, as_is, which, trace)
+        report = shown_on(display, in_process=in_process)
+        options = RunOptions(workers, quick, report, as_is, which, trace)
         done = run_and_judge(list(ids or []), folder, options, typer.echo, pages)
     for one in done.judgements:
         _print_judgement(one)

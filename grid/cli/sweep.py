@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from grid.cli.endings import ExitCode, endings, naming_options, runs_left, wrong
-from grid.cli.options import NO_EVENTS, live_page_if, seeds_of
+from grid.cli.options import NO_EVENTS, seeds_of
 
 if TYPE_CHECKING:
     from grid.lab.experiment import ExperimentSection
@@ -33,7 +33,6 @@ def sweep(
     out: Path | None = None,
     page: Path | None = None,
     force: bool = False,
-    watch: bool = False,
     as_json: bool = False,
     traceback: bool = False,
     quiet: bool = False,
@@ -71,8 +70,8 @@ def sweep(
         options += ["--set", setting]
     options += [] if seeds is None else ["--seeds", seeds]
     sweep_and_report(
-        loaded, file, folder, workers, page, options, force=force, watch=watch, quiet=quiet,
-        traceback=traceback, as_json=as_json,
+        loaded, file, folder, workers, page, options, force=force, quiet=quiet, traceback=traceback,
+        as_json=as_json,
     )  # fmt: skip
 
 
@@ -85,7 +84,6 @@ def sweep_and_report(
     options: Sequence[str] = (),
     *,
     force: bool,
-    watch: bool,
     quiet: bool,
     traceback: bool,
     as_json: bool,
@@ -97,16 +95,14 @@ def sweep_and_report(
     """
     from grid.lab.report.page import write_report
     from grid.lab.study_page import write_study_page
-    from grid.lab.sweep import SweepDisplay, run_sweep
-    from grid.results.look import Observers
+    from grid.lab.sweep import run_sweep, shown_on
     from grid.runtime.progress import display_on
 
     report = None
     with endings(partial(runs_left, folder), folder, traceback=traceback):
-        with display_on(sys.stderr, quiet=quiet) as display, live_page_if(watch) as live:
-            shown = SweepDisplay(display, in_process=workers.in_process)
-            observer = Observers([shown, live] if live is not None else [shown])
-            done = run_sweep(experiment, file, folder, workers, observer, force=force)
+        with display_on(sys.stderr, quiet=quiet) as display:
+            shown = shown_on(display, in_process=workers.in_process)
+            done = run_sweep(experiment, file, folder, workers, shown, force=force)
             if len(done.failures) < done.runs:
                 display.stage("writing the report")
                 report = write_report(folder)

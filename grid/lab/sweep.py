@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from grid.config.plugins import metric_bounds, metric_meanings, unnamed_objects
 from grid.config.traces import hashes_of_logs
@@ -16,12 +16,11 @@ from grid.lab.experiment import (
     ExperimentSection,
     Objects,
     PlannedRun,
-    Value,
     errors_of,
     expand,
     key_of,
 )
-from grid.lab.record import Answer, Record, attempt, code_version
+from grid.lab.record import Answer, attempt, code_version
 from grid.lab.store import (
     FAILED_FILE,
     AbsentPoint,
@@ -36,7 +35,6 @@ from grid.lab.store import (
 )
 from grid.model.errors import InputError, input_error, only_on_ray
 from grid.model.job_results import ALL_JOBS
-from grid.results.look import NO_OBSERVER, Cell, Observer, SweepBeginning, SweepProgress
 from grid.results.run_folder import SWEEP_FILE
 from grid.runtime.progress import Display
 
@@ -65,6 +63,38 @@ class Workers:
             only_on_ray(address=self.address, cpus=self.cpus)
 
 
+class SweepProgress(NamedTuple):
+    """Of the `runs` of a sweep, `kept` existed before; `failed` are not among `done`."""
+
+    runs: int
+    kept: int
+    done: int = 0
+    failed: int = 0
+    running: int = 0
+
+
+Report = Callable[[SweepProgress], None]
+
+
+def shown_on(display: Display, *, in_process: bool = False) -> Report:
+    """Shows the progress of a sweep on a display."""
+
+    def show(progress: SweepProgress) -> None:
+        runs, kept, done, failed, running = progress
+        ended = kept + done + failed
+        is_starting = not (in_process or running or done or failed) and ended < runs
+        display.stage("starting Ray" if is_starting else "running")
+        before = f" ({kept:,} before)" if kept else ""
+        words = f"{kept + done:,} of {runs:,} runs done{before}, {running} running, {failed} failed"
+        display.show(words, ended, runs, kept)
+
+    return show
+
+
+def no_report(_: SweepProgress) -> None:
+    """Show no progress."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sweep:
     """A finished sweep.
@@ -87,7 +117,7 @@ def run_sweep(
     file: Path | None,
     folder: Path,
     workers: Workers,
-    observer: Observer = NO_OBSERVER,
+    report: Report = no_report,
     *,
     objects: Objects | None = None,
     force: bool = False,
@@ -118,23 +148,22 @@ def run_sweep(
         keys = [key_of(run, code) for run in runs]
         write_sources(folder, experiment, file, runs)
         absent = [AbsentPoint(point=point, reason=str(error.errors[0])) for point, error in refused]
-        described = _file_of(experiment, runs, keys, absent)
-        write_json(folder / SWEEP_FILE, described.model_dump())
+        write_json(folder / SWEEP_FILE, _file_of(experiment, runs, keys, absent).model_dump())
         # Combinations may resolve to the same run.
         of_key = dict(zip(keys, runs, strict=True))
         missing = {key: run for key, run in of_key.items() if not store.is_sound(key)}
         damaged = sum(map(store.has, missing))
         if missing:
             remove_tables(folder)
-        kept = [key for key in of_key if key not in missing]
-        failures, start_s, run_s = _run_missing(store, described, kept, missing, workers, observer)
+        kept = len(of_key) - len(missing)
+        failures, start_s, run_s = _run_missing(store, kept, missing, workers, report)
         (folder / FAILED_FILE).unlink(missing_ok=True)
         if failures:
             failures.sort(key=lambda failure: (str(failure.point), failure.seed))
             listed = [failure.model_dump() for failure in failures]
             write_json(folder / FAILED_FILE, {"failed": listed})
         write_tables(folder)
-    return Sweep(folder, len(of_key), len(kept), tuple(failures), start_s, run_s, damaged)
+    return Sweep(folder, len(of_key), kept, tuple(failures), start_s, run_s, damaged)
 
 
 def _file_of(
@@ -177,45 +206,28 @@ def _file_of(
 
 
 def _run_missing(
-    store: Store,
-    file: SweepFile,
-    kept: Sequence[str],
-    missing: Mapping[str, PlannedRun],
-    workers: Workers,
-    observer: Observer,
+    store: Store, kept: int, missing: Mapping[str, PlannedRun], workers: Workers, report: Report
 ) -> tuple[list[Failure], float, float]:
     """Execute the missing runs. Returns failures, seconds until workers were ready, and the rest.
 
-    `kept` are the keys of the other runs.
+    `kept` is how many others there are.
     """
     keys, failures = list(missing), list[Failure]()
-    progress = SweepProgress(len(kept) + len(missing), len(kept))
-    cells: tuple[Cell, ...] = ()
-    places: dict[str, list[int]] = {}
-    if observer.wants_looks:
-        points = {point: place for place, point in enumerate(_points(file))}
-        for case in file.cases:
-            places.setdefault(case.key, []).append(points[tuple(case.point.values())])
-        observer.begin_sweep(_beginning(file))
-        cells = tuple(cell for key in kept for cell in _cells(places[key], store.record(key)))
-    observer.sweep(progress._replace(cells=cells))
+    progress = SweepProgress(kept + len(missing), kept)
+    report(progress)
     begun = ready = time.monotonic()
     for running, number, answer in _steps(list(missing.values()), workers):
         progress = progress._replace(running=running)
-        cells, errors = (), tuple[str, ...]()
         if number is None:
             ready = time.monotonic() if ready == begun else ready
         elif isinstance(answer, tuple):
             store.write(keys[number], *answer)
             progress = progress._replace(done=progress.done + 1)
-            cells = _cells(places.get(keys[number], ()), answer[0])
         else:
             run = missing[keys[number]]
             failures.append(Failure(point=run.point, seed=run.seed, error=answer))
             progress = progress._replace(failed=progress.failed + 1)
-            errors = (str(failures[-1]).partition("\n")[0],)
-        observer.sweep(progress._replace(cells=cells, failures=errors))
-    observer.sweep(progress._replace(is_over=True))
+        report(progress)
     return failures, ready - begun, time.monotonic() - ready
 
 
@@ -294,44 +306,6 @@ def _answer_of(reference: Any) -> Answer:
     except ray.exceptions.RayError as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0]}"
     return answer
-
-
-# Progress
-
-
-class SweepDisplay(Observer):
-    """Shows the progress of a sweep on a display."""
-
-    def __init__(self, display: Display, *, in_process: bool = False) -> None:
-        self._display, self._in_process = display, in_process
-
-    def sweep(self, progress: SweepProgress) -> None:
-        runs, kept, done, failed, running = progress[:5]
-        ended = kept + done + failed
-        is_starting = not (self._in_process or running or done or failed) and ended < runs
-        self._display.stage("starting Ray" if is_starting else "running")
-        before = f" ({kept:,} before)" if kept else ""
-        words = f"{kept + done:,} of {runs:,} runs done{before}, {running} running, {failed} failed"
-        self._display.show(words, ended, runs, kept)
-
-
-def _beginning(file: SweepFile) -> SweepBeginning:
-    from grid.lab.findings import measured_words
-
-    metrics, measured = tuple(file.metrics), measured_words(file.measured)
-    axes, points = tuple(file.axes), tuple(_points(file))
-    return SweepBeginning(file.name, axes, points, len(file.seeds), metrics, measured)
-
-
-def _points(file: SweepFile) -> dict[tuple[Value, ...], None]:
-    return dict.fromkeys(tuple(case.point.values()) for case in file.cases)
-
-
-def _cells(places: Sequence[int], record: Record) -> tuple[Cell, ...]:
-    """The metrics of a run, for each of the combinations that share it."""
-    found = {**record.get("more", {}), **record["metrics"]["grid"]}
-    plain = {name: float(one) for name, one in found.items() if isinstance(one, int | float)}
-    return tuple(Cell(place, plain) for place in places)
 
 
 # Dry run

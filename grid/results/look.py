@@ -1,4 +1,4 @@
-"""State of a run or a sweep while it runs, for observers such as the live page."""
+"""State of a run while it runs, for observers such as the live page."""
 
 from __future__ import annotations
 
@@ -64,49 +64,6 @@ class Look(NamedTuple):
     undone: tuple[str, ...] = ()
 
 
-Value = str | int | float | bool | None
-
-
-class SweepBeginning(NamedTuple):
-    """What is known of a sweep before its first run.
-
-    `points` are its combinations, a value for each of `axes`, each with `seeds` runs. `metrics` are
-    those to be shown, empty for the most common ones. `measured` names the jobs that metrics cover,
-    empty for all.
-    """
-
-    name: str
-    axes: tuple[str, ...]
-    points: tuple[tuple[Value, ...], ...]
-    seeds: int
-    metrics: tuple[str, ...]
-    measured: str = ""
-
-
-class Cell(NamedTuple):
-    """Metrics of the grid in a run of the combination at that position of `points`."""
-
-    point: int
-    figures: Mapping[str, float]
-
-
-class SweepProgress(NamedTuple):
-    """Progress of a sweep since the last update.
-
-    Of its `runs`, `kept` existed before; `failed` are not among `done`, and `failures` has a line
-    for each new one. `cells` has one for each combination of a run.
-    """
-
-    runs: int
-    kept: int
-    done: int = 0
-    failed: int = 0
-    running: int = 0
-    cells: tuple[Cell, ...] = ()
-    failures: tuple[str, ...] = ()
-    is_over: bool = False
-
-
 class Observer:
     """Receives the progress of a run; one that `wants_looks` receives its states, too.
 
@@ -123,12 +80,6 @@ class Observer:
 
     def begin(self, beginning: Beginning) -> None:
         """A run that is observed begins."""
-
-    def begin_sweep(self, beginning: SweepBeginning) -> None:
-        """A sweep that is observed begins."""
-
-    def sweep(self, progress: SweepProgress) -> None:
-        """Progress of a sweep."""
 
     def is_due(self) -> bool:
         """Whether to call `look` now. Called very often."""
@@ -151,7 +102,7 @@ class Observers(Observer):
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._all = observers
         self.wants_looks = any(one.wants_looks for one in observers)
-        for call in ("stage", "progress", "begin", "begin_sweep", "sweep", "look"):
+        for call in ("stage", "progress", "begin", "look"):
             setattr(self, call, partial(self._each, call))
 
     def _each(self, call: str, *given: Any) -> None:

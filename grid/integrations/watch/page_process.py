@@ -1,4 +1,4 @@
-"""The page of a run or sweep in progress, served by a process of its own so as not to slow it down.
+"""The page of a run in progress, served by a process of its own so as not to slow it down.
 
 A thread of the run passes looks to that process. While the thread is blocked, the run is not
 looked at and continues.
@@ -18,7 +18,7 @@ from multiprocessing.connection import Connection
 
 from grid.model.errors import RunFailed
 from grid.model.interventions import Request
-from grid.results.look import Beginning, Look, Observer, SweepBeginning, SweepProgress
+from grid.results.look import Beginning, Look, Observer
 
 LOOK_SECONDS = 0.25
 """Least real time between two looks."""
@@ -31,18 +31,18 @@ END_SECONDS = 1.5
 
 
 class LivePage(Observer):
-    """Shows a run or a sweep on a page; `show_address` gets its address."""
+    """Shows a run on a page; `show_address` gets its address."""
 
     wants_looks = True
 
     def __init__(self, connection: Connection, show_address: Callable[[str], None]) -> None:
         self._connection = connection
         self._show_address = show_address
-        self._outbox: queue.Queue[Look | SweepProgress | None] = queue.Queue()
+        self._outbox: queue.Queue[Look | None] = queue.Queue()
         self._next = self._asked = 0.0
         self._sender = threading.Thread(target=self._send, daemon=True)
 
-    def begin(self, beginning: Beginning | SweepBeginning) -> None:
+    def begin(self, beginning: Beginning) -> None:
         """Show the run. Raises RunFailed if its page cannot be served."""
         try:
             self._connection.send(beginning)
@@ -57,12 +57,6 @@ class LivePage(Observer):
     def is_due(self) -> bool:
         self._asked = time.monotonic()
         return self._asked >= self._next and not self._outbox.unfinished_tasks
-
-    def begin_sweep(self, beginning: SweepBeginning) -> None:
-        self.begin(beginning)
-
-    def sweep(self, progress: SweepProgress) -> None:
-        self._outbox.put(progress)
 
     def look(self, look: Look) -> None:
         self._outbox.put(look)
@@ -118,13 +112,10 @@ def _serve(connection: Connection, port: int) -> None:
     # The run has priority.
     os.nice(NICENESS)
     from grid.integrations.watch.server import Page
-    from grid.integrations.watch.sweep_view import SweepView
     from grid.integrations.watch.views import Running
 
     with suppress(EOFError, OSError):
-        first = connection.recv()
-        is_sweep = isinstance(first, SweepBeginning)
-        view = SweepView(first) if is_sweep else Running(first, connection.send)
+        view = Running(connection.recv(), connection.send)
         try:
             page = Page(view, port)
         except OSError as error:

@@ -23,7 +23,6 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from grid.integrations.watch.sweep_view import SweepView
 from grid.integrations.watch.views import Answer, NotThere, RunView
 from grid.lab.report.picture import CONFIG, colours, script
 
@@ -51,7 +50,7 @@ _HERE = Path(__file__).parent
 class Page:
     """A page for `view` at `address`; `serve` answers until `end` is called."""
 
-    def __init__(self, view: RunView | SweepView, port: int = 0) -> None:
+    def __init__(self, view: RunView, port: int = 0) -> None:
         self._socket = socket.create_server((HOST, port))
         bound: int = self._socket.getsockname()[1]
         token = secrets.token_urlsafe(TOKEN_BYTES)
@@ -115,23 +114,16 @@ class Guard:
         return "" if known else "the address does not contain the token of the page"
 
 
-def application(view: RunView | SweepView) -> Starlette:
+def application(view: RunView) -> Starlette:
     """The queries of a page, each at its name, and the files of the page."""
-    if isinstance(view, SweepView):
-        routes = [_query("sweep", lambda _: view.answer())]
-        page, scripts = "sweep.html", ["sweep.js", "words.js"]
-    else:
-        page, scripts = "page.html", SCRIPTS
-        routes = [
-            _query("about", lambda _: view.about() | {"vega": CONFIG}),
-            *(_query(name, partial(_answer, getattr(view, name))) for name in QUERIES),
-            Route("/intervene", partial(_intervene, view), methods=["POST"]),
-        ]
-    routes += [
-        _file("", "text/html", partial(_text, page)),
+    routes = [
+        _query("about", lambda _: view.about() | {"vega": CONFIG}),
+        *(_query(name, partial(_answer, getattr(view, name))) for name in QUERIES),
+        Route("/intervene", partial(_intervene, view), methods=["POST"]),
+        _file("", "text/html", partial(_text, "page.html")),
         _file("page.css", "text/css", lambda: f"{colours()}\n{_text('page.css')}"),
         _file("vega.js", "text/javascript", cache(script)),
-        *(_file(name, "text/javascript", partial(_text, name)) for name in scripts),
+        *(_file(name, "text/javascript", partial(_text, name)) for name in SCRIPTS),
     ]
     served = Starlette(routes=routes)
     served.router.redirect_slashes = False

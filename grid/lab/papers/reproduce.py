@@ -19,10 +19,9 @@ from grid.lab.papers.page import write_index, write_page
 from grid.lab.papers.paper import NAMES, Paper, load_paper
 from grid.lab.report.page import consistent
 from grid.lab.study import Study, read_study
-from grid.lab.sweep import Workers, run_sweep
+from grid.lab.sweep import Report, Workers, no_report, run_sweep
 from grid.model.errors import ErrorLine, InputError, input_error
 from grid.model.time import SECOND_US
-from grid.results.look import NO_OBSERVER, Observer
 from grid.results.run_folder import SWEEP_FILE, check_place
 from grid.workload.jobs import jobs_from_log
 from grid.workload.logs import read_swf
@@ -39,7 +38,7 @@ FAILURES_SHOWN = 3
 class RunOptions:
     workers: Workers = field(default_factory=Workers)
     quick: bool = False
-    observer: Observer = NO_OBSERVER
+    report: Report = no_report
     as_is: bool = False
     """Judge the runs that are there, and run nothing."""
     seeds: int | Sequence[int] | None = None
@@ -162,7 +161,7 @@ def _sweep(name: str, folder: Path, options: RunOptions, report: Callable[[str],
     experiment = load_experiment(given, quick=options.quick, seeds=options.seeds)
     report(f"runs of {name}: {experiment.runs:,}")
     sweep = run_sweep(
-        experiment, EXPERIMENTS / f"{name}.yaml", folder, options.workers, options.observer,
+        experiment, EXPERIMENTS / f"{name}.yaml", folder, options.workers, options.report,
         partly=True,
     )  # fmt: skip
     for failure in sweep.failures[:FAILURES_SHOWN]:

@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 import grid
 from grid.config.load import load_scenario
 from grid.integrations.watch.server import Page
-from grid.integrations.watch.sweep_view import SweepView
 from grid.integrations.watch.views import Running, RunView
 from grid.results.look import Beginning, Look, Observer
 from grid.runtime.run import Run, execute
@@ -70,7 +69,7 @@ def looks_at_one_that_goes_down(looks: Sequence[Look]) -> tuple[Look, Look]:
 
 
 @contextmanager
-def served(view: RunView | SweepView) -> Iterator[str]:
+def served(view: RunView) -> Iterator[str]:
     """The address of a page for `view`, which is served in the block."""
     page = Page(view)
     thread = threading.Thread(target=page.serve)
