@@ -229,8 +229,8 @@ class Grid:
         wanted = frozenset(members)
         return {
             name: entity
-            for position, vo in enumerate(self.vos)
-            for name, entity in self._entities_of(position, vo, wanted, hooks)
+            for position in sorted({self.vo_of[name] for name in wanted})
+            for name, entity in self._entities_of(position, self.vos[position], wanted, hooks)
         }
 
     @cached_property

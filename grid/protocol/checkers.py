@@ -235,8 +235,8 @@ class SchedulerChecker(Checker):
             if key not in self._open and key not in self._away and key[1] not in self._copied:
                 yield f"{job_in_words(key)} ended, but was never submitted"
             self._ended.add(key[1])
-            self._open.pop(key, None)
             if key[1] not in self._copied:
+                self._open.pop(key, None)
                 self._away.pop(key, None)
 
     def jobs_in_hand(self) -> Sequence[JobKey]:

@@ -294,7 +294,7 @@ class LocalScheduler(MessageHandler):
             table = self._dispatches.correct(table, ctx.now)
         barred = pending.barred
         if self._recovery is not None:
-            barred += self._recovery.lost(table, ctx.now)
+            barred += self._recovery.lost(table)
         table = table.without(barred, self._vo)
         choice = self._selection.choose(pending.job, table, self._vo, own_only, ctx.rng)
         question = Question(
@@ -544,7 +544,7 @@ class LocalScheduler(MessageHandler):
     def _pull(self, ctx: Context, puller: Puller, table: ResourceTable) -> None:
         """Ask another VO for work, but none that is lost."""
         if self._recovery is not None:
-            table = table.only(~np.isin(table.columns.vo, self._recovery.lost(table, ctx.now)))
+            table = table.only(~np.isin(table.columns.vo, self._recovery.lost(table)))
             self._recovery.keep_checking(ctx)
         puller.on_resources(ctx, table)
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from grid.kernel.entity import Context
+from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey, JobState, copy_of, original
 from grid.model.job_results import JobRow
 from grid.model.messages import CancelJob, JobMoved, QueryResources, ResubmitJob
@@ -32,6 +33,9 @@ CHECK, RECALL = "check", "recall "
 """Timers: to look for lost VOs, and to recall a job."""
 CHECKS = 4
 """Checks for lost VOs in `lost_after_s`."""
+PROMPT_COPIES = 3
+"""Copies of a job after which the time until the next one doubles with each. Otherwise, if
+`lost_after_s` is shorter than it takes snapshots to arrive live, each copy is soon superseded."""
 NUMBER = -1
 """The number of a query for a check, where calls have theirs."""
 
@@ -135,16 +139,20 @@ class Recovery:
 
     # Lost VOs
 
-    def lost(self, table: ResourceTable, now: Time) -> tuple[int, ...]:
-        """The VOs of the table whose last snapshot is too old."""
+    def lost(self, table: ResourceTable) -> tuple[int, ...]:
+        """The VOs whose last snapshot was too old when the table was read."""
         if self._settings.lost_after_us is None:
             return ()
+        return tuple(np.flatnonzero(self._age_us(table) > self._settings.lost_after_us).tolist())
+
+    def _age_us(self, table: ResourceTable) -> Floats:
+        """By VO, the age of its last snapshot in the table, or the time that this VO is up."""
         latest = np.full(len(self._schedulers), np.inf)
         vos = table.columns.vo
         latest[vos] = self._up_us
         np.maximum.at(latest, vos, table.confirmed_us)
         latest[self._vo] = np.inf
-        return tuple(np.flatnonzero(now - latest > self._settings.lost_after_us).tolist())
+        return table.now - latest
 
     def keep_checking(self, ctx: Context) -> None:
         """A job, or a request for work, is with another VO: look for lost VOs from now on."""
@@ -173,10 +181,13 @@ class Recovery:
 
         Returns the lost VOs.
         """
-        self._lost = self.lost(table, ctx.now)
+        self._lost, age_us = self.lost(table), self._age_us(table)
         for key, away in list(self._away.items()):
             if away.vo in self._lost and not self.is_superseded(key):
                 whole = self._copies[original(key)]
+                later = max(0, whole.made - PROMPT_COPIES)
+                if age_us[away.vo] <= (self._settings.lost_after_us or 0) << later:
+                    continue
                 whole.made += 1
                 copy = copy_of(whole.job, whole.made)
                 whole.keys.append(copy.key)

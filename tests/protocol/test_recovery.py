@@ -22,11 +22,16 @@ from tests.runtime.test_window import in_windows
 ONE_CPU = [{"name": "p", "cpus": 1, "policy": "fcfs"}]
 
 
-def made(jobs: list[dict[str, Any]], faults: dict[str, Any] | None, **protocol: Any) -> Grid:
+def made(
+    jobs: list[dict[str, Any]],
+    faults: dict[str, Any] | None,
+    local_latency_s: float = 0.001,
+    **protocol: Any,
+) -> Grid:
     """A busy hub, m1, and m2, which joins at 60 s. Snapshots every 10 s."""
     given = {
         "name": "lost",
-        "network": {"latency_s": 0.5, "local_latency_s": 0.001},
+        "network": {"latency_s": 0.5, "local_latency_s": local_latency_s},
         "protocol": {"snapshots": {"period_s": 10}, **protocol},
         "vos": [
             {"name": "hub", "clusters": ONE_CPU, "workload": {"jobs": jobs}},
@@ -82,6 +87,23 @@ def test_new_jobs_do_not_go_to_a_lost_vo() -> None:
     assert counts["resubmissions"] == 1
 
 
+def test_a_vo_that_reports_in_time_is_not_lost() -> None:
+    """Snapshots are at most 10.5 s old when they are read, and 12.5 s when they are used."""
+    grid = made(LONG_AND_SHORT, None, local_latency_s=2.0, lost_after_s=12.01)
+    _, counts, _ = ended(grid)
+    assert counts["messages.ForwardJob"] == 1
+    assert "resubmissions" not in counts
+
+
+def test_copies_of_a_job_become_rarer() -> None:
+    """m1 and m2 do not report in turn, for 50 s each, and the job needs 200 s."""
+    down = [{"vo": f"m{1 + turn % 2}", "at_s": 80 + 50 * turn, "for_s": 50} for turn in range(180)]
+    grid = made(LONG_AND_SHORT, {"heal_s": 10_000, "vo_outages": down}, lost_after_s=20)
+    ends, counts, _ = ended(grid)
+    assert ends[1] < 2000
+    assert counts["resubmissions"] < 8
+
+
 def test_the_first_completion_counts() -> None:
     """m1 is cut off and goes on: it completes at 201 s, and reports that when the link is back."""
     cut = {"one": ["m1"], "other": ["hub", "m2"], "at_s": 50, "for_s": 170}
@@ -121,15 +143,21 @@ def test_a_cancellation_by_the_user_counts() -> None:
     assert results.outcome.state[2] == JobState.CANCELLED
 
 
+FOUND = {
+    2101: "a copy had its result while the job, which was not needed, was on its way back",
+}
+"""Seeds that broke a rule once."""
+
+
 def test_each_job_has_one_final_state_with_random_faults() -> None:
-    trials = {seed: attempt(seed) for seed in range(28)}
+    trials = {seed: attempt(seed) for seed in (*range(84), *FOUND)}
     assert {seed: one.wrong for seed, one in trials.items() if one.wrong} == {}
-    assert sum(one.resubmissions for one in trials.values()) > 0
+    assert sum(one.counts["copies"] for one in trials.values()) > 0
 
 
-@pytest.mark.parametrize("seed", [1, 4, 18])
+@pytest.mark.parametrize("seed", [30, 71, 102])
 def test_two_processes_give_the_same_results(seed: int) -> None:
-    """Under these seeds, 10 to 14 copies of jobs are made."""
+    """Under these seeds, 12 to 15 copies of jobs are made."""
     grid = faulty_grid(seed)
     expected = run_sequential(grid, limit=limit_of(grid)).results()
     chunks, _ = in_windows(grid, [0, 1, 1, 0, 1])
