@@ -291,7 +291,8 @@ class GangCluster(ClusterState):
         slot = int(self.state.counters[at.TO_SEND])
         if slot == NONE:
             return None
-        return WaitingGang(slot, *self.state.gangs[[at.RANK, at.SIZE], slot].tolist())
+        gangs = self.state.gangs
+        return WaitingGang(slot, int(gangs[at.RANK, slot]), int(gangs[at.SIZE, slot]))
 
     def send_only(self, largest: int) -> None:
         """From now on, send only gangs of at most `largest` tasks."""
@@ -314,6 +315,8 @@ class GangCluster(ClusterState):
         Returns the number of the reservation. Only priority jobs run there until it is cancelled
         or the gang has been received.
         """
+        if processors > self.processors - self.state.counters[at.BUSY]:
+            return None
         slot = self._take_slot(processors)
         if instant.reserve(self.state, self.rules, slot, processors):
             return slot
