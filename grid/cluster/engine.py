@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify
 from itertools import count
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from grid.cluster import store as at
 from grid.cluster.arrivals import Estimates
 from grid.cluster.pool import loop as pool_loop
 from grid.cluster.state import NOT_MEASURED, ClusterState, PlanError, TimedPlans
-from grid.cluster.store import Blocks, Store
+from grid.cluster.store import Store, blocks_of
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import JobOutcome, rounded
 from grid.model.platform import Beneficiaries, Cluster, MachineOutage
@@ -44,6 +45,8 @@ from grid.policies.queue import form_of
 PADDING = 2**20
 """More CPUs than the jobs that are in a cluster at a time can ask for together."""
 FIRST_SLOTS, FIRST_ENDS, FIRST_LOGS = 64, 2048, 256
+_OUTCOME = Struct("=9q2d")
+"""A row of `Store.ends`."""
 OFFSET = 24
 """Columns of the store beyond a power of two, so that the rows do not share sets of the cache."""
 _JOB_ROWS = dict(zip(JOB_TABLES[0], range(len(JOB_TABLES[0])), strict=True))
@@ -146,7 +149,7 @@ class Engine(ClusterState):
         self._view_store()
 
     def __getstate__(self) -> dict[str, Any]:
-        names = ("jobs", "_blocks", "_counters", "_free_resources")
+        names = ("jobs", "_blocks", "_counters", "_free_resources", "_loop")
         return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -159,9 +162,13 @@ class Engine(ClusterState):
         # Copies of both would be no longer one array.
         measures = counters.view(np.float64)[at.N_COUNTERS :]
         store = self._store = self._store._replace(measures=measures)
-        self._blocks: Blocks = tuple(store)  # type: ignore[assignment]
+        self._blocks: Any = blocks_of(store)
         # Indexing a memoryview takes a third of the time of indexing a numpy array.
         self._counters = counters.data
+        if self.is_pool:
+            self._loop, self._blocks = pool_loop.loop_of(self._kernel), self._blocks[:6]
+        elif self._kernel:
+            self._loop = loop.loop_of(self._kernel)
         form, slots = self._form, store.whole.shape[1]
         if form is not None and self._kernel == form.kernel:
             machines, licenses = store.machines.shape[1], store.licenses.shape[1]
@@ -198,18 +205,16 @@ class Engine(ClusterState):
         if counters[at.ENDED]:
             self._hand_over_ends()
 
-    def _advance(self, until: Time) -> int:
+    def _advance(self, until: Time) -> Any:
         """Continue the loop; see `loop.advance`."""
-        arrivals = self._arrivals
+        arrivals, blocks = self._arrivals, self._blocks
         first, end, block = arrivals.first, arrivals.end, arrivals.block
         if self.is_pool:
-            advance = pool_loop.loop_of(self._kernel)
-            return int(advance(until, first, end, self._blocks, block))
+            return self._loop(until, first, end, blocks, block)
         if self._kernel:
-            advance, rows = loop.loop_of(self._kernel), self._rows
-            settings, memory = self._settings, self._memory
-            return int(advance(until, first, end, self._blocks, block, rows, settings, memory))
-        return loop.advance(until, first, end, self._blocks, block, self._rows, self._count)
+            rows, settings, memory = self._rows, self._settings, self._memory
+            return self._loop(until, first, end, blocks, block, rows, settings, memory)
+        return loop.advance(until, first, end, blocks, block, self._rows, self._count)
 
     def _ask(self, now: Time) -> Plan:
         return self._clock.plan(self._policy, self.view(now), now)
@@ -286,7 +291,7 @@ class Engine(ClusterState):
             self._enlarge(logs=self._store.logs.shape[1] + 2 * present)
         else:
             self._hand_over_ends()
-            if 2 * present > self._store.ends.shape[1]:
+            if 2 * present > len(self._store.ends):
                 self._enlarge(ends=2 * present)
 
     def _enlarge(self, *, slots: int = 0, ends: int = 0, logs: int = 0, history: int = 0) -> None:
@@ -310,9 +315,7 @@ class Engine(ClusterState):
             store.lists[at.FREE_SLOTS, added : added + count] = free
             store.counters[at.N_FREE] = added + count
         if ends:
-            store = store._replace(ends=_wider(store.ends, ends), watts=_wider(store.watts, ends))
-            if self.is_pool:
-                store.watts[:] = store.watts[:, :1]
+            store = store._replace(ends=_outcomes(ends, store.ends[0]))
         if logs:
             width = max(logs, 2 * store.logs.shape[1])
             draws = _wider(store.draws, width) if len(store.draws) else store.draws
@@ -327,20 +330,17 @@ class Engine(ClusterState):
     def _hand_over_ends(self) -> None:
         count = self._counters[at.ENDED]
         self._counters[at.ENDED] = 0
-        ends, watts = self._store.ends[:, :count], self._store.watts[:, :count]
+        ends, routed = self._store.ends[:count], 0
         if self._arrivals.routed:
             # Routed jobs end a few at a time: one by one is faster than as columns.
-            routed = 0
-            for row, *outcome in zip(*ends.tolist(), *watts.tolist(), strict=True):
+            for row, *outcome in _OUTCOME.iter_unpack(ends):
                 if row < 0:
                     self._outcomes.add(row, JobOutcome(*outcome))
                     routed += 1
-            if routed == count:
-                return
-            direct = ends[at.ENDED_ROW] >= 0
-            ends, watts = ends[:, direct], watts[:, direct]
-        row, *columns = (*ends.copy(), *watts.copy())
-        self._outcomes.add_rows(row, JobOutcome(*columns))
+        if routed < count:
+            row, *columns = ends[ends[:, at.ENDED_ROW] >= 0].T.copy()
+            columns[-2:] = (watts.view(np.float64) for watts in columns[-2:])
+            self._outcomes.add_rows(row, JobOutcome(*columns))
 
     def figures(self) -> dict[str, float]:
         """`machine_usage`, the same while jobs still arrive, and both of licenses.
@@ -475,10 +475,17 @@ class Engine(ClusterState):
     def _make_room_for_change(self) -> None:
         """All running jobs may end, and one that waits."""
         store, running = self._store, self._counters[at.N_RUNNING]
-        if self._counters[at.ENDED] + running + 1 > store.ends.shape[1]:
+        if self._counters[at.ENDED] + running + 1 > len(store.ends):
             self._make_room(at.ENDS_FULL)
         if self._counters[at.N_DRAWS] + 2 * running > store.logs.shape[1]:
             self._make_room(at.LOGS_FULL)
+
+
+def _outcomes(room: int, like: Ints | int = 0) -> Ints:
+    """Room in `Store.ends`. The watts of a pool are constant, those of the row `like`."""
+    ends = np.zeros((room, at.ENDED_IDLE_WATTS + 1), np.int64)
+    ends[:] = like
+    return ends
 
 
 def _wider(array: Any, width: int) -> Any:
@@ -554,8 +561,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
         machines=np.zeros((at.BUSY + 1, count), np.int64),
         speeds=np.zeros((at.AMOUNTS + 3 * resources, count), np.float64),
         licenses=np.zeros((at.USERS + count, len(copies)), np.int64),
-        ends=np.zeros((at.ENDED_HELD + 1, FIRST_ENDS), np.int64),
-        watts=np.zeros((2, FIRST_ENDS), np.float64),
+        ends=_outcomes(FIRST_ENDS),
         logs=np.zeros((log_rows, FIRST_LOGS), np.int64),
         draws=np.zeros(FIRST_LOGS if draws else 0, np.float64),
         history=np.zeros((3, 0), np.float64),
@@ -625,6 +631,7 @@ def _set_up_pool(store: Store, form: CompiledForm) -> None:
     }
     for counter, value in said.items():
         store.counters[counter] = value
-    store.watts[:] = store.speeds[at.BUSY_WATTS : at.IDLE_WATTS + 1, :1]
+    watts = store.speeds[at.BUSY_WATTS : at.IDLE_WATTS + 1, 0]
+    store.ends.view(np.float64)[:, at.ENDED_BUSY_WATTS :] = watts
     store.measures[at.SETTINGS : at.SETTINGS + len(form.settings)] = form.settings
     store.lists[at.STEP_LEVEL, 0] = cpus

@@ -152,7 +152,7 @@ def _full(arriving: int, store: Store) -> int:
     if arriving > counters[at.N_FREE]:
         return SLOTS_FULL
     present = counters[at.N_RUNNING] + counters[at.LAST] - counters[at.FIRST] + arriving
-    if counters[at.ENDED] + present > store.ends.shape[1]:
+    if counters[at.ENDED] + present > len(store.ends):
         return ENDS_FULL
     logged = max(counters[at.N_LEVELS] + 1, counters[at.N_HELD] + present)
     if max(logged, counters[at.N_DRAWS] + 2 * present) > store.logs.shape[1]:
@@ -226,7 +226,7 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     requests = numbers[arrival, _REQUESTS : _REQUESTS + resources]
     if not _may_ever_run(processors, requests, licenses, bound, store):
         place = runs.record_end(arrivals[arrival, _ROW], runs.REJECTED, now, store)
-        store.watts[0, place] = store.watts[1, place] = 0.0
+        store.ends[place, at.ENDED_BUSY_WATTS] = store.ends[place, at.ENDED_IDLE_WATTS] = 0
         return
     counters[at.N_FREE] -= 1
     slot = store.lists[at.FREE_SLOTS, counters[at.N_FREE]]

@@ -390,11 +390,11 @@ def _release(slot: int, machine: int, now: int, store: Store) -> None:
 def record_end(row: int, state: int, now: int, store: Store) -> int:
     """Add an outcome of a job that has never run, without its watts; returns its place."""
     ends, place = store.ends, store.counters[at.ENDED]
-    ends[at.ENDED_ROW, place], ends[at.ENDED_STATE, place] = row, state
-    ends[at.ENDED_MACHINE, place], ends[at.ENDED_START, place] = -1, -1
-    ends[at.ENDED_END, place] = now
+    ends[place, at.ENDED_ROW], ends[place, at.ENDED_STATE] = row, state
+    ends[place, at.ENDED_MACHINE], ends[place, at.ENDED_START] = -1, -1
+    ends[place, at.ENDED_END] = now
     for column in range(at.ENDED_PREEMPTIONS, at.ENDED_HELD + 1):
-        ends[column, place] = 0
+        ends[place, column] = 0
     store.counters[at.ENDED] = place + 1
     return int(place)
 
@@ -407,13 +407,14 @@ def _end(slot: int, state: int, now: int, store: Store) -> None:
     store.counters[at.REQUESTED] -= bits(whole[at.LICENSES, slot])
     began, held = (whole[at.FIRST_START, slot], whole[at.KEPT, slot] + whole[at.LOST, slot])
     place = record_end(whole[at.ROW, slot], state, now, store)
-    ends[at.ENDED_MACHINE, place] = whole[at.RAN_ON, slot]
-    ends[at.ENDED_START, place] = -1 if began == NEVER else began
-    ends[at.ENDED_PREEMPTIONS, place] = whole[at.PREEMPTIONS, slot]
-    ends[at.ENDED_RESTARTS, place] = whole[at.RESTARTS, slot]
-    ends[at.ENDED_LOST, place], ends[at.ENDED_HELD, place] = whole[at.LOST, slot], held
-    store.watts[0, place] = real[at.WATTS_BUSY, slot] / max(held, 1)
-    store.watts[1, place] = real[at.WATTS_IDLE, slot] / max(held, 1)
+    ends[place, at.ENDED_MACHINE] = whole[at.RAN_ON, slot]
+    ends[place, at.ENDED_START] = -1 if began == NEVER else began
+    ends[place, at.ENDED_PREEMPTIONS] = whole[at.PREEMPTIONS, slot]
+    ends[place, at.ENDED_RESTARTS] = whole[at.RESTARTS, slot]
+    ends[place, at.ENDED_LOST], ends[place, at.ENDED_HELD] = whole[at.LOST, slot], held
+    watts = ends.view(np.float64)
+    watts[place, at.ENDED_BUSY_WATTS] = real[at.WATTS_BUSY, slot] / max(held, 1)
+    watts[place, at.ENDED_IDLE_WATTS] = real[at.WATTS_IDLE, slot] / max(held, 1)
 
 
 @inner(allocates=False)

@@ -17,7 +17,7 @@ from grid.cluster.arrivals import NAMES
 from grid.cluster.loop import add_usage
 from grid.cluster.pool import policies, reserving
 from grid.cluster.runs import COMPLETED, FAILED, REJECTED, WAITING, record_end, take_out
-from grid.cluster.store import ENDS_FULL, REACHED, SLOTS_FULL, Blocks, Store, store_of
+from grid.cluster.store import ENDS_FULL, REACHED, SLOTS_FULL, PoolBlocks, Store, pool_of
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined, inner, kernel
 from grid.model.time import NEVER
@@ -55,13 +55,13 @@ def loop_of(name: str) -> Any:
     enqueue, release, plan = KERNELS[name]
 
     @kernel(allocates=False)
-    def advance(until: int, first: int, end: int, blocks: Blocks, arrivals: Ints) -> int:
+    def advance(until: int, first: int, end: int, blocks: PoolBlocks, arrivals: Ints) -> int:
         """Simulate all instants before `until`; returns REACHED, or which array has to grow.
 
         Positions `first` to before `end` of `arrivals` are to arrive; NEXT_ARRIVAL is left at the
         first that has not.
         """
-        store = store_of(blocks)
+        store = pool_of(blocks)
         counters, ends = store.counters, store.whole[at.END]
         cpus = counters[at.CPUS_IN_ALL]
         counters[at.NEXT_ARRIVAL] = first
@@ -81,7 +81,7 @@ def loop_of(name: str) -> Any:
                 last += 1
             if last - upcoming > counters[at.N_FREE]:
                 return SLOTS_FULL
-            if counters[at.ENDED] + counters[at.N_RUNNING] + last - upcoming > store.ends.shape[1]:
+            if counters[at.ENDED] + counters[at.N_RUNNING] + last - upcoming > len(store.ends):
                 return ENDS_FULL
             while counters[at.N_RUNNING] > 0 and ends[store.lists[at.BY_END, 0]] == now:
                 slot = _end_first(now, store)
@@ -106,11 +106,11 @@ def _end_first(now: int, store: Store) -> int:
     """The first running job ends. Nothing is preempted here, so that little is to be recorded."""
     counters, whole, lists, ends = store.counters, store.whole, store.lists, store.ends
     slot, place = lists[at.BY_END, 0], counters[at.ENDED]
-    ends[at.ENDED_ROW, place], ends[at.ENDED_MACHINE, place] = whole[at.ROW, slot], 0
+    ends[place, at.ENDED_ROW], ends[place, at.ENDED_MACHINE] = whole[at.ROW, slot], 0
     is_over = whole[at.LEFT, slot] > whole[at.LEFT_ESTIMATE, slot]
-    ends[at.ENDED_STATE, place] = FAILED if is_over else COMPLETED
-    ends[at.ENDED_START, place], ends[at.ENDED_END, place] = whole[at.START, slot], now
-    ends[at.ENDED_HELD, place] = now - whole[at.START, slot]
+    ends[place, at.ENDED_STATE] = FAILED if is_over else COMPLETED
+    ends[place, at.ENDED_START], ends[place, at.ENDED_END] = whole[at.START, slot], now
+    ends[place, at.ENDED_HELD] = now - whole[at.START, slot]
     counters[at.ENDED] = place + 1
     counters[at.N_RUNNING] -= 1
     take_out(0, counters[at.N_RUNNING], lists[at.BY_END], whole[at.END], whole[at.SERIAL])
