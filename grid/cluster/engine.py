@@ -333,7 +333,7 @@ class Engine(ClusterState):
         ends, routed = self._store.ends[:count], 0
         if self._arrivals.routed:
             # Routed jobs end a few at a time: one by one is faster than as columns.
-            for row, *outcome in _OUTCOME.iter_unpack(ends):
+            for row, *outcome in _OUTCOME.iter_unpack(ends.data):
                 if row < 0:
                     self._outcomes.add(row, JobOutcome(*outcome))
                     routed += 1

@@ -181,8 +181,7 @@ class ClusterState(ABC):
             for _, machine, down in self._outages.take(now):
                 self._change_machine(machine, down, now)
         self._simulate(until)
-        if until > self._simulated_us:
-            self._simulated_us = until
+        self._simulated_us = max(self._simulated_us, until)
 
     def cancel_job(self, key: JobKey, running: bool, now: Time) -> bool:
         """The routed job is to leave at `now`, if it has not started or with `running`.
@@ -205,8 +204,7 @@ class ClusterState(ABC):
     def next_instant(self) -> Time:
         """The time of the next event; NEVER for none."""
         next_us, arrival_us = self._next_event_us(), self._arrivals.next_us
-        if arrival_us < next_us:
-            next_us = arrival_us
+        next_us = min(next_us, arrival_us)
         change_us = self._next_change()
         return change_us if change_us < next_us and self._has_jobs() else next_us
 

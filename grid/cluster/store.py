@@ -101,8 +101,8 @@ breaks (`runs.OK` and those after it)."""
     ENDED_ROW, ENDED_MACHINE, ENDED_STATE, ENDED_START, ENDED_END, ENDED_PREEMPTIONS,
     ENDED_RESTARTS, ENDED_LOST, ENDED_HELD, ENDED_BUSY_WATTS, ENDED_IDLE_WATTS,
 ) = range(11)  # fmt: skip
-"""Columns of `Store.ends`, a row for each job; from ENDED_MACHINE on they are those of `JobOutcome`.
-The watts are floats by their bits."""
+"""Columns of `Store.ends`, a row for each job: from ENDED_MACHINE on those of `JobOutcome`. Watts
+are floats by their bits."""
 
 (LEVEL_TIME, LEVEL_BUSY, LEVEL_HELD, HELD_MACHINE, HELD_START, HELD_READY, HELD_END, DRAW_TIME) = (
     range(8)
@@ -148,9 +148,8 @@ def blocks_of(store: Store) -> Blocks:
 
 @inlined
 def store_of(blocks: Blocks) -> Store:
-    whole, real, lists, counters, speeds, ends, machines, licenses, windows, logs, draws, history = (
-        blocks
-    )
+    whole, real, lists, counters, speeds, ends = blocks[:6]
+    machines, licenses, windows, logs, draws, history = blocks[6:]
     measures = counters.view(np.float64)[N_COUNTERS:]
     return Store(
         whole, real, lists, counters, measures, machines, speeds, licenses, ends, logs, draws,

@@ -164,6 +164,8 @@ class Job(JobRequest[int, float, bool]):
 
     def data_beyond(self, vo: int) -> float:
         """Megabytes of `data` that are not in VO number `vo`."""
+        if not self.data:
+            return 0.0
         return sum(megabytes for holder, megabytes in self.data if holder != vo)
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -217,13 +217,17 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     def jobs(self, first: int, end: int, vo: str) -> list[Job]:
         """Rows `first` to before `end` as jobs of `vo`."""
         columns = [one[first:end].tolist() for one in _columns_of_a_job(self)]
-        wanted = self.requirements[first:end] or [()] * len(columns[0])
-        held = self._amounts(first, end) or [()] * len(columns[0])
-        return [
-            Job(vo=vo, requirements=requirements, resources=resources, **of_job)
-            for requirements, resources, *values in zip(wanted, held, *columns, strict=True)
-            for of_job in [dict(zip(_OF_A_JOB, values, strict=True))]
-        ]
+        count = len(columns[0])
+        wanted = self.requirements[first:end] or [()] * count
+        held = self._amounts(first, end) or [()] * count
+        # Filling fields takes half as long as calling `Job` with keywords.
+        made = [Job.__new__(Job) for _ in range(count)]
+        for fill_in, values in zip(
+            _FILL_IN, (*columns, wanted, held, [vo] * count, [()] * count), strict=True
+        ):
+            for job, value in zip(made, values, strict=True):
+                fill_in(job, value)
+        return made
 
     def _amounts(self, first: int, end: int) -> list[Amounts]:
         """`Job.resources` of these rows; empty if the table has none."""
@@ -240,6 +244,11 @@ LIMITS: dict[str, tuple[float, float]] = {one.name: one.metadata["limits"] for o
 """The least and the largest value of a column."""
 _OF_A_JOB = tuple(name for name in COLUMNS if name != "site")
 _columns_of_a_job = attrgetter(*_OF_A_JOB)
+_FIELDS_OF_A_JOB = (*_OF_A_JOB, "requirements", "resources", "vo", "data")
+_FILL_IN: list[Callable[[Job, Any], None]] = [
+    getattr(Job, name).__set__ for name in _FIELDS_OF_A_JOB
+]
+assert len(_FILL_IN) == len(fields(Job))
 
 
 def compact(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
