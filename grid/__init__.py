@@ -35,31 +35,15 @@ from typing import TYPE_CHECKING, Any
 from grid.compiled_code import keep_apart
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from grid.config.build import Grid
     from grid.config.schema import Scenario
+    from grid.lab.study import load_differences, load_results
     from grid.lab.sweep import Sweep
     from grid.model.errors import InputError, PluginFailed, RunFailed
     from grid.runtime.run import Run
 
 __version__ = "0.1.0"
-__all__ = [
-    "Grid",
-    "InputError",
-    "PluginFailed",
-    "Run",
-    "RunFailed",
-    "Scenario",
-    "Sweep",
-    "load_differences",
-    "load_results",
-    "load_scenario",
-    "run",
-    "sweep",
-]
-
-_TYPES = {
+_IMPORTED = {
     "Grid": "grid.config.build",
     "InputError": "grid.model.errors",
     "PluginFailed": "grid.model.errors",
@@ -67,16 +51,22 @@ _TYPES = {
     "RunFailed": "grid.model.errors",
     "Scenario": "grid.config.schema",
     "Sweep": "grid.lab.sweep",
+    "load_differences": "grid.lab.study",
+    "load_results": "grid.lab.study",
 }
-"""The public types, which are imported when they are first asked for."""
+"""Public types and functions, which are imported when they are first used."""
+__all__ = [
+    "Grid", "InputError", "PluginFailed", "Run", "RunFailed", "Scenario", "Sweep",
+    "load_differences", "load_results", "load_scenario", "run", "sweep",
+]  # fmt: skip
 
 keep_apart(Path(__file__).parent)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _TYPES:
+    if name not in _IMPORTED:
         raise AttributeError(f"module 'grid' has no attribute {name!r}")
-    return getattr(import_module(_TYPES[name]), name)
+    return getattr(import_module(_IMPORTED[name]), name)
 
 
 def __dir__() -> list[str]:
@@ -204,31 +194,3 @@ def sweep(
     results = Path(out) if out is not None else Path("sweeps") / loaded.name
     workers = Workers(address, cpus, in_process)
     return run_sweep(loaded, file, results, workers, objects=parts, force=force)
-
-
-def load_results(folder: str | Path, *, clock: bool = False) -> pyarrow.Table:
-    """The results of the sweep or run in `folder`, a row for each run and metric.
-
-    Columns: one for each axis of the sweep, `seed`, `scope` (`grid` or the name of a VO), `metric`
-    and `value`, which is null for a metric that does not apply. With `clock`, it contains real
-    times instead. Raises InputError.
-    """
-    from grid.lab.study import load_results as load
-
-    return load(folder, clock=clock)
-
-
-def load_differences(
-    folder: str | Path, metrics: Sequence[str] | None = None, scope: str = "grid"
-) -> pyarrow.Table:
-    """The differences between the compared values of the sweep in `folder`, paired by seed.
-
-    A row for each point, metric and baseline. By default, `metrics` are those that its report
-    compares. They are for the grid, or for the VO with the name `scope`. Columns: one for each
-    axis, `baseline` (the value of the compared axis that is subtracted), `metric`, `difference`,
-    `low` and `high` (its interval), `level`, `seeds`, `p_value` of the two-sided paired t-test, and
-    `seeds_to_decide`. Unknown values are null. Raises InputError.
-    """
-    from grid.lab.study import load_differences as load
-
-    return load(folder, metrics, scope)

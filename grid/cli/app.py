@@ -15,7 +15,7 @@ from grid import __version__
 from grid.cli.endings import NOTHING_WRITTEN, ExitCode, handle_interrupts
 from grid.cli.folders import export, job, report, watch
 from grid.cli.options import help_of, with_options
-from grid.cli.plugins import batsim_server, metrics, parts, plugins, policies
+from grid.cli.plugins import batsim_server, metrics, plugins, policies
 from grid.cli.run import run
 from grid.cli.scenarios import check, init, scenarios, schema, twin
 from grid.cli.studies import chaos, reproduce, verify
@@ -145,8 +145,6 @@ for command in (
     metrics, schema, trace, chaos, verify, reproduce, batsim_server,
 ):  # fmt: skip
     app.command(help=help_of(command), cls=Command)(with_options(command))
-unknown = {"ignore_unknown_options": True}
-app.command(hidden=True, context_settings=unknown)(with_options(parts))
 
 
 def main() -> None:

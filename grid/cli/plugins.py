@@ -43,11 +43,6 @@ def plugins(kind: str | None = None, name: str | None = None) -> None:
             _list(one)
 
 
-def parts(_words: list[str] | None = None) -> None:
-    """The former name of `grid plugins`."""
-    wrong(["grid parts was renamed. Use grid plugins"])
-
-
 def policies() -> None:
     """List the local policies of clusters by kind."""
     from grid.model.plugins.registry import Plugins

@@ -43,7 +43,6 @@ def scenarios() -> None:
 def init(
     name: str,
     folder: Path | None = None,
-    source: str | None = None,
     slurm_conf: Path | None = None,
     sacct: Path | None = None,
 ) -> None:
@@ -51,8 +50,6 @@ def init(
 
     `grid init twin` writes the scenario of a site from its slurm.conf and sacct records.
     """
-    if source is not None:
-        wrong([f"--from was removed. Use grid init {source} {name}"])
     if (slurm_conf is None) != (sacct is None) or (name == TWIN) != (sacct is not None):
         wrong(["grid init twin requires --slurm-conf and --sacct; other names accept neither."])
     if slurm_conf is not None and sacct is not None:

@@ -133,8 +133,6 @@ def _print_tables(done: Sweep, report: Path | None, page: Path | None, in_proces
         print_sweep_table(done.folder)
     finished = f"{done.runs - len(done.failures)} of {done.runs} runs are in {done.folder}"
     lines = [f"{finished}, {done.kept} of them reused"]
-    if done.damaged:
-        lines.append(f"repeated because of changed or damaged results: {done.damaged} runs")
     if done.kept < done.runs:
         ready = "" if in_process else f"workers were ready after {done.start_seconds:.1f} s, "
         lines.append(f"{ready}runs took {done.run_seconds:.1f} s")

@@ -99,7 +99,7 @@ def no_report(_: SweepProgress) -> None:
 class Sweep:
     """A finished sweep.
 
-    Of `runs`, `kept` were stored before; `damaged` were stored before, but damaged and repeated.
+    Of `runs`, `kept` were stored before.
     `start_seconds` is the time until the workers were ready, `run_seconds` the time after that.
     """
 
@@ -109,7 +109,6 @@ class Sweep:
     failures: tuple[Failure, ...]
     start_seconds: float = 0.0
     run_seconds: float = 0.0
-    damaged: int = 0
 
 
 def run_sweep(
@@ -151,8 +150,7 @@ def run_sweep(
         write_json(folder / SWEEP_FILE, _file_of(experiment, runs, keys, absent).model_dump())
         # Combinations may resolve to the same run.
         of_key = dict(zip(keys, runs, strict=True))
-        missing = {key: run for key, run in of_key.items() if not store.is_sound(key)}
-        damaged = sum(map(store.has, missing))
+        missing = {key: run for key, run in of_key.items() if not store.has(key)}
         if missing:
             remove_tables(folder)
         kept = len(of_key) - len(missing)
@@ -163,7 +161,7 @@ def run_sweep(
             listed = [failure.model_dump() for failure in failures]
             write_json(folder / FAILED_FILE, {"failed": listed})
         write_tables(folder)
-    return Sweep(folder, len(of_key), kept, tuple(failures), start_s, run_s, damaged)
+    return Sweep(folder, len(of_key), kept, tuple(failures), start_s, run_s)
 
 
 def _file_of(
@@ -323,7 +321,7 @@ def dry_run_lines(experiment: ExperimentSection, file: Path | None, folder: Path
         raise InputError(errors_of(refused))
     code = code_version()
     keys = dict.fromkeys(key_of(run, code) for run in runs)
-    kept = [key for key in keys if store.is_sound(key)]
+    kept = [key for key in keys if store.has(key)]
     factors = [f"{count} {' with '.join(axes)}" for axes, count in experiment.dimensions.items()]
     factors.append(f"{len(experiment.seed_list)} seeds")
     missing = f"{len(kept):,} of them are in {folder}, {len(keys) - len(kept):,} remain"

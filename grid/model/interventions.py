@@ -60,51 +60,22 @@ class Action(NamedTuple):
         return _KINDS[self.what][1].format(**self._asdict())
 
 
-class Request(NamedTuple):
-    """A pending request; `refused` is the reason if it is refused already."""
-
-    action: Action
-    refused: str = ""
-
-
 class Intervention(NamedTuple):
     """An intervention that took effect: the `number`th of a run, from 1.
 
-    `real_s` are seconds of the real clock since the run began, pauses included. If it was refused,
-    `why` is the reason, and `number` that of the intervention before it.
+    `real_s` are seconds of the real clock since the run began, pauses included.
     """
 
     number: int
     time_us: Time
     real_s: float
     action: Action
-    why: str = ""
 
     def row(self) -> dict[str, Any]:
         """The row in the run's folder."""
         times = {"time_s": self.time_us / SECOND_US, "real_s": round(self.real_s, 6)}
         fields = {name: getattr(self.action, name) for name in FIELDS[self.action.what]}
-        row = {**times, "what": self.action.what, **fields}
-        return {**row, "refused": self.why} if self.why else {"number": self.number, **row}
-
-    def in_words(self) -> str:
-        if self.why:
-            return f"did not {self.action.as_request()}: {self.why}"
-        return self.action.in_words()
-
-
-class InterventionLog(NamedTuple):
-    """All interventions of a run, and all refused ones, each in order."""
-
-    done: tuple[Intervention, ...] = ()
-    refused: tuple[Intervention, ...] = ()
-
-    def in_order(self) -> list[Intervention]:
-        """All of them in the order of the requests."""
-        return sorted((*self.done, *self.refused), key=lambda one: (one.number, one.why != ""))
-
-
-NO_INTERVENTIONS = InterventionLog()
+        return {"number": self.number, **times, "what": self.action.what, **fields}
 
 
 def is_text(value: str) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from grid.model.arrays import Ints
-from grid.model.interventions import Intervention, LiveFacts, Request
+from grid.model.interventions import Action, Intervention, LiveFacts
 from grid.model.job_results import JobResults
 from grid.model.time import Time
 from grid.results.machines import Directory
@@ -88,7 +88,7 @@ class Observer:
     def look(self, look: Look) -> None:
         """The state of the run, which continues when this returns."""
 
-    def requests(self) -> Sequence[Request]:
+    def requests(self) -> Sequence[Action]:
         """New interventions in a live run; none in virtual time."""
         return ()
 
@@ -112,5 +112,5 @@ class Observers(Observer):
     def is_due(self) -> bool:
         return any(one.is_due() for one in self._all)
 
-    def requests(self) -> Sequence[Request]:
+    def requests(self) -> Sequence[Action]:
         return [asked for one in self._all for asked in one.requests()]

@@ -13,13 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from grid.model.errors import ErrorLine, InputError, input_error, shorten
-from grid.model.interventions import (
-    NO_INTERVENTIONS,
-    Intervention,
-    InterventionLog,
-    action_of,
-    is_text,
-)
+from grid.model.interventions import Intervention, action_of
 from grid.model.time import from_seconds
 
 if TYPE_CHECKING:
@@ -188,20 +182,19 @@ def earlier_run(folder: Path) -> dict[str, Any] | None:
     return manifest if is_run and isinstance(manifest.get("jobs"), dict) else None
 
 
-def write_interventions(path: Path, interventions: InterventionLog) -> None:
+def write_interventions(path: Path, interventions: Sequence[Intervention]) -> None:
     """Write a row for each, one a line; `definitions.yaml` has its keys."""
-    lines = [json.dumps(one.row(), ensure_ascii=False) for one in interventions.in_order()]
+    lines = [json.dumps(one.row(), ensure_ascii=False) for one in interventions]
     rows = ",\n".join(lines)
     path.write_text(f"[\n{rows}\n]\n", encoding="utf-8")
 
 
-def read_interventions(folder: Path) -> InterventionLog:
-    """The interventions in the run in `folder`, done and refused. Raises InputError."""
+def read_interventions(folder: Path) -> list[Intervention]:
+    """The interventions in the run in `folder`. Raises InputError."""
     path = folder / INTERVENTIONS_FILE
     if not path.is_file():
-        return NO_INTERVENTIONS
+        return []
     done: list[Intervention] = []
-    refused: list[Intervention] = []
     try:
         if path.stat().st_size > _LARGEST_MANIFEST:
             raise ValueError("a file that is too large")
@@ -209,16 +202,11 @@ def read_interventions(folder: Path) -> InterventionLog:
             time_us, real_s = from_seconds(row["time_s"]), float(row["real_s"])
             if not (time_us >= 0 and 0 <= real_s <= MOST_SECONDS):
                 raise ValueError("invalid times")
-            if "refused" not in row:
-                done.append(Intervention(len(done) + 1, time_us, real_s, action_of(row)))
-                continue
-            if not is_text(row["refused"]):
-                raise ValueError("no reason for a refusal")
-            refused.append(Intervention(len(done), time_us, real_s, action_of(row), row["refused"]))
+            done.append(Intervention(len(done) + 1, time_us, real_s, action_of(row)))
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
         expected = "a file written by a live run"
         raise input_error("interventions", shorten(str(error)), expected, str(path)) from None
-    return InterventionLog(tuple(done), tuple(refused))
+    return done
 
 
 def folder_for(folder: Path, live: Mapping[str, Any] | None) -> Path:
@@ -244,7 +232,7 @@ def write_run(
     histories: Sequence[ClusterHistory] = (),
     more: MoreColumns | None = None,
     events: EventSpool | None = None,
-    interventions: InterventionLog | None = None,
+    interventions: Sequence[Intervention] = (),
 ) -> None:
     """Write the files of a run into `folder`, all or none.
 
@@ -261,7 +249,7 @@ def write_run(
         write_series(partial / "series.parquet", rows, directory, more.cluster if more else {})
         if events is not None:
             events.write(partial / EVENTS_FILE, results, directory)
-        if interventions is not None and any(interventions):
+        if interventions:
             write_interventions(partial / INTERVENTIONS_FILE, interventions)
         _write_json(partial / "metrics.json", metrics)
         (partial / "scenario.yaml").write_text(scenario_yaml, encoding="utf-8")

@@ -23,8 +23,8 @@ from grid.model.interventions import (
     PAUSE,
     TAKE_MACHINE_DOWN,
     TAKE_VO_DOWN,
+    Action,
     Intervention,
-    Request,
     why_idle,
 )
 from grid.model.job_results import JobResults
@@ -129,8 +129,6 @@ def _until(cut: Partition, end_us: Time) -> Partition:
 NOTICE_SECONDS = 0.6
 """Time between a request and its effect, so that all actors receive it before."""
 MILLISECONDS = 1000
-MOST_REFUSALS = 1000
-"""Limit of refusals that are recorded."""
 
 
 class LiveWatch:
@@ -140,7 +138,6 @@ class LiveWatch:
         self._observer = observer
         self._kill = kill
         self.done: Done = ()
-        self.refused: tuple[Intervention, ...] = ()
         self._undone: tuple[str, ...] = ()
         self._looks: dict[str, ProcessLook] = {}
         self._news: list[JobResults] = []
@@ -164,8 +161,8 @@ class LiveWatch:
         is_over: bool = False,
     ) -> None:
         """Carry out the observer's requests, and call it if it is due."""
-        for asked in () if is_over else self._observer.requests():
-            self._do(asked, clock)
+        for action in () if is_over else self._observer.requests():
+            self._do(action, clock)
         if not (is_over or self._observer.is_due()):
             return
         looks = list(self._looks.values())
@@ -185,32 +182,19 @@ class LiveWatch:
         self._known.update(keys)
         return chunk.take(np.flatnonzero(rows))
 
-    def _do(self, asked: Request, clock: Clock) -> None:
-        """Carry out a request, or record its refusal."""
-        action = asked.action
-        if asked.refused:
-            self._refuse(asked, clock)
-            return
+    def _do(self, action: Action, clock: Clock) -> None:
+        """Carry out a request, unless it would have no effect."""
         why = why_idle(self.done, action)
         if action.what == KILL and not self._kill(action.entity):
             why = f"the actor of {action.entity} was not killed: it is being restarted"
         if why:
             self._undone = (*self._undone, why)
-            self._refuse(Request(action, why), clock)
             return
         notice_s = 0.0 if action.what == KILL else NOTICE_SECONDS
         real_s = max(0.0, clock.real_s() + notice_s)
         new = Intervention(len(self.done) + 1, clock.at(real_s), real_s, action)
         self.done = (*self.done, new)
         clock.pauses = pauses(self.done)
-
-    def _refuse(self, asked: Request, clock: Clock) -> None:
-        if len(self.refused) < MOST_REFUSALS:
-            real_s = max(0.0, clock.real_s())
-            new = Intervention(
-                len(self.done), clock.at(real_s), real_s, asked.action, asked.refused
-            )
-            self.refused = (*self.refused, new)
 
 
 def _figures(status: Iterable[Status], restarts: int, clock: Clock) -> dict[str, float]:

@@ -26,7 +26,7 @@ from grid.config.warm_up import warm_up
 from grid.kernel.event import Outbox
 from grid.model.compiled import compile_kernels
 from grid.model.errors import PluginFailed, RunFailed
-from grid.model.interventions import NO_INTERVENTIONS, InterventionLog, lasting
+from grid.model.interventions import lasting
 from grid.model.job_results import JobResults
 from grid.model.records import PlanTimes
 from grid.results.events import EventSpool
@@ -163,11 +163,9 @@ class Actors:
         self.kills = 0
 
     @property
-    def interventions(self) -> InterventionLog:
-        """The observer's interventions and refusals so far."""
-        if self._watch is None:
-            return NO_INTERVENTIONS
-        return InterventionLog(self._watch.done, self._watch.refused)
+    def interventions(self) -> Done:
+        """The observer's interventions so far."""
+        return () if self._watch is None else self._watch.done
 
     def __len__(self) -> int:
         return len(self._actors)
@@ -239,7 +237,7 @@ class Actors:
             asked = {host for host, _ in self._asked.values()}
             for host, actor in self._actors.items():
                 if host not in asked:
-                    call = actor.pulse.remote([self._shared], epoch, self.interventions.done)
+                    call = actor.pulse.remote([self._shared], epoch, self.interventions)
                     self._asked[call] = (host, time.monotonic())
             pause = time.monotonic() + TICK_SECONDS
             ready, _ = ray.wait(
@@ -317,7 +315,7 @@ class LiveOutcome:
     restarts: int = 0
     unfinished: int = 0
     interrupted: bool = False
-    interventions: InterventionLog = NO_INTERVENTIONS
+    interventions: Done = ()
 
     def report(self, pace: Pace, results: JobResults) -> dict[str, Any]:
         """The entry `live` of the manifest; see `live_lines`."""
@@ -327,8 +325,8 @@ class LiveOutcome:
             "actors": self.run.actors,
             "kills": self.kills,
             "restarts": self.restarts,
-            "interventions": len(self.interventions.done),
-            "not_healed": [one.action.in_words() for one in lasting(self.interventions.done)],
+            "interventions": len(self.interventions),
+            "not_healed": [one.action.in_words() for one in lasting(self.interventions)],
             "unfinished": self.unfinished,
             "interrupted": self.interrupted,
             "late": {

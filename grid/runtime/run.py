@@ -22,7 +22,7 @@ from grid.config.warm_up import warm_up
 from grid.config.workload import realize
 from grid.model.compiled import compile_kernels
 from grid.model.errors import RunFailed, dotted, input_error, need, only_on_ray, shorten
-from grid.model.interventions import NO_INTERVENTIONS, InterventionLog
+from grid.model.interventions import Intervention
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
 from grid.model.platform import PreemptionOverheads
@@ -95,7 +95,7 @@ class Run:
     histories: tuple[ClusterHistory, ...] = ()
     more: MoreColumns = field(default_factory=MoreColumns)
     events: EventSpool | None = None
-    interventions: InterventionLog = NO_INTERVENTIONS
+    interventions: tuple[Intervention, ...] = ()
     measured: MeasuredJobs = ALL_JOBS
 
     def __repr__(self) -> str:
@@ -285,9 +285,9 @@ def _execute(grid: Grid, how: RunOptions, source: str) -> _Execution:
 def _checked(execution: _Execution, how: RunOptions) -> Run:
     """The run, if it kept all rules. Raises RunInvalid and JobsNeverStarted."""
     outcome, lived, directory = execution.outcome, execution.live, execution.directory
-    interventions = lived.interventions if lived is not None else NO_INTERVENTIONS
-    if interventions.done:
-        directory = with_outages(directory, interventions.done)
+    interventions = () if lived is None else lived.interventions
+    if interventions:
+        directory = with_outages(directory, interventions)
     how.observer.stage("checking the results")
     results = outcome.results()
     if outcome.stalled is None:

@@ -31,7 +31,6 @@ FILES = {
 COMMANDS = """
 grid nonsense
 grid rnu
-grid parts policies
 grid run
 grid run a --seed -1
 grid run a --foo
@@ -58,7 +57,6 @@ grid check right.yaml --set vos.0.clusters.0.policy=EASY
 grid check a.yaml b.yaml c.yaml d.yaml e.yaml f.yaml
 grid schema files
 grid init two-vo
-grid init five.yaml --from two-vos
 grid init two-vos five.yaml
 grid plugins police
 grid plugins policies esay

@@ -21,7 +21,6 @@ from grid.model.interventions import (
     TAKE_VO_DOWN,
     Action,
     Intervention,
-    InterventionLog,
 )
 from grid.model.job_results import in_order
 from grid.model.platform import MachineOutage
@@ -139,15 +138,12 @@ def test_what_was_done_is_read_as_it_was_written(tmp_path: Path) -> None:
     ]  # fmt: skip
     actions_done = done(*((place + 0.5, action) for place, action in enumerate(actions)))
     assert {action.what for action in actions} == set(FIELDS)
-    refused = Intervention(2, 2 * SECOND_US, 9.25, VO_DOWN, "south was taken down already")
-    pressed = InterventionLog(actions_done, (refused,))
-    write_interventions(tmp_path / INTERVENTIONS_FILE, pressed)
-    assert read_interventions(tmp_path) == pressed
+    write_interventions(tmp_path / INTERVENTIONS_FILE, actions_done)
+    assert read_interventions(tmp_path) == list(actions_done)
     rows = json.loads((tmp_path / INTERVENTIONS_FILE).read_text())
-    assert [row.get("number") for row in rows] == [1, 2, None, *range(3, 8)]
-    assert rows[2]["refused"] == refused.why and rows[2]["vo"] == "south"
+    assert [row["number"] for row in rows] == [*range(1, 8)]
     assert {key for row in rows for key in row} == set(FILES["interventions"].columns)
-    assert read_interventions(tmp_path / "nowhere") == InterventionLog()
+    assert read_interventions(tmp_path / "nowhere") == []
     assert all(action.in_words() and action.as_request() for action in actions)
 
 

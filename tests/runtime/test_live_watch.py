@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from grid.model.interventions import Action, Request
+from grid.model.interventions import Action
 from grid.model.job_results import JobResults, in_order
 from grid.results.look import Look, Observer, ProcessLook
 from grid.runtime.clock import Clock
@@ -24,7 +24,7 @@ class Requesting(Observer):
     """Requests the interventions in `wanted`, and keeps the looks."""
 
     def __init__(self) -> None:
-        self.wanted: list[Action | Request] = []
+        self.wanted: list[Action] = []
         self.looks: list[Look] = []
 
     def is_due(self) -> bool:
@@ -33,9 +33,9 @@ class Requesting(Observer):
     def look(self, look: Look) -> None:
         self.looks.append(look)
 
-    def requests(self) -> Sequence[Request]:
+    def requests(self) -> Sequence[Action]:
         wanted, self.wanted = self.wanted, []
-        return [one if isinstance(one, Request) else Request(one) for one in wanted]
+        return wanted
 
 
 @pytest.fixture
@@ -75,15 +75,6 @@ def test_interventions_without_effect_are_refused() -> None:
         "the actor of gone was not killed: it is being restarted",
         "the clock is already running",
     )  # fmt: skip
-    # All of them are written down, with the reasons.
-    idle = [one.why for one in watch.refused]
-    assert idle == list(watcher.looks[-1].undone)
-    assert [one.action for one in watch.refused] == [
-        GO_ON,
-        PAUSE,
-        Action("kill", entity="gone"),
-        GO_ON,
-    ]
     watcher.wanted = [HEAL]
     watch.step(clock, {}, [], is_over=True)
     assert len(watch.done) == 3

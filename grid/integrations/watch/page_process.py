@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 
 from grid.model.errors import RunFailed
-from grid.model.interventions import Request
+from grid.model.interventions import Action
 from grid.results.look import Beginning, Look, Observer
 
 LOOK_SECONDS = 0.25
@@ -63,9 +63,9 @@ class LivePage(Observer):
         now = time.monotonic()
         self._next = now + max(LOOK_SECONDS, (now - self._asked) / MAX_SHARE)
 
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[Action]:
         """The interventions that the page requested since the last call."""
-        requested: list[Request] = []
+        requested: list[Action] = []
         with suppress(EOFError, OSError):
             while self._connection.poll():
                 requested.append(self._connection.recv())

@@ -31,8 +31,8 @@ from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import input_error
 from grid.model.interventions import (
     FIELDS,
+    Action,
     Intervention,
-    Request,
     action_of,
     lasting,
     why_idle,
@@ -215,7 +215,7 @@ class Running(RunView):
     """
 
     def __init__(
-        self, beginning: Beginning, pass_on: Callable[[Request], None] | None = None
+        self, beginning: Beginning, pass_on: Callable[[Action], None] | None = None
     ) -> None:
         self._beginning, self._pass_on = beginning, pass_on
         directory = beginning.directory
@@ -392,10 +392,9 @@ class Running(RunView):
             refused = f"{unknown}: the run has no such target, or it cannot be taken down"
         elif self._look is not None:
             refused = why_idle(self._look.done, action)
-        # The run records refused interventions, too.
-        self._pass_on(Request(action, refused))
         if refused:
             raise NotThere(refused)
+        self._pass_on(action)
         return {"requested": action.as_request()}
 
 
@@ -415,7 +414,7 @@ class Replay(RunView):
         except (KeyError, ValueError) as error:
             raise input_error("", str(error), "the table of a run", str(folder)) from None
         self._jobs = JobTable(jobs, len(run.vos))
-        self._interventions = read_interventions(folder).in_order()
+        self._interventions = read_interventions(folder)
         self._events = EventFile(folder) if (folder / EVENTS_FILE).is_file() else None
         if self._events is not None:
             # The page requests a shown job repeatedly.
@@ -551,8 +550,8 @@ def _cpu_shares(look: Look, before: Look) -> list[float]:
 
 
 def in_words(interventions: Sequence[Intervention]) -> list[list[Any]]:
-    """Interventions in a live run, refused ones included: rows of (time, text)."""
-    return [[one.time_us / SECOND_US, one.in_words()] for one in interventions]
+    """Interventions in a live run: rows of (time, text)."""
+    return [[one.time_us / SECOND_US, one.action.in_words()] for one in interventions]
 
 
 def _us(time_s: float) -> Time:

@@ -89,12 +89,7 @@ def run_with(folder: Path, presses: Callable[[Script], None]) -> Run:
 
 def check_recorded(folder: Path) -> None:
     """All interventions are in the run's folder, and on the page of `grid watch`."""
-    done, refused = read_interventions(folder)
-    assert [(one.action.vo, one.action.entity) for one in refused] == [
-        ("south", ""),
-        ("", "nowhere"),
-    ]
-    assert [one.why.split(" ")[0] for one in refused] == ["south", "entity:"]
+    done = read_interventions(folder)
     assert [one.action.what for one in done] == [
         "take_machine_down", "cut_off", "take_vo_down", "kill", "kill", "pause", "go_on", "heal",
     ]  # fmt: skip
