@@ -11,8 +11,8 @@ from grid.policies.registry import POLICIES
 KEYS = {
     "resources": "resources",
     "machine outages": "faults.machine_outages",
-    "machines switched off": "switch_off",
-    "jobs over their estimates": "overrun: extend",
+    "switching machines off": "switch_off",
+    "overrunning jobs": "overrun: extend",
     "exact estimates": "estimates: exact",
     "predicted estimates": "estimates: average",
 }
@@ -30,7 +30,7 @@ def cores_page() -> str:
     lines.append("| feature | key | " + " | ".join(modes) + " |")
     lines.append("| --- | --- |" + " --- |" * len(modes))
     for feature, (field, _, gangs, _) in features.FEATURES.items():
-        able = [feature != "choices of processors", gangs]
+        able = [feature != "processor placement", gangs]
         marks = " | ".join("yes" if one else "-" for one in able)
         lines.append(f"| {feature} | `{KEYS.get(feature, field)}` | {marks} |")
     lines.append("\n| policy | does not support |\n| --- | --- |")
@@ -47,7 +47,7 @@ def ignored_by_policies() -> dict[tuple[str, ...], list[str]]:
         # `batsim` needs the command of its external process.
         settings = {"command": "x {endpoint}"} if name == "batsim" else {}
         policy = Plugins().make(POLICIES, name, settings)
-        ignores = [one for one in features.unsupported(policy) if one != "choices of processors"]
+        ignores = [one for one in features.unsupported(policy) if one != "processor placement"]
         if ignores:
             found.setdefault(tuple(ignores), []).append(name)
     return found

@@ -83,15 +83,15 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "hops": "Number of times that it was forwarded.",
         "own_only": "Whether it must stay in this VO.",
         "now": "Virtual time, in microseconds.",
-        "barred": "Numbers of the VOs where it may not go: those that did not admit it and, with "
-        "`avoid_loops`, those that it left. `table` has no resources of them.",
+        "barred": "Numbers of the VOs that it must avoid: those that did not admit it and, with "
+        "`avoid_loops`, those that it left. `table` excludes their resources.",
         "distances": "Latencies and bandwidth from this VO to others, a `Distances`.",
         "selection": "The selection of this VO. `question.utilities()` gives the utility of each "
-        "resource, `question.local_choice()` which of the VO's own are best.",
+        "resource, `question.local_choice()` the best local ones.",
         "rng": "The random stream of this Local Scheduler, a NumPy `Generator`.",
         "asked": "After an `Ask`: numbers of the VOs that were called for this job.",
-        "bids": "After an `Ask`: the answers, each a `Bid`, in order of arrival.",
-        "pending": "After an `Ask`: number of calls without an answer.",
+        "bids": "After an `Ask`: the replies, each a `Bid`, in order of arrival.",
+        "pending": "After an `Ask`: number of calls without a reply.",
     },
     Choice: {
         "free": "Row of the best resource that is free by known state; -1 if none.",
@@ -101,21 +101,21 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
     },
     Destination: {
         "row": "Row of `table` for the job; -1 ends the job.",
-        "wait": "Whether it queues there if busy; otherwise the decision is repeated.",
-        "late": "Whether a locally queued job can still be pulled by another VO.",
+        "wait": "Whether it queues there if busy; otherwise the scheduler there decides.",
+        "late": "Whether another VO can still pull a locally queued job.",
     },
     Ask: {
         "vos": "Numbers of the VOs to call for bids, possibly including this one.",
-        "wait_us": "Time to wait for answers; None: until all have arrived.",
+        "wait_us": "Time to wait for replies; None: until all have arrived.",
         "enough": "Number of bids with a free resource that ends the call; 0: no limit.",
         "lease_us": "Duration of the reservation by each bidder; 0: none.",
-        "queue": "Whether bidders queue the request, and answer when it reaches the head.",
+        "queue": "Whether bidders queue the request, and reply when it reaches the head.",
     },
     Award: {"bid": "Index in `question.bids` of the bid that gets the job."},
     Bid: {
         "call": "Number of the call.",
         "vo": "Number of the VO that bids.",
-        "resource": "Number of its best resource; -1 if none is eligible or admitted.",
+        "resource": "Number of its best eligible resource; -1 if there is none.",
         "utility": "Utility of that resource for the job, 0 to 1.",
         "free": "Whether it is free.",
         "held": "Whether it is reserved for the job.",

@@ -83,8 +83,8 @@ def file_page(root: Any, page: str, title: str, lead: str) -> str:
 def scenario_page() -> str:
     """Every key of a scenario."""
     lead = """A scenario is a YAML file. Unknown keys are errors; `grid check FILE` lists them.
-`grid schema` prints the JSON Schema for editors. In the paths below, `*` is any position
-in a list.
+    `grid schema` prints the JSON Schema for editors. In the paths below, `*` represents any entry
+    of a list.
 
 `parameters`, at the top level of a file, is a mapping of names to values. `${name}` anywhere in the
 file is replaced by the value, and `--set name=value` changes it. `--set` also changes any key by

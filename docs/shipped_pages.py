@@ -14,11 +14,11 @@ from key_words import MADE
 from grid.config.shipped import Shipped, all_shipped
 
 ROOT = Path(__file__).parents[1]
-LEAD = """These are the heads of the files, where it stands what is chosen and why, with their
-parameters. `grid init NAME [DIR]` copies a file to a folder. `--set NAME=VALUE`
-changes a parameter, `--set KEY=VALUE` any [key](scenario.md) by its path. What is drawn for the
-papers' jobs and machines, and why, stands below the scenarios. The short names PU, CS2, C07, EG and
-GM stand for the [papers](../papers.md). `--in-process` needs no Ray."""
+LEAD = """These are the introductory comments of the files, with their assumptions and parameters.
+`grid init NAME [DIR]` copies a file to a folder. `--set NAME=VALUE` changes a parameter, and `--set
+KEY=VALUE` any [key](scenario.md) by its path. The generators of the papers' jobs and machines are
+described below the scenarios. PU, CS2, C07, EG and GM are the [papers](../papers.md). With
+`--in-process`, a run does not use Ray."""
 _QUOTED = re.compile(r"grid/workload/\w+\.py")
 
 
@@ -29,7 +29,7 @@ def shipped_page() -> str:
     for one in shipped:
         if not one.is_experiment:
             lines += _scenario(one)
-    lines.append("(shipped-drawn)=\n## What is drawn for the papers\n")
+    lines.append("(shipped-drawn)=\n## Generators of the papers\n")
     texts = [one.path.read_text(encoding="utf-8") for one in shipped]
     for path in sorted({path for text in texts for path in _quoted(text)}):
         lines += _drawn(path)
@@ -53,7 +53,7 @@ def _scenario(one: Shipped) -> Iterator[str]:
         yield ""
     quoted = ", ".join(f"[{path}](#{_anchor(path)})" for path in _quoted(text))
     if quoted:
-        yield f"What is drawn: {quoted}.\n"
+        yield f"Generator: {quoted}.\n"
 
 
 def _drawn(path: str) -> Iterator[str]:

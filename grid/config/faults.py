@@ -86,8 +86,9 @@ class RandomMachineOutagesSection(Section):
     down_s: PositiveSeconds
     """Mean time from a failure to its repair (MTTR), exponential."""
     shape: Annotated[float, Field(ge=0.1, le=10, strict=True)] = 1.0
-    """Shape of the Weibull distribution of times up. 1 is exponential. Below 1, a machine that has
-    just been repaired is more likely to fail than one that has been up for long."""
+    """Shape of the Weibull distribution of the times between repair and failure. 1 is exponential.
+    Below 1, a machine that has just been repaired is more likely to fail than one that has been up
+    for long."""
     up_us = Microseconds("up_s")
     down_us = Microseconds("down_s")
 
@@ -124,7 +125,7 @@ class FaultsSection(Section):
     machine_outages: tuple[MachineOutageSection, ...] = ()
     """Machines that are down, and when."""
     random_machine_outages: tuple[RandomMachineOutagesSection, ...] = ()
-    """Machines that fail and are repaired at random times, the same under all other settings of the
+    """Machines that fail and are repaired at random times, independent of all other settings of the
     scenario. A pool is one machine, and fails as a whole."""
     partitions: tuple[PartitionSection, ...] = ()
     """VOs that cannot reach each other, and when."""

@@ -138,7 +138,7 @@ class ProtocolSection(Section):
     forwarding: Annotated[PluginRef, PluginOf("forwarding")] = PluginRef("queue")
     """The forwarding policy: whether a job stays in its VO or is forwarded, mainly if no eligible
     resource is free. `queue`: it queues at the best resource. `forward`: it is forwarded to the
-    best other VO until its TTL is spent. `reject`: it is rejected. For others see `grid plugins
+    best other VO until its TTL is exhausted. `reject`: it is rejected. For others see `grid plugins
     forwarding`."""
     avoid_loops: Annotated[bool, Field(strict=True)] = False
     """A job is not forwarded again to a VO that it has left."""
@@ -147,29 +147,29 @@ class ProtocolSection(Section):
     tries another VO. `origin`: it returns to its own VO and runs or queues there. `reject`: it is
     rejected."""
     information: Annotated[PluginRef, PluginOf("information")] = PluginRef("all")
-    """The information overlay: which VOs receive which others' status, and how. `all`: every VO
-    publishes snapshots to all others. `none`: no VO publishes any. For others see `grid plugins
+    """The information overlay: which VOs receive whose status, and how. `all`: every VO publishes
+    snapshots to all others. `none`: no snapshots are published. For others see `grid plugins
     information`."""
     discount: Annotated[PluginRef, PluginOf("discounts")] = PluginRef("no_correction")
     """How stale status of other VOs is corrected. `no_correction`: not at all. `drained`: minus the
-    work that must have been completed since. `by_age`: the older, the less it counts.
-    `own_dispatches`: plus the jobs that the VO itself has sent since."""
+    work that must have been completed since then. `by_age`: the older it is, the less it counts.
+    `own_dispatches`: plus the jobs that the VO itself has sent since then."""
     snapshot_detail: Literal["full", "summary"] = "full"
-    """What a snapshot has: a row for each resource, or two rows for a VO."""
+    """Content of a snapshot: a row for each resource, or two rows for the VO."""
     snapshots: SnapshotsSection = SnapshotsSection(period_s=60.0, load_above=0.9, jobs_above=10)
-    """When a VO publishes a snapshot: by whichever of these triggers are given. Default: all three,
+    """When a VO publishes a snapshot: on each of the given triggers. Default: all three,
     `{period_s: 60, load_above: 0.9, jobs_above: 10}`."""
     lost_after_s: PositiveSeconds | None = None
-    """A VO is lost if it has not published a snapshot for this long: jobs do not go there, and the
-    origin of jobs that are there submits copies of them. It cancels the old ones when the VO is
-    back; the first to complete counts. Snapshots are then published in every `snapshots.period_s`,
-    also without changes. Default: no VO is ever lost."""
+    """A VO counts as lost if it has not published a snapshot for this long: no jobs are sent there,
+    and the origins of jobs that are there submit copies. They cancel the old ones when the VO
+    returns; the first to complete counts. VOs then publish a snapshot every `snapshots.period_s`,
+    even without changes. Default: no VO is ever lost."""
     recall_after_s: PositiveSeconds | None = None
-    """A job that has been with other VOs for this long and has not started is called back by its
-    origin and goes elsewhere, while its TTL lasts. Default: never."""
+    """A job that has been with other VOs for this long and has not started is recalled by its
+    origin and goes elsewhere, within its TTL. Default: never."""
     stall_after_s: PositiveSeconds | None = None
-    """A run ends with an error if no job has changed state for this long, none runs and none is to
-    be submitted, while messages are sent. Default: 100 times all timings of the protocol."""
+    """A run ends with an error if messages are sent for this long while no job changes state, runs
+    or is yet to be submitted. Default: 100 times all timings of the protocol."""
 
     @property
     def recovers(self) -> bool:
@@ -212,7 +212,7 @@ class GridSettings(Section):
     """What applies to a grid as a whole, next to its VOs and their jobs."""
 
     name: Name = "grid"
-    """Name of the run and of its folder. Default in a file: the name of the file."""
+    """Name of the run and its folder. Default for a file: the file's name."""
     seed: Seed = 1
     """Seed of all random streams: the same seed gives the same run."""
     network: NetworkSection = NetworkSection()
@@ -237,7 +237,7 @@ class Loaded:
 
 
 class Scenario(GridSettings):
-    """A whole scenario, with its parameters filled in."""
+    """A scenario after its parameters are substituted."""
 
     schema_version: Literal[1] = 1
     """Version of these keys; a later version may rename some."""

@@ -184,8 +184,8 @@ class ExperimentSection(Section):
     name: Name
     """Name of the sweep and of its folder."""
     scenario: str | dict[str, Any]
-    """Path of the scenario, from the folder of this file; or a name that `grid scenarios` lists; or
-    the scenario itself."""
+    """Path of the scenario, relative to the folder of this file; or the name of a shipped scenario;
+    or the scenario itself."""
     set: Settings = Field(default_factory=dict)
     """Settings of all runs: parameters by name, or keys by their paths."""
     axes: dict[Key, Axis] = Field(default_factory=dict)
@@ -209,8 +209,8 @@ class ExperimentSection(Section):
     first other numeric axis, or else the first other axis. With further axes, there is a chart for
     each combination of their values. Default: the first axis."""
     repeated_over: Key | None = None
-    """An axis whose values are repetitions, like seeds, such as days of a log. Tables, reports,
-    differences and pages cover all of them together. Default: none."""
+    """An axis whose values are repetitions, like seeds: for example, the days of a log. Tables,
+    reports, differences and pages cover all of them together. Default: none."""
     metrics: tuple[Label, ...] = ()
     """What the report compares, by the names of `grid metrics`. Default: your own and common
     metrics in which settings differ, at most eight."""

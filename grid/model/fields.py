@@ -143,7 +143,7 @@ PLATFORM = ConfigDict(extra="forbid", allow_inf_nan=False, use_attribute_docstri
 
 @dataclass(frozen=True, config=PLATFORM)
 class PluginRef:
-    """A plugin with its settings (see `grid plugins`); its name alone, if it has no settings."""
+    """A plugin with its settings (see `grid plugins`), or just its name."""
 
     name: PluginName
     """Its name, or its location: `path/to/file.py:Name` or `module:Name`."""

@@ -22,12 +22,11 @@ NOT_PLACED = -1
 
 
 class JobPlacement(NamedTuple, Generic[Whole, Number]):
-    """Where a job ran; or, as `JobPlacement[Ints, Floats]`, where many jobs ran.
+    """Where a job ran or, as `JobPlacement[Ints, Floats]`, where many jobs ran.
 
-    `executed_vo` and `cluster` are positions in the grid's `Directory`, -1 for a job that
-    never started. It was assigned to a resource there at `assigned_us` (-1: it never started),
-    after `hops` from VO to VO. `utility` is that of the resource (PU Eq. 1), 0 if it did not run.
-    """
+    `executed_vo` and `cluster` are positions in the grid's `Directory`, -1 for a job that never
+    started. It was assigned to a resource there at `assigned_us` (-1 if it never started), after
+    `hops` forwards. `utility` is that of the resource (PU Eq. 1), 0 if it did not run."""
 
     assigned_us: Whole
     executed_vo: Whole

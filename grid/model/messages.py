@@ -225,11 +225,11 @@ def _reservation_state(reply: Bid | ReservationReply) -> str:
 
 @message(subject="reservation", answer=_bid_state)
 class Bid(NamedTuple):
-    """Answer of VO number `vo` to a call: its best resource, -1 if none is eligible or admitted.
+    """Reply of VO number `vo` to a call: its best resource, -1 if none is eligible or admitted.
 
-    `utility` is for the job. The resource is `free`, and may be `held`: reserved for the job.
-    `finish_us` is the expected time from the job's arrival there to its end.
-    """
+    `utility` is that for the job. The resource is `free` or not, and may be `held`, that is,
+    reserved for the job. `finish_us` is the expected time from the job's arrival there to its
+    end."""
 
     call: CallId
     vo: int

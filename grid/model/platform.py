@@ -87,8 +87,7 @@ VoPriority = Annotated[
 
 @dataclass(frozen=True, config=PLATFORM)
 class SwitchOff:
-    """Machines that are switched off when idle. All machines are on at first and after an
-    outage."""
+    """Machines that are switched off when idle. Machines are on initially and after an outage."""
 
     after_s: Seconds
     """A machine that has been idle for longer than this is switched off."""
@@ -234,9 +233,9 @@ class Reservation:
 
 @dataclass(frozen=True, config=PLATFORM)
 class PreemptionOverheads:
-    """Overheads of a preemption: the job holds CPUs and makes no progress.
+    """Overheads of a preemption, during which the job holds CPUs without making progress.
 
-    All are paid when the job resumes, since its CPUs were released at once.
+    All are paid when the job resumes, since a preemption releases its CPUs at once.
     """
 
     suspend_s: Seconds = 0.0
@@ -311,7 +310,7 @@ class Cluster:
     """A list of machines, or a generator of them."""
     policy: LocalPolicy = PluginRef("fcfs")
     cpus: Cpus | None = None
-    """One pool of this number of `linux` CPUs, instead of `machines`."""
+    """A pool of this many `linux` CPUs, instead of `machines`."""
     mips: Mips = REFERENCE_MIPS
     """Speed of each CPU of a pool, in million instructions per second."""
     watts_idle: IdleWatts = 0.0
@@ -340,9 +339,9 @@ class Cluster:
     of a gang join. Default: ld."""
     backend: Literal["simulated", "slurm"] = "simulated"
     """`slurm`: a real cluster, in live runs only. Its Slurm decides when jobs start and which fail,
-    so that the local policy and the keys of estimates have no effect."""
+    so the local policy and the keys for estimates have no effect."""
     slurm: Slurm | None = None
-    """The Slurm of `backend: slurm`."""
+    """The Slurm cluster, for `backend: slurm`."""
     # Whether the policy is a third-party gang policy; not a key.
     gang_policy: bool = Field(default=False, init=False, exclude=True)
 
@@ -507,7 +506,7 @@ class VirtualOrganization:
     """A virtual organization, or `count` equal ones (name1, name2, ...)."""
 
     name: Name
-    """Its name, which begins the names of its entities."""
+    """Its name, with which the names of its entities begin."""
     clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]
     """The VO's clusters."""
     count: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
@@ -550,8 +549,8 @@ class VirtualOrganization:
 class Distances(NamedTuple):
     """Latencies from VO number `vo` to the others, and the bandwidth between VOs.
 
-    `links` holds (VO, latency) of other latencies than `latency_us`. Bandwidth None: no limit.
-    """
+    `links` has (VO, latency) for latencies other than `latency_us`. A bandwidth of None is
+    unlimited."""
 
     vo: int
     latency_us: Time

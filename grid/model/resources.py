@@ -34,13 +34,11 @@ NOT_INCLUDED: Floats = np.empty(0)
 class ResourceColumns:
     """Constant properties of resources, every column of shape (resources,).
 
-    A resource is what a selection chooses: a machine, or a whole cluster whose policy is free to
-    take any of its machines (`machine` is -1 then, and its other columns are those of its first
-    machine). `widest` is the most CPUs that one job may hold there, and `resources` has the most of
-    each resource, by name (see `most`); of a cluster, each is that of the machine that has most of
-    it. `licenses` is a bit mask over those of the cluster: which a job may use there, on any
-    machine.
-    """
+    A selection chooses a resource: a machine, or a whole cluster whose policy may use any of its
+    machines (`machine` is then -1, and the other columns are those of the first machine). `widest`
+    is the maximum number of CPUs that one job may hold there, and `resources` the maximum of each
+    resource, by name (see `most`); for a cluster, each is that of the machine that has most of it.
+    `licenses` is a bit mask over those of the cluster that a job may use there, on any machine."""
 
     vo: Ints
     number: Ints
@@ -145,15 +143,14 @@ STATUS_OF_TABLE = ("assigned_cpus", "backlog_s", "observed_at_us", "confirmed_us
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ResourceTable:
-    """The resources of the grid and their status, as one VO knows them.
+    """The resources of the grid and their status, as known to one VO.
 
     `assigned_cpus` has shape (resources,): CPUs assigned to jobs, queued ones included, so that the
-    load, assigned / cpus, may exceed one; `UNKNOWN` if no status has arrived, `OUT_OF_REACH` if the
-    job must not go there. `backlog_s` is the CPU time that these jobs still need, by their
-    estimates; NaN if no plugin needs it. Both are as observed at `observed_at_us`. Assigned CPUs
-    have not changed until `confirmed_us`, which is that or later. Both times are -inf if no status
-    has arrived. `now` is when the table was made. All have the shape (resources,).
-    """
+    load, assigned / cpus, may exceed one; `UNKNOWN` if no status has arrived, and `OUT_OF_REACH` if
+    the job must not go there. `backlog_s` is the CPU time that these jobs still need, by their
+    estimates; NaN if no plugin needs it. Both were observed at `observed_at_us`. Assigned CPUs are
+    known not to have changed until `confirmed_us`, which is not earlier. Both times are -inf if no
+    status has arrived. `now` is when the table was made. All have the shape (resources,)."""
 
     columns: ResourceColumns
     assigned_cpus: Floats

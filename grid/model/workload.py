@@ -93,7 +93,7 @@ def of_column(name: str, **changes: Any) -> Any:
 
 
 class AfterSection(Section):
-    """A job that has to end before another one is submitted; its number alone, with defaults."""
+    """A job that has to end before another one is submitted, or just its number."""
 
     job: Annotated[int, Field(ge=0, le=2**53, strict=True)]
     """Its number."""
@@ -125,14 +125,14 @@ class JobSection(Section):
     cpus: Cpus = 1
     """CPUs that it holds from start to end."""
     run_s: PositiveSeconds
-    """Run time on a CPU of 1000 MIPS. On m MIPS it is 1000 / m of that."""
+    """Run time on a CPU of 1000 MIPS. At m MIPS, it is multiplied by 1000 / m."""
     estimate_s: PositiveSeconds | None = None
     """The user's estimate on the same CPU. Default: the run time."""
     predicted_s: PositiveSeconds | None = None
     """The run time that its cluster plans with, in place of the estimate, which remains the limit
     at which it is killed. Default: the estimate."""
     cancel_after_s: PositiveSeconds | None = None
-    """Its user cancels it so long after the submission if it has not started by then. It ends as
+    """Its user cancels it this long after the submission if it has not started by then. It ends as
     `cancelled`. Default: never."""
     deadline_s: PositiveSeconds | None = None
     """Deadline, in seconds after the submission. Default: none."""
@@ -162,7 +162,7 @@ class TraceFilterSection(Section):
     users: tuple[Whole, ...] | None = None
     """Only jobs of users with these numbers; `without_users` excludes some."""
     without_users: tuple[Whole, ...] = ()
-    """No jobs of users with these numbers, such as users with bursts of jobs."""
+    """Exclude jobs of users with these numbers, for example users who submit bursts."""
     min_cpus: Cpus | None = None
     """Only jobs with at least this number of CPUs."""
     max_cpus: Cpus | None = None
@@ -201,7 +201,7 @@ class DrawnRequirementSection(RequirementSection):
     """`drawn`: for each job the values are permuted at random over the options, so users prefer
     different values; the order of utilities is unchanged."""
     at_most: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = None
-    """Each job keeps its first options; their number is random, up to this."""
+    """Each job keeps only its first options: a random number, at most this."""
 
 
 class DrawnDeadlineSection(Section):
@@ -209,8 +209,8 @@ class DrawnDeadlineSection(Section):
 
     share: DrawnShare = 1.0
     least: Annotated[float, Field(gt=0, le=1e6, strict=True)]
-    """Smallest multiple of the estimated run time. Estimates are those at 1,000 MIPS: on slower
-    machines deadlines are no later."""
+    """Smallest multiple of the estimated run time. Estimates are those at 1,000 MIPS: deadlines are
+    not later on slower machines."""
     most: Annotated[float, Field(gt=0, le=1e6, strict=True)]
     """Largest multiple; uniform between the two."""
 
@@ -232,7 +232,7 @@ class DrawnInputSection(Section):
 
 
 class DrawnCancellationSection(Section):
-    """Cancellations of jobs that wait too long, so long after the submission."""
+    """Cancellations of jobs that wait for too long after their submission."""
 
     share: DrawnShare = 1.0
     least_s: PositiveSeconds
@@ -289,12 +289,12 @@ class AttributesSection(Section):
 
 
 class WorkloadSection(Section):
-    """Where jobs come from: exactly one of a trace, a generator, a list of jobs."""
+    """Where jobs come from: exactly one of a trace, a generator or a list of jobs."""
 
     trace: str | None = None
-    """Path of a log, relative to the current folder or to the scenario's: .gwf, .parquet (of `grid
-    trace --to`), .json (Batsim's or WfCommons'), any other name: SWF, or what `sacct --parsable2`
-    prints; plain or compressed (gzip, bzip2, xz, zstd, zip)."""
+    """Path of a log, relative to the current folder or to that of the scenario: .gwf, .parquet
+    (written by `grid trace --to`), .json (Batsim or WfCommons), or with any other name, SWF or the
+    output of `sacct --parsable2`; plain or compressed (gzip, bzip2, xz, zstd, zip)."""
     route: Literal["partition", "group", "user", "queue", "site", "vo"] | None = None
     """The field of the trace by which jobs of the grid's workload are routed: its values in
     ascending order, -1 (unknown) first, go to the VOs in turn. Required for a trace of several VOs.
@@ -308,10 +308,10 @@ class WorkloadSection(Section):
     """Multiplies the times between submissions of the trace; values below 1 raise the load.
     Default: 1."""
     repeat: Annotated[int, Field(ge=1, le=1_000_000, strict=True)] = 1
-    """Number of repetitions of the trace, one after the other. Each begins one mean time between
-    submissions after the last one and continues its numbers."""
+    """Number of times that the trace is replayed, back to back. Each repetition begins one mean
+    interarrival time after the previous one and continues its job numbers."""
     cpus: Literal["requested", "allocated"] = "requested"
-    """The field of the trace with a job's CPUs; the other one if it is unknown. `grid trace`
+    """The field of the trace that gives a job's CPUs; if it is unknown, the other one. `grid trace`
     reports how many jobs differ."""
     memory: Literal["requested", "used"] | None = None
     """The field of the trace that is read as `ram_mb`: kilobytes per processor, times processors.
@@ -321,14 +321,14 @@ class WorkloadSection(Section):
     requested time. `wait`: they wait and are cancelled after the same time; one that starts earlier
     runs for its requested time."""
     prediction_field: Annotated[int, Field(ge=19, le=1000, strict=True)] | None = None
-    """Position of a field of an SWF log after its 18, with the run time in seconds that clusters
-    plan with; the requested time remains the limit. Default: none."""
+    """Position of an additional field of an SWF log, after the 18 of the format, with the run time
+    in seconds that clusters plan with; the requested time remains the limit. Default: none."""
     cut_at_estimate: Switch = True
     """A job that ran longer than its estimate in the trace runs for its estimate. `false`: it runs
     as long as in the trace, and `overrun` of its cluster applies."""
     waits_for_predecessors: Switch = False
     """A job with preceding jobs in the SWF log is submitted when these have ended, in any VO and
-    state, and the log's think time is over. Other jobs are submitted at the log's time. Tasks of
+    state, and the log's think time has passed. Other jobs are submitted at the log's time. Tasks of
     WfCommons always wait for their parents to complete."""
     generator: Annotated[PluginName | None, PluginOf("job_generators")] = None
     """Name of the job generator."""
@@ -338,10 +338,10 @@ class WorkloadSection(Section):
     jobs: tuple[JobSection, ...] | None = None
     """A list of jobs."""
     attributes: AttributesSection | None = None
-    """Attributes added to jobs: requirements and others."""
+    """Attributes added to the jobs, for example requirements."""
     entry_point: Literal["scheduler", "cluster"] = "scheduler"
     """Where jobs enter: at the VO's Local Scheduler, or directly at its only cluster, without
-    selection, forwarding, admission or messages: their settings are then errors."""
+    selection, forwarding, admission or messages, whose settings are then errors."""
 
     @model_validator(mode="after")
     def _one_source(self) -> WorkloadSection:

@@ -86,26 +86,24 @@ FEATURES = {
     "preemption costs": Feature(
         "preemption", lambda spec: spec.platform.preemption != PreemptionOverheads() and "costs"
     ),
-    "choices of processors": Feature(
+    "processor placement": Feature(
         "processor_choice",
         lambda spec: spec.platform.processor_choice and "a choice",
         gangs=True,
     ),
-    "machines switched off": Feature(
+    "switching machines off": Feature(
         "machines",
         lambda spec: (
             any(one.switch_off for one in spec.platform.machines) and "machines with switch_off"
         ),
     ),
-    "jobs over their estimates": Feature(
+    "overrunning jobs": Feature(
         "overrun", lambda spec: spec.platform.overrun == "extend" and "extend", gangs=True
     ),
     "exact estimates": Feature(
         "estimates", lambda spec: spec.platform.estimates == "exact" and "exact", pools=True
     ),
-    "factors of estimates": Feature(
-        "estimate_factor", lambda spec: _factor(spec.platform), pools=True
-    ),
+    "estimate factors": Feature("estimate_factor", lambda spec: _factor(spec.platform), pools=True),
     "predicted estimates": Feature(
         "estimates",
         lambda spec: (
@@ -134,7 +132,7 @@ def unsupported(policy: Any) -> list[str]:
     if isinstance(policy, GangPolicy):
         own = [name for name, feature in FEATURES.items() if not feature.gangs]
     else:
-        own = ["choices of processors"]
+        own = ["processor placement"]
     return [name for name in FEATURES if name in own or name in getattr(policy, "ignores", ())]
 
 

@@ -66,9 +66,9 @@ class FlexibleSettings(PluginModel):
     age_factor: Factor = 0.01
     """with eg: weight of the age of a job, in seconds"""
     k: Annotated[float, Strict(), Field(ge=1 / MOST, le=MOST)] = 2.0
-    """with eg: run times before its deadline at which a job becomes urgent"""
+    """with eg: number of run times before its deadline at which a job becomes urgent"""
     maximum: Factor = 20.0
-    """with eg: maximum weight, of the most urgent jobs"""
+    """with eg: maximum weight, for the most urgent jobs"""
     minimum: Factor = 0.1
     """with eg: weight of a job that is not urgent"""
     boost_value: Factor = 2.0

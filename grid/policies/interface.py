@@ -64,12 +64,12 @@ NO_WINDOWS: Ints = np.empty((0, 5), np.int64)
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class JobColumns(JobRequest[Ints, Floats, Bools]):
-    """The jobs of one cluster by slot: all that a policy may know of a job, as columns.
+    """The jobs of one cluster by slot, with all columns that a policy may read.
 
     It also has the columns of `grid.model.job.JobRequest`: `user`, `submit_us`,
     `processors`, `estimate_us`, `deadline_us`, `power`, `reference_mips`, `licenses`, `input_mb`,
     `checkpointable`. Times are microseconds of virtual time, durations microseconds on a
-    CPU of `reference_mips`. Policies read and never write. The true run time is not here.
+    CPU of `reference_mips`. Policies must not write them. The actual run time is not included.
     """
 
     serial: Ints
@@ -144,12 +144,11 @@ def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:
 
 @dataclass(slots=True, eq=False)
 class ClusterView:
-    """One cluster at one instant. Arrays are the cluster's own: read them, do not keep them.
+    """One cluster at one instant. Its arrays are the cluster's: read them, but do not keep them.
 
-    A policy that starts jobs one after the other calls `fits` or `fastest` for each, and `take` for
-    what it starts and `give_back` for what it preempts. Later answers, and what is free, are as if
-    that were done.
-    """
+    A policy that starts jobs one after the other calls `fits` or `fastest` for each, `take` for
+    each job that it starts, and `give_back` for each that it preempts. Later results, and the free
+    amounts, include these changes."""
 
     now: Time
     machines: MachineColumns
@@ -176,10 +175,10 @@ class ClusterView:
     def fits(self, slot: int, machine: int) -> bool:
         """Whether the job can start on the machine now: True or False.
 
-        `slot` is one of `queue`, `machine` a number from 0 in the order of `machines`. There are
-        CPUs and resources enough, of each license the machine has a copy that is in use there or
-        there is one left, and the job is not bound to another machine. Nothing fits on a machine
-        that is down, or whose CPUs are reserved for others before the job ends by its estimate.
+        `slot` is one of `queue`, `machine` a number from 0 in the order of `machines`. The machine
+        must have enough free CPUs and resources, and a copy of each license that is free or in use
+        there; the job must not be bound to another machine. Nothing fits on a machine that is
+        down, or whose CPUs are reserved for others before the estimated end of the job.
         """
         jobs = self.jobs
         licenses = int(jobs.licenses[slot])
@@ -223,20 +222,16 @@ class ClusterView:
         return self.now + max(1, round(left))
 
     def fastest(self, slot: int) -> int:
-        """The number of the fastest machine on which the job can start now; -1: none.
-
-        Of equally fast ones, that with most CPUs, then the first.
-        """
+        """The number of the fastest machine on which the job can start now, or -1. Among equally
+        fast ones, the one with the most CPUs, then the first."""
         order = self.machines.speed_order
         wide = order[self.free[order] >= self.jobs.processors[slot]]
         return next((machine for machine in wide.tolist() if self.fits(slot, machine)), -1)
 
     def take(self, slot: int, machine: int) -> None:
-        """The plan starts the job there: later answers are as if it ran.
-
-        `free`, `free_resources` and the licenses are as of then, too. It returns nothing and looks
-        at nothing: ask `fits` before. The job starts only if `start` of the plan has it.
-        """
+        """Record that the plan starts the job there, for later calls and for `free`,
+        `free_resources` and the licenses. It checks nothing: call `fits` first. The job starts only
+        if it is in `start` of the plan."""
         if len(self.machines.windows):
             self._holdings()[slot] = (machine, self._end_us(slot, machine))
         self._change(slot, machine, 1)
@@ -245,11 +240,9 @@ class ClusterView:
             self.license_users[machine, number] += 1
 
     def give_back(self, slot: int) -> None:
-        """The plan preempts the job, which runs: later answers are as if it had stopped.
-
-        `slot` is one of `running`. What it holds is free again. It returns nothing. The job stops
-        only if `preempt` of the plan has it.
-        """
+        """Record that the plan preempts a running job, so that its CPUs and resources are free for
+        later calls. `slot` is one of `running`. The job stops only if it is in `preempt` of the
+        plan."""
         machine = int(self.jobs.machine[slot])
         if len(self.machines.windows):
             del self._holdings()[slot]
@@ -277,13 +270,12 @@ def _bits(mask: int) -> list[int]:
 
 @dataclass(slots=True)
 class Plan:
-    """What the cluster is to do at this instant, in this order: kill, preempt, reject, start.
+    """Actions of the cluster at this instant, in this order: kill, preempt, reject, start.
 
-    `start` holds (slot, machine) pairs. What is in `kill` runs, and fails now. `reserve` holds
-    (slot, machine, start) of promised starts, as a list or as an array of shape (promises, 3), and
-    is for the record only. `wake_us` asks for a plan at that instant even if nothing happens. A
-    policy that had nothing to do says so with `made`: such plans are timed apart.
-    """
+    `start` holds (slot, machine) pairs. Jobs in `kill` are running, and fail. `reserve` has (slot,
+    machine, start) of reservations, as a list or an array of shape (reservations, 3), for the
+    record only. `wake_us` requests a plan at that time even if no event occurs. If there was
+    nothing to do, the policy sets `made` to False: such plans are timed separately."""
 
     start: list[tuple[int, int]] = field(default_factory=list)
     preempt: list[int] = field(default_factory=list)
@@ -302,8 +294,6 @@ class Policy(Protocol):
     """
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
-        """What to do at `now`, in microseconds of virtual time, which is also `view.now`.
-
-        Called once an instant, after its completions and arrivals.
-        """
+        """The plan for `now`, in microseconds of virtual time; the same as `view.now`. Called once
+        per instant, after its completions and arrivals."""
         ...

@@ -371,7 +371,7 @@ def multifactor(settings: MultifactorSettings) -> Multifactor:
     Priority = age_weight * age / max_age_s (at most 1) + fair_share_weight * factor of the user +
     job_size_weight * CPUs / CPUs of the cluster, rounded down. Equal priorities are in order of
     arrival. A job that would exceed a limit of its user waits and blocks no other job. Users are
-    distinguished by their number alone, also those of other VOs.
+    distinguished by number alone, even across VOs.
 
     Deviations from Slurm: usage counts CPU seconds of run time only; size counts CPUs, not nodes;
     there are no factors for partition, QOS, TRES, association and nice.

@@ -91,7 +91,7 @@ def easy() -> KernelPolicy:
 
 
 def easy_sjbf() -> KernelPolicy:
-    """EASY that backfills the shortest jobs first.
+    """EASY, but backfilling the shortest jobs first.
 
     SJBF: Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007.
     """

@@ -24,9 +24,8 @@ Limit = Annotated[int, Field(ge=0, le=10_000_000)]
 class Request(NamedTuple):
     """A job of another VO that is to be assigned a resource of this VO.
 
-    That VO has `jobs` here, which hold or wait for `processors`: running, queued, and reserved.
-    `assigned` of the `cpus` of this VO are assigned to jobs of any VO.
-    """
+    `jobs` of that VO are running, queued or reserved here, and hold or wait for `processors`. Of
+    this VO's `cpus`, `assigned` are assigned to jobs of any VO."""
 
     job: Job
     jobs: int

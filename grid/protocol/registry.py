@@ -378,8 +378,8 @@ INFORMATION = Kind(
 )
 DISCOUNTS = function_kind(
     "discounts",
-    "correction of stale status",
-    "estimates the assigned CPUs of other VOs, given how old their status is",
+    "status correction",
+    "estimates the assigned CPUs of other VOs, based on the age of their status",
     _built_in({"information": ("no_correction", "drained", "by_age", "own_dispatches")}),
     ("table", "vo"),
     _discount_problem,

@@ -25,9 +25,8 @@ class ClusterEntry:
     """A cluster: position of its VO, name, and CPUs of its machines.
 
     If it runs `gangs`, all its CPUs count as one machine, and the tasks of a job end at different
-    times: the table does not say how many CPUs a job held when. `machines` are the machines
-    themselves, for their power.
-    """
+    times: the table does not show how many CPUs a job held at a given time. `machines` are the
+    machines themselves, for their power."""
 
     vo: int
     name: str

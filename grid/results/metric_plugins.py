@@ -82,7 +82,7 @@ def _vo_calls(metric: Any) -> Mapping[str, Call]:
 
 JOB_METRICS = function_kind(
     "job_metrics",
-    "metric of a job",
+    "job metric",
     "computes a number for each job, a column of jobs.csv and jobs.parquet",
     {},
     ("results", "directory"),
@@ -91,7 +91,7 @@ JOB_METRICS = function_kind(
 )
 VO_METRICS = Kind(
     "vo_metrics",
-    "metric of a VO",
+    "VO metric",
     "computes a value of metrics.json for each VO and for the grid",
     {},
     _vo_calls,
@@ -100,8 +100,8 @@ VO_METRICS = Kind(
 )
 CLUSTER_METRICS = function_kind(
     "cluster_metrics",
-    "metric of a cluster over time",
-    "computes a column of series.parquet",
+    "cluster metric",
+    "computes a time series for each cluster, a column of series.parquet",
     {},
     ("results", "directory", "cluster", "edges_us"),
     lambda column, *given: _column_problem(column, len(given[-1]) - 1, "intervals"),

@@ -111,9 +111,9 @@ class BatsimMachines(GeneratorSettings):
 def batsim_machines(
     count: int, rng: np.random.Generator, settings: BatsimMachines
 ) -> tuple[Machine, ...]:
-    """The hosts of a SimGrid platform, as Batsim uses them; the master host is none of them.
+    """The hosts of a SimGrid platform, as Batsim uses them, without the master host.
 
-    Raises InputError for a file that is not a platform, and for what is not modelled.
+    Raises InputError if the file is not a platform or has elements that are not modelled.
     """
     del rng
     path = Path(settings.platform)

@@ -147,7 +147,7 @@ def convergent_jobs(
     rng: np.random.Generator,
     settings: ConvergentJobs,
 ) -> dict[str, JobTable]:
-    """The jobs of each VO in order of submission: one stream, assigned to the VOs at random.
+    """Jobs in order of submission: one stream, assigned to the VOs at random.
 
     Raises ValueError if a VO has no machine that can run such jobs.
     """
@@ -271,7 +271,7 @@ def eg_edf_jobs(
     rng: np.random.Generator,
     settings: EgEdfJobs,
 ) -> dict[str, JobTable]:
-    """The jobs of each VO in order of submission: one stream, assigned to the VOs at random.
+    """Jobs in order of submission: one stream, assigned to the VOs at random.
 
     Two streams from equal `rng`s that differ only in `mean_interarrival_s` or `estimate_per_run`
     are otherwise equal, so they can be compared job by job.

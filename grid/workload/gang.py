@@ -97,7 +97,7 @@ def gang_jobs(
     rng: np.random.Generator,
     settings: GangJobs,
 ) -> dict[str, JobTable]:
-    """The jobs of each VO in order of submission: one stream, assigned to the VOs at random.
+    """Jobs in order of submission: one stream, assigned to the VOs at random.
 
     The load is that of the processors of `vos`. Raises ValueError if no cluster of a VO can ever
     run the largest gang.

@@ -256,8 +256,8 @@ def _machines_problem(made: Any, count: int, *_: object) -> str | None:
 
 JOB_GENERATORS = function_kind(
     "job_generators",
-    "generator of jobs",
-    "generates the jobs of the users of VOs",
+    "job generator",
+    "generates the jobs of the VOs' users",
     {
         "convergent": "grid.workload.convergent:convergent_jobs",
         "eg_edf": "grid.workload.convergent:eg_edf_jobs",
@@ -274,7 +274,7 @@ JOB_GENERATORS = function_kind(
 )
 MACHINE_GENERATORS = function_kind(
     "machine_generators",
-    "generator of machines",
+    "machine generator",
     "generates the machines of a cluster, and their licenses",
     {
         "batsim": "grid.workload.batsim:batsim_machines",

@@ -50,7 +50,7 @@ class _Distribution(GeneratorSettings):
     """A distribution of times; `draw` returns `count` of them in seconds."""
 
     mean_s: _Mean = 1.0
-    """of arrivals omitted if `load` is given"""
+    """omitted for arrivals if `load` is given"""
 
 
 class Exponential(_Distribution):
@@ -184,7 +184,7 @@ def stochastic_jobs(
     rng: np.random.Generator,
     settings: StochasticJobs,
 ) -> dict[str, JobTable]:
-    """Jobs with the distributions of queueing theory: each VO has its own.
+    """Jobs with distributions from queueing theory, drawn for each VO.
 
     Jobs are in order of submission and numbered from 0. Estimates are exact. The times between
     submissions, the work and the size of a job are drawn independently.
@@ -291,7 +291,7 @@ def session_jobs(
     rng: np.random.Generator,
     settings: SessionJobs,
 ) -> dict[str, JobTable]:
-    """Jobs of users in sessions, more by day than by night, in VOs of different time zones.
+    """Jobs of users in sessions, more by day than by night, in VOs in different time zones.
 
     They come in order of submission and are numbered from 0; estimates are exact. Users are
     numbered from 0 in each VO.

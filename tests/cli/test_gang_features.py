@@ -24,7 +24,7 @@ FEATURES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "exact estimates": ({"estimates": "exact"}, {}),
     "predicted estimates": ({"estimates": "average"}, {}),
     "longer estimates": ({"estimate_factor": 2.0}, {}),
-    "jobs over their estimates": ({"overrun": "extend"}, {}),
+    "overrunning jobs": ({"overrun": "extend"}, {}),
 }  # fmt: skip
 """Settings of the cluster, and of each job."""
 

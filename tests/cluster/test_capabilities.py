@@ -83,22 +83,22 @@ PROBES: dict[str, Probe] = {
         outages=DOWN,
         asked_outages=DOWN,
     ),
-    "choices of processors": Probe(
+    "processor placement": Probe(
         replace(ONE, machines=(Machine("m", 3),)),
         replace(ONE, machines=(Machine("m", 3),), processor_choice=PluginRef("ald")),
         # After the second, all queues are empty, and the first still runs.
         [job(0), job(1, 2, 1, submit_us=S), job(2, 2, 1, submit_us=3 * S)],
     ),
-    "machines switched off": Probe(
+    "switching machines off": Probe(
         ONE,
         replace(ONE, machines=(Machine("m", 4, switch_off=SwitchOff(1, 3)),)),
         [job(0, run_s=2), job(1, run_s=2, submit_us=6 * S)],
     ),
-    "jobs over their estimates": Probe(
+    "overrunning jobs": Probe(
         ONE, replace(ONE, overrun="extend"), [job(0, run_us=15 * S)]
     ),
     "exact estimates": Probe(ONE, replace(ONE, estimates="exact"), [job(0, run_us=15 * S)]),
-    "factors of estimates": Probe(ONE, replace(ONE, estimate_factor=2.0), [job(0, run_us=15 * S)]),
+    "estimate factors": Probe(ONE, replace(ONE, estimate_factor=2.0), [job(0, run_us=15 * S)]),
 }
 
 

@@ -74,7 +74,7 @@ def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | N
 
 PROCESSOR_CHOICES = function_kind(
     "processor_choices",
-    "choice of processors",
+    "processor placement policy",
     "chooses the processors whose queues the tasks of a gang join when it arrives",
     {"ld": f"{__name__}:ld", "ald": f"{__name__}:ald"},
     ("size", "queues", "first"),

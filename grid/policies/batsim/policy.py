@@ -77,9 +77,9 @@ class Batsim:
         "licenses",
         "one job per machine",
         "preemption costs",
-        "choices of processors",
-        "machines switched off",
-        "jobs over their estimates",
+        "processor placement",
+        "switching machines off",
+        "overrunning jobs",
         "predicted estimates",
         "cancellations",
     )

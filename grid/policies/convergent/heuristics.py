@@ -54,7 +54,7 @@ CS2_HEURISTICS = {
     "completed work.",
     "licenses": "CS2 Eq. 9 to 11: favours jobs whose licenses are in demand. Adds nothing for a "
     "job without licenses.",
-    "wait": "CS2 Eq. 12, as in C07: short jobs and fast machines.",
+    "wait": "CS2 Eq. 12, as in C07: favours short jobs and fast machines.",
     "anti_aging": "CS2 Eq. 13: favours jobs that have waited for long relative to their remaining "
     "time.",
 }
@@ -65,7 +65,7 @@ CS2007_HEURISTICS = {
     "urgent. The weight is MAX. A job without a deadline has MIN on every machine.",
     "licenses": "C07 w(i): favours jobs that request licenses in demand, above all critical ones.",
     "input": "C07 Transf: favours machines that read the job's input quickly.",
-    "wait": "CS2 Eq. 12, as in C07: short jobs and fast machines.",
+    "wait": "CS2 Eq. 12, as in C07: favours short jobs and fast machines.",
     "overhead": "A fixed value for the assignments of the previous plan: those of running jobs.",
     "anti_aging": "C07: in proportion to the time since submission, in seconds.",
 }

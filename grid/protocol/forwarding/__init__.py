@@ -22,14 +22,13 @@ from grid.protocol.selection import Choice, Selection, best_choice
 class Question(NamedTuple):
     """A job at the Local Scheduler of VO number `vo`; it was submitted in VO number `origin`.
 
-    `choice` are rows of `table`: the best by the selection of this VO. The job may be forwarded
-    `ttl` more times, and was `hops` times. With `own_only` it has to stay in this VO. `barred` are
-    VOs where it must not go, whose status `table` hides: those that refused it and, if the protocol
-    avoids loops, those that it has left. `distances` are those from this VO.
+    `choice` has rows of `table`, as ranked by the selection of this VO. The job may be forwarded
+    `ttl` more times, and has been forwarded `hops` times. With `own_only`, it must stay in this VO.
+    It must not go to the VOs in `barred`, whose status `table` hides: those that refused it and, if
+    the protocol avoids loops, those that it has left. `distances` start from this VO.
 
-    After an `Ask`, `asked` are the VOs that were called about this job so far, `bids` their
-    answers, in order of arrival, and `pending` the number of calls without an answer.
-    """
+    After an `Ask`, `asked` has the VOs called for this job so far, `bids` their replies in order of
+    arrival, and `pending` the number of calls without a reply."""
 
     job: Job
     choice: Choice
@@ -73,12 +72,11 @@ class Question(NamedTuple):
 
 
 class Destination(NamedTuple):
-    """The row of the table to which the job goes; -1: none, and the job ends here.
+    """The row of the table to which the job goes; -1 if none, so that the job ends here.
 
-    With `wait` it queues there if the resource is busy; without, the scheduler there decides
-    again. With `late` (late binding) a job that queues in this VO gets its resource only when
-    CPUs are free. Until then it can be given to a VO that asks for work.
-    """
+    With `wait`, it queues there if the resource is busy; otherwise the scheduler there decides
+    again. With `late` (late binding), a job that queues in this VO is assigned its resource only
+    when CPUs are free. Until then, another VO can pull it."""
 
     row: int
     wait: bool
@@ -89,13 +87,12 @@ NO_DESTINATION = Destination(-1, False)
 
 
 class Ask(NamedTuple):
-    """Call for bids of these VOs, which may include its own, and ask the policy again afterwards.
+    """Call these VOs, possibly including this one, for bids, then consult the policy again.
 
-    The round ends after `wait_us` (None: never), when all have answered, or when `enough` of them
-    have a free resource (0: no such limit). With a lease, each that can reserves CPUs for that
-    time; with `queue` the others queue the reservation, and answer when it is held. Reservations
-    that are not used in the end are released.
-    """
+    The call ends after `wait_us` (None: never), when all VOs have replied, or when `enough` of them
+    have a free resource (0: no such limit). With a lease, each VO with free CPUs reserves them for
+    that time; with `queue`, the others queue the request and reply when CPUs are reserved. Unused
+    reservations are released."""
 
     vos: tuple[int, ...]
     wait_us: Time | None

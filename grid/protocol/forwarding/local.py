@@ -34,11 +34,10 @@ def queue(question: Question) -> Destination:
 
 
 def forward(question: Question) -> Destination:
-    """The job goes to the best resource of another VO, and on from there, until its TTL is spent.
+    """The job goes to the best resource of another VO, and on, until its TTL is exhausted.
 
-    Then it fails; if its TTL was 0 from the start, it is rejected. It queues here only if its TTL
-    is not spent, and no other VO has an eligible resource.
-    """
+    Then it fails; if its TTL was 0 from the start, it is rejected. It queues here only if it has
+    TTL left and no other VO has an eligible resource."""
     choice = question.choice
     if choice.free >= 0:
         return Destination(choice.free, False)
@@ -48,7 +47,7 @@ def forward(question: Question) -> Destination:
 
 
 def reject(question: Question) -> Destination:
-    """The job is rejected; one that was forwarded until its TTL was spent fails."""
+    """The job is rejected; one that was forwarded until its TTL was exhausted fails."""
     free = question.choice.free
     return Destination(free, False) if free >= 0 else NO_DESTINATION
 
@@ -63,12 +62,11 @@ def never(question: Question) -> Destination:
 
 
 def to_the_best(question: Question) -> Destination:
-    """A job goes to the best free resource, or if none is free, to the best resource of all.
+    """A job goes to the best free resource or, if none is free, to the best resource of all.
 
     In its own VO it queues there; another VO decides again. It fails if its best resource is in
-    another VO and its TTL is spent: PU Algorithms 2 and 3 literally, by utility only, with the
-    first resource in ties. A job that was never forwarded, with a TTL of 0, is rejected instead.
-    """
+    another VO and its TTL is exhausted: PU Algorithms 2 and 3 literally, by utility only, with ties
+    to the first resource. A job that was never forwarded, with a TTL of 0, is rejected instead."""
     # Licenses are valid in this VO alone, so a job that needs some has its best resource here.
     spent = question.ttl == 0 and question.job.licenses == 0
     utilities = (
@@ -86,9 +84,8 @@ def to_the_best(question: Question) -> Destination:
 def when_nothing_free(question: Question) -> Destination:
     """A job stays if any suitable resource is free here; else it goes to the best free resource.
 
-    If nothing is free anywhere, it queues here. Unlike under `queue`, it never leaves only because
-    a remote resource is better.
-    """
+    If nothing is free anywhere, it queues here. Unlike under `queue`, it never leaves just because
+    a remote resource is better."""
     local, choice = question.local_choice(), question.choice
     if local.free < 0 and choice.free >= 0:
         return Destination(choice.free, False)

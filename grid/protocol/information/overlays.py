@@ -94,8 +94,7 @@ class RandomRegular(Graph):
     """A random graph in which each VO has `degree` neighbours, drawn from the scenario's seed.
 
     Steger and Wormald 1999. If the number of VOs times the degree is odd, one VO has one neighbour
-    less.
-    """
+    fewer."""
 
     def __init__(
         self,
@@ -132,7 +131,7 @@ class Tree(Graph):
 
 
 class Edges(Graph):
-    """The edges of a graph of VOs are listed, such as `edges: [[0, 1], [0, 2]]`."""
+    """A graph of VOs with listed edges, for example `edges: [[0, 1], [0, 2]]`."""
 
     def __init__(
         self,

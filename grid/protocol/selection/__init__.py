@@ -31,10 +31,10 @@ MODES = {"partial": PARTIAL, "binary": BINARY, "matchmaking": MATCHMAKING}
 
 
 class Choice(NamedTuple):
-    """Rows of a resource table, -1: none.
+    """Rows of a resource table; -1 for none.
 
-    The best resource of all that are `free`, of all (`anywhere`), of the `own` VO, of `others`.
-    """
+    The best resource among those that are `free`, among all (`anywhere`), in the `own` VO, and in
+    `others`."""
 
     free: int
     anywhere: int

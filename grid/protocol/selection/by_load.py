@@ -62,10 +62,10 @@ class LeastLoaded(ByLoad):
 
 
 class EarliestCompletion(ByLoad):
-    """The resource with the earliest expected completion, from its backlog and the run time.
+    """The resource with the earliest expected completion, given its backlog and the job's run time.
 
     The minimum completion time of Maheswaran et al. (1999), by estimates. If too few CPUs are free,
-    a job waits until all CPUs together have done the backlog, which snapshots include. A fast
+    a job waits until all CPUs together have worked off the backlog, which snapshots include. A fast
     resource that is busy may be better than a slow one that is free. With `by_utility` the largest
     utility / completion time is chosen.
     """
