@@ -176,7 +176,7 @@ def metrics_page() -> str:
     for group in GROUPS.values():
         lines.append(f"## {group.title}\n\n{markdown(group.about)}\n")
         for one in group.metrics:
-            direction = {"more": "more is better", "less": "less is better"}.get(one.better, "")
+            direction = {"more": "higher is better", "less": "lower is better"}.get(one.better, "")
             facts = [one.over, f"range: {one.values}", direction, one.source]
             unit = f" Unit: {one.unit}." if one.unit else ""
             said = "; ".join(fact for fact in facts if fact)

@@ -232,8 +232,8 @@ def fewer_seeds(study: Study) -> str:
     listed = [f"{named_point(point)}: {number} of {most}" for point, number in fewer[:NAMED]]
     more = f"; and {len(fewer) - NAMED:,} others" * (len(fewer) > NAMED)
     return (
-        f"Some means are over fewer seeds ({'; '.join(listed)}{more}): compare them by their "
-        f"paired differences instead."
+        f"Some means cover fewer seeds ({'; '.join(listed)}{more}): compare paired differences "
+        f"instead."
     )
 
 
@@ -254,7 +254,7 @@ def unfinished_jobs(study: Study) -> str:
     most = max(shares, key=lambda number: shares[number])
     return (
         f"{100 * min(shares.values()):.1f} % to {100 * shares[most]:.1f} % of the jobs failed or "
-        f"were rejected, most with {named_point(study.points[most])}. Means are over jobs that ran."
+        f"were rejected, most with {named_point(study.points[most])}. Means cover jobs that ran."
     )
 
 
@@ -273,7 +273,7 @@ def without_effect(study: Study) -> str:
             groups.setdefault(f"{without(point, axis)} {seed}", []).append((point, results))
         compared = [group for group in groups.values() if len(group) > 1]
         changed = [group[0][0] for group in compared if any(one[1] != group[0][1] for one in group)]
-        said = f"No difference by {axis} could be shown with {seeds}"
+        said = f"No effect of {axis} was found with {seeds}"
         if compared and not changed:
             found.append(f"{said}.")
         for other in axes if changed else ():

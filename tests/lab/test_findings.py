@@ -81,10 +81,10 @@ def test_an_axis_without_effect_is_named(tmp_path: Path) -> None:
     points = [({"ttl": ttl, "rule": rule}, {"wait_mean": [1.0, 2.0 + (rule == "b")]})
               for ttl in (7, 8) for rule in "ab"]  # fmt: skip
     study = study_of(tmp_path, "inert", points)
-    assert without_effect(study).startswith("No difference by ttl could be shown with 2 seeds.")
+    assert without_effect(study).startswith("No effect of ttl was found with 2 seeds.")
     assert without_effect(study) in printed(tmp_path / "inert")
     next(iter(study.records.values()))["digest"] = "another"
-    assert without_effect(study).startswith("No difference by ttl could be shown with 2 seeds if ")
+    assert without_effect(study).startswith("No effect of ttl was found with 2 seeds if ")
     for record in study.records.values():
         record["digest"] = str(id(record))
     assert without_effect(study) == ""

@@ -79,7 +79,7 @@ export function showLasting(lasting) {
   const words = lasting.map(([, what]) => what).join("; ");
   find("lasting").hidden = !words;
   find("lasting").textContent =
-    `Not healed: ${words}. Jobs may wait for this until the --time-limit of the run.`;
+    `Active faults: ${words}. Unless they are healed, jobs may wait until the --time-limit of the run.`;
 }
 
 // The interventions so far, newest first.

@@ -264,8 +264,8 @@ function showFigures(frame) {
   const given = Object.entries({ ...about.figures, ...frame.figures })
     .filter(([, value]) => value !== null && value !== undefined);
   const rows = [
-    ["CPUs busy", `${level(busy)} of ${shown(cpus)}${over}`],
-    ...(frame.running ? [["jobs running", level(sumOf(frame.running))]] : []),
+    ["busy CPUs", `${level(busy)} of ${shown(cpus)}${over}`],
+    ...(frame.running ? [["running jobs", level(sumOf(frame.running))]] : []),
     ["queued jobs", `${level(sumOf(frame.queued))}${over}`],
     ...given.map(([key, value]) =>
       [key, typeof value === "number" ? shown(value) : beginningOf(String(value))]),
@@ -355,8 +355,8 @@ panel(500, "job-lines", () => `job?vo=${find("job-vo").value}&number=${jobNumber
   find("job-lines").replaceChildren(...history.lines.map(([time, words]) =>
     make("li", {}, make("time", {}, clock(time - about.from, span)), make("span", {}, words))));
   find("job-note").textContent = history.has_events !== false ? ""
-    : goesOn ? "The history of a job is available when it has ended."
-      : "Run with --events to see known states, refusals and reasons for waits.";
+    : goesOn ? "The history of a job is available once it has ended."
+      : "Use --events to see known states, refusals and reasons for waits.";
 }, { needed: () => /^\d{1,9}$/.test(jobNumber()) });
 panel(1000, "gantt", () => {
   const since = Math.max(about.from, state.time - span * Number(find("window").value));

@@ -111,7 +111,7 @@ export class Picture {
           const { cpus: own } = clusters[mine[place]];
           bar.style.width = `${own ? Math.min(100, (100 * frame.busy[mine[place]]) / own) : 0}%`;
         });
-        said.textContent = `${down ? "down, was " : ""}${percent} busy, ${shown(queued)} queued`;
+        said.textContent = `${down ? "down; last " : ""}${percent} busy, ${shown(queued)} queued`;
         node.querySelector(".users").textContent =
           `its jobs: ${users}`;
       }
@@ -125,7 +125,7 @@ export class Picture {
 
   // The states in which a job has not ended.
   inTheGrid(frame, vo) {
-    const words = { waiting: "wait", running: "run", "in the grid": "in the grid" };
+    const words = { waiting: "waiting", running: "running", "in the grid": "in the grid" };
     return this.about.states.flatMap((state, place) =>
       words[state] ? [`${shown(frame.states[place][vo])} ${words[state]}`] : []).join(", ");
   }

@@ -128,7 +128,7 @@ def meaning_of(metric: str, plugins: Mapping[str, str]) -> str:
     if known is None:
         return plugins.get(metric, "")
     source = f" Source: {known.source}." if known.source else ""
-    better = f" {known.better.title()} is better." if known.better else ""
+    better = {"more": " Higher is better.", "less": " Lower is better."}.get(known.better, "")
     over = f"Aggregation: {known.over}. Range: {known.values}."
     return f"{known.meaning} {over}{better}{source}".replace("`", "")
 
