@@ -199,7 +199,7 @@ def calls_for_ever(message: dict[str, Any]) -> dict[str, Any]:
         (answers("EXECUTE_JOB", job_id="grid!0", alloc="0-2"), "on 3 resources, expected 4"),
         (answers("EXECUTE_JOB", job_id="grid!0", alloc="14-17"), "expected numbers from 0 to 15"),
         (answers("KILL_JOB", job_ids=["grid!0"]), "kills job grid!0, which is waiting"),
-        (answers("KILL_JOB", job_ids="grid!0"), "expected a list of texts"),
+        (answers("KILL_JOB", job_ids="grid!0"), "expected a list of strings"),
         (answers("CALL_ME_LATER", timestamp=0.5), "which is past"),
         (answers("NOTIFY", type="continue_registration"), "notifies of 'continue_registration'"),
         (twice, "starts job grid!1 on resources 0-3, which are busy"),
