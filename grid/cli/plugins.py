@@ -78,7 +78,8 @@ def metrics(names: list[str] | None = None, as_json: bool = False) -> None:
         return
     for one in chosen:
         typer.echo(f"{one.name}: {one.label}")
-        facts = {"aggregation": one.over, "range": one.values, "better": one.better, "source": one.source}
+        facts = {"aggregation": one.over, "range": one.values, "better": one.better,
+                 "source": one.source}  # fmt: skip
         said = "; ".join(f"{name}: {text}" for name, text in facts.items() if text)
         for text in (one.meaning, said):
             typer.echo(fill(text, 96, initial_indent="    ", subsequent_indent="    "))

@@ -94,9 +94,7 @@ PROBES: dict[str, Probe] = {
         replace(ONE, machines=(Machine("m", 4, switch_off=SwitchOff(1, 3)),)),
         [job(0, run_s=2), job(1, run_s=2, submit_us=6 * S)],
     ),
-    "overrunning jobs": Probe(
-        ONE, replace(ONE, overrun="extend"), [job(0, run_us=15 * S)]
-    ),
+    "overrunning jobs": Probe(ONE, replace(ONE, overrun="extend"), [job(0, run_us=15 * S)]),
     "exact estimates": Probe(ONE, replace(ONE, estimates="exact"), [job(0, run_us=15 * S)]),
     "estimate factors": Probe(ONE, replace(ONE, estimate_factor=2.0), [job(0, run_us=15 * S)]),
 }
