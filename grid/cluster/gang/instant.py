@@ -81,10 +81,8 @@ def advance(state: State, rules: GangRules, until: Time) -> Time:
 @inner(allocates=False)
 def _next_instant_us(state: State) -> Time:
     """When something happens next; NEVER."""
-    gangs, ends, counters = state.gangs, state.processors[at.ENDS], state.counters
-    time: int = counters[at.DUE_US]
-    for p in range(len(ends)):
-        time = min(time, ends[p])
+    gangs, counters = state.gangs, state.counters
+    time: int = min(counters[at.DUE_US], counters[at.NEXT_END_US])
     for place in range(counters[at.N_PAUSED]):
         gang = state.lists[at.PAUSES, place]
         if gangs[at.BLOCKED, gang] == 0:
@@ -272,7 +270,7 @@ def _start_queued(state: State, now: Time) -> None:
     place = 0
     while place < state.counters[at.N_QUEUED]:
         gang = state.lists[at.QUEUE, place]
-        if _can_start(state, gang):
+        if on.is_idle(state, state.gangs[at.WATCHED, gang]) and _can_start(state, gang):
             on.dequeue_gang(state, gang)
             on.run_gang(state, gang, now)
         else:
@@ -281,9 +279,11 @@ def _start_queued(state: State, now: Time) -> None:
 
 @inner(allocates=False)
 def _can_start(state: State, gang: int) -> bool:
-    """Whether all processors of a queued gang are idle."""
+    """Whether all processors of a queued gang are idle; if not, it watches one that is not."""
     for task in range(state.gangs[at.SIZE, gang]):
-        if not on.is_idle(state, state.tasks[at.PLACE, gang, task]):
+        p = state.tasks[at.PLACE, gang, task]
+        if not on.is_idle(state, p):
+            state.gangs[at.WATCHED, gang] = p
             return False
     return True
 
@@ -295,7 +295,7 @@ def _can_start(state: State, gang: int) -> bool:
 def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
     """Move tasks to idle processors until this starts no more gangs."""
     gangs, counters = state.gangs, state.counters
-    while counters[at.N_QUEUED]:
+    while _smallest_queued(state) <= state.processors.shape[1] - counters[at.BUSY]:
         idle = idle_processors(state)
         if not idle.any():
             return
@@ -325,6 +325,15 @@ def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
             on.run_gang(state, gang, now)
 
 
+@inner(allocates=False)
+def _smallest_queued(state: State) -> int:
+    """The size of the smallest queued gang, above the number of processors if there is none."""
+    smallest = state.processors.shape[1] + 1
+    for place in range(state.counters[at.N_QUEUED]):
+        smallest = min(smallest, state.gangs[at.SIZE, state.lists[at.QUEUE, place]])
+    return smallest
+
+
 @inner()
 def _gang_to_migrate(state: State, rules: GangRules, idle: Bools, head: Ints) -> int:
     """The gang that local migration starts next; NONE.
@@ -334,11 +343,11 @@ def _gang_to_migrate(state: State, rules: GangRules, idle: Bools, head: Ints) ->
     with fewest tasks to move (4), then the first in the policy's order.
     """
     gangs, aging = state.gangs, rules.aging
-    n_idle, best, fewest = np.count_nonzero(idle), NONE, 0
+    which, best, fewest = np.nonzero(idle)[0], NONE, 0
     for place in range(state.counters[at.N_QUEUED]):
         gang = state.lists[at.QUEUE, place]
         size, serial = gangs[at.SIZE, gang], gangs[at.SERIAL, gang]
-        if size > n_idle:
+        if size > len(which):
             continue
         moving, is_considered = 0, False
         for task in range(size):
@@ -347,11 +356,10 @@ def _gang_to_migrate(state: State, rules: GangRules, idle: Bools, head: Ints) ->
             is_considered |= idle[p] and (rules.whole_queues or head[p] == gang)
         if not is_considered or (best != NONE and moving >= fewest):
             continue
-        count = p = 0
-        while count < size and p < len(idle):
+        count = 0
+        for p in which:
             count += takes(gangs, idle, head, p, serial, aging)
-            p += 1
-        if count == size:
+        if count >= size:
             best, fewest = gang, moving
     return best
 
@@ -392,6 +400,7 @@ def arrive(state: State, gang: int, now: Time) -> None:
     state.gangs[at.STATE, gang] = at.ARRIVED
     state.lists[at.ARRIVALS, counters[at.N_ARRIVALS]] = gang
     counters[at.N_ARRIVALS] += 1
+    counters[at.RECOUNT] = 1
     counters[at.DUE_US] = min(counters[at.DUE_US], now)
 
 
@@ -439,6 +448,7 @@ def _displace(state: State, gang: int, now: Time) -> None:
     gangs[at.STATE, gang] = at.ARRIVED
     on.insert(state.lists[at.ARRIVALS], counters[at.N_ARRIVALS], gang, gangs[at.SERIAL])
     counters[at.N_ARRIVALS] += 1
+    counters[at.RECOUNT] = 1
 
 
 @inner(allocates=False)
@@ -552,7 +562,7 @@ def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None
 def withdraw(state: State, rules: GangRules, slot: int, now: Time) -> None:
     """A queued gang leaves."""
     on.dequeue_gang(state, slot)
-    state.gangs[at.STATE, slot] = at.FREE
+    state.gangs[at.STATE, slot], state.counters[at.RECOUNT] = at.FREE, 1
     state.counters[at.DUE_US] = min(state.counters[at.DUE_US], now)
     on.note(state, now)
     choose_to_send(state, rules)

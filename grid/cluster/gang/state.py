@@ -24,8 +24,8 @@ processors reserved for one that another cluster may send; none if an outage has
 
 (
     STATE, SERIAL, RANK, SIZE, PRIORITY, CHECKPOINTABLE, UNFINISHED, READY, BLOCKED, OVERTAKEN, END,
-    START, INTERRUPTIONS, RESTARTS, HELD, LOST,
-) = range(16)  # fmt: skip
+    START, INTERRUPTIONS, RESTARTS, HELD, LOST, WATCHED,
+) = range(17)  # fmt: skip
 """Rows of `State.gangs`, by slot; a slot is used again after its gang has ended.
 
 SERIAL: its order of arrival; RANK: its place in the policy's order, lower is earlier, and no two
@@ -33,7 +33,8 @@ are equal. UNFINISHED: tasks that have not ended. READY: when its last migration
 BLOCKED: on how many of the processors reserved for it a priority job runs. OVERTAKEN: how many
 migrating gangs have passed it at the head of a queue. INTERRUPTIONS are by priority jobs and by
 outages. HELD: the mean time for which its tasks ran up to its last outage, of an ended gang in all;
-LOST: the part of it whose work was lost in outages.
+LOST: the part of it whose work was lost in outages. WATCHED: one of its processors that was not
+idle when last seen; while it is not, the gang cannot start.
 """
 
 WORK, POWER, WATTS_BUSY, WATTS_IDLE = range(4)
@@ -68,8 +69,8 @@ since Python last took them, ARRIVED ones and waiting priority jobs in order of 
 (
     N_QUEUED, N_PAUSED, N_ENDED, N_ARRIVALS, NOTED, BUSY, WAITING, SMALLEST, ROUND, DUE_US, NOW,
     ASKED, TO_SEND, SECOND, STARTED_IN_SECOND, LIMITED, MIGRATED, MOVED_TASKS, STOPS, HOLDS, DRAWS,
-    COUNTERS,
-) = range(22)  # fmt: skip
+    NEXT_END_US, RECOUNT, COUNTERS,
+) = range(24)  # fmt: skip
 """Positions in `State.counters`: lengths first, NOTED that of the history. BUSY counts processors,
 WAITING tasks of gangs that do not run, SMALLEST is the size of the smallest such gang, above the
 number of processors if none waits. ROUND is the processor at which the next search begins, DUE_US
@@ -77,7 +78,8 @@ when a plan is due at the latest. ASKED is the gang of the instant NOW that wait
 choice, TO_SEND the gang that external migration takes next; NONE. SECOND is the second in which
 STARTED_IN_SECOND priority jobs started; LIMITED: others wait for the next. MIGRATED, MOVED_TASKS
 and STOPS (of gangs by priority jobs) are totals. HOLDS: gangs hold all processors until their last
-task ends. DRAWS: the watts of processors are known.
+task ends. DRAWS: the watts of processors are known. NEXT_END_US: the first of ENDS. RECOUNT:
+whether other gangs wait than those in WAITING and SMALLEST.
 """
 
 
@@ -105,7 +107,7 @@ def new_state(speeds: Floats, holds: bool) -> State:
     """An empty cluster at time 0; `speeds` are the rows of that table."""
     count = speeds.shape[1]
     state = State(
-        gangs=np.zeros((LOST + 1, _FIRST_SLOTS), np.int64),
+        gangs=np.zeros((WATCHED + 1, _FIRST_SLOTS), np.int64),
         numbers=np.zeros((WATTS_IDLE + 1, _FIRST_SLOTS), np.float64),
         tasks=np.zeros((2, _FIRST_SLOTS, 1), np.int64),
         processors=np.zeros((CHOSEN + 1, count), np.int64),
@@ -117,7 +119,8 @@ def new_state(speeds: Floats, holds: bool) -> State:
     )
     state.processors[[GANG, HELD_FOR]], state.processors[ENDS] = NONE, NEVER
     counters = state.counters
-    counters[SMALLEST], counters[DUE_US], counters[HOLDS] = count + 1, NEVER, holds
+    counters[SMALLEST], counters[HOLDS] = count + 1, holds
+    counters[[DUE_US, NEXT_END_US]] = NEVER
     counters[[ASKED, TO_SEND, SECOND]] = NONE
     counters[DRAWS] = speeds[[BUSY_WATTS, IDLE_WATTS]].any()
     return state

@@ -111,7 +111,7 @@ def queue_gang(state: State, gang: int, chosen: Ints) -> None:
     for task in range(gangs[at.SIZE, gang]):
         place_task(state, gang, task, chosen[task])
         state.processors[at.WAITS, chosen[task]] += 1
-    gangs[at.STATE, gang] = at.QUEUED
+    gangs[at.STATE, gang], gangs[at.WATCHED, gang] = at.QUEUED, chosen[0]
     insert(state.lists[at.QUEUE], counters[at.N_QUEUED], gang, gangs[at.RANK])
     counters[at.N_QUEUED] += 1
 
@@ -178,12 +178,14 @@ def pause(state: State, gang: int, ready_us: Time) -> None:
     state.gangs[at.STATE, gang], state.gangs[at.READY, gang] = at.PAUSED, ready_us
     state.lists[at.PAUSES, state.counters[at.N_PAUSED]] = gang
     state.counters[at.N_PAUSED] += 1
+    state.counters[at.RECOUNT] = 1
 
 
 @inner(allocates=False)
 def run_gang(state: State, gang: int, now: Time) -> None:
     """Run all unfinished tasks of a gang, on processors that run nothing, from now on."""
     gangs, tasks, processors = state.gangs, state.tasks, state.processors
+    counters = state.counters
     if gangs[at.STATE, gang] == at.PAUSED:
         release(state, gang)
     # Processors that are held together are held for the run time of the slowest task.
@@ -195,11 +197,12 @@ def run_gang(state: State, gang: int, now: Time) -> None:
             p = tasks[at.PLACE, gang, task]
             processors[at.GANG, p], processors[at.TASK, p] = gang, task
             processors[at.SINCE, p] = now
-            processors[at.ENDS, p] = now + tasks[at.LEFT, gang, task]
-            state.counters[at.BUSY] += 1
+            processors[at.ENDS, p] = ends = now + tasks[at.LEFT, gang, task]
+            counters[at.NEXT_END_US] = min(counters[at.NEXT_END_US], ends)
+            counters[at.BUSY] += 1
     if gangs[at.START, gang] == NEVER:
         gangs[at.START, gang] = now
-    gangs[at.STATE, gang] = at.RUNNING
+    gangs[at.STATE, gang], counters[at.RECOUNT] = at.RUNNING, 1
 
 
 @inner(allocates=False)
@@ -212,6 +215,7 @@ def interrupt(state: State, gang: int, now: Time) -> None:
             stop_task(state, p, now)
     reserve(state, gang)
     state.gangs[at.INTERRUPTIONS, gang] += 1
+    state.counters[at.NEXT_END_US] = _first_end_us(state.processors[at.ENDS])
     pause(state, gang, now)
 
 
@@ -227,10 +231,21 @@ def stop_task(state: State, p: int, now: Time) -> None:
 @inner(allocates=False)
 def end_tasks(state: State, now: Time) -> None:
     """End the tasks whose time has come."""
-    ends = state.processors[at.ENDS]
+    ends, counters = state.processors[at.ENDS], state.counters
+    if counters[at.NEXT_END_US] > now:
+        return
     for p in range(len(ends)):
         if ends[p] <= now:
             _end_task(state, p, now)
+    counters[at.NEXT_END_US] = _first_end_us(ends)
+
+
+@inner(allocates=False)
+def _first_end_us(ends: Ints) -> Time:
+    first: int = NEVER
+    for p in range(len(ends)):
+        first = min(first, ends[p])
+    return first
 
 
 @inner(allocates=False)
@@ -260,7 +275,9 @@ def _end_task(state: State, p: int, now: Time) -> None:
 def note(state: State, now: Time) -> None:
     """Append to the history what changes from now on."""
     history, watts, counters = state.history, state.watts, state.counters
-    _count_waiting(state)
+    if counters[at.RECOUNT]:
+        _count_waiting(state)
+        counters[at.RECOUNT] = 0
     rows = counters[at.NOTED]
     if rows and history[rows - 1, 0] == now:
         rows -= 1
