@@ -286,11 +286,18 @@ def _untruncated(jobs: JobTable, resolution_s: float, rng: np.random.Generator) 
     submit_us = np.sort(jobs.submit_us + drawn_us[0])
     run_us = np.maximum(jobs.run_us + drawn_us[1] - drawn_us[2], 1)
     limit_us = np.where(jobs.run_us > jobs.estimate_us, NEVER, jobs.estimate_us)
-    later = {
-        name: np.where(time_us < NEVER, time_us + submit_us - jobs.submit_us, NEVER)
-        for name, time_us in (("deadline_us", jobs.deadline_us), ("cancel_us", jobs.cancel_us))
-    }
-    return replace(jobs, submit_us=submit_us, run_us=np.minimum(run_us, limit_us), **later)
+    shift_us = submit_us - jobs.submit_us
+    deadline_us, cancel_us = (
+        np.where(time_us < NEVER, time_us + shift_us, NEVER)
+        for time_us in (jobs.deadline_us, jobs.cancel_us)
+    )
+    return replace(
+        jobs,
+        submit_us=submit_us,
+        run_us=np.minimum(run_us, limit_us),
+        deadline_us=deadline_us,
+        cancel_us=cancel_us,
+    )
 
 
 def _at(jobs: JobTable, has_it: Bools, after_us: Ints) -> Ints:

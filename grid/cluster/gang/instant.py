@@ -328,7 +328,7 @@ def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
 @inner(allocates=False)
 def _smallest_queued(state: State) -> int:
     """The size of the smallest queued gang, above the number of processors if there is none."""
-    smallest = state.processors.shape[1] + 1
+    smallest: int = state.processors.shape[1] + 1
     for place in range(state.counters[at.N_QUEUED]):
         smallest = min(smallest, state.gangs[at.SIZE, state.lists[at.QUEUE, place]])
     return smallest
@@ -343,7 +343,8 @@ def _gang_to_migrate(state: State, rules: GangRules, idle: Bools, head: Ints) ->
     with fewest tasks to move (4), then the first in the policy's order.
     """
     gangs, aging = state.gangs, rules.aging
-    which, best, fewest = np.nonzero(idle)[0], NONE, 0
+    which: Ints = np.nonzero(idle)[0]
+    best, fewest = NONE, 0
     for place in range(state.counters[at.N_QUEUED]):
         gang = state.lists[at.QUEUE, place]
         size, serial = gangs[at.SIZE, gang], gangs[at.SERIAL, gang]
