@@ -148,7 +148,7 @@ class Arrivals:
         return {name: value for name, value in vars(self).items() if name not in names}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Of a copy: its columns have to be the rows of its own block."""
+        """For a copy, whose columns must be the rows of its own block."""
         self.__dict__.update(state)
         self._row = Struct(_ROW + "d" * len(self._resources))
         self._lay_out(self.block)
@@ -258,7 +258,7 @@ class Arrivals:
         self.block = block
         self._bytes = block.data.cast("B")
         columns: dict[str, Any] = {
-            # Of a flag, the first of the eight bytes of its cell.
+            # For a flag, the first of the eight bytes of its cell.
             name: block.view(dtype)[:, (8 * place if dtype == np.bool_ else place)]
             for place, (name, dtype) in enumerate(_TYPES.items())
         }

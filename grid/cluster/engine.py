@@ -139,7 +139,7 @@ class Engine(ClusterState):
             self._kernel = self._form.pool if self.is_pool else self._form.kernel
             self._settings = np.array(self._form.settings, np.float64)
         self._rows, self._count = np.zeros((0, 4), np.int64), 0
-        """Of the plan that is to be carried out, or room for those of the policy's kernel."""
+        """Rows of the plan to execute, or space for those of the policy's kernel."""
         self._memory = np.zeros((1, 1), np.int64)
         self._has_licenses = bool(platform.licenses)
         self._switches = any(machine.switch_off for machine in platform.machines)

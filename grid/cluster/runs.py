@@ -211,7 +211,7 @@ def _hold(slot: int, machine: int, store: Store) -> int:
 
 @inner(allocates=False)
 def lacking(slot: int, machine: int, resources: int, store: Store) -> int:
-    """The first resource of which the machine has less free than the job requests; -1: none."""
+    """The first resource that the machine lacks for the job; -1: none."""
     for number in range(resources):
         free = store.speeds[at.AMOUNTS + resources + number, machine]
         if free < store.real[at.REQUESTS + number, slot]:

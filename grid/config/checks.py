@@ -167,7 +167,7 @@ def _repeated(names: Sequence[str], path: Path, what: str) -> Iterator[Problem]:
 
 
 def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
-    """Licenses declared twice or not by the cluster, resources of machines and cluster alike."""
+    """Licenses declared twice or not at all, and resources of both machines and cluster."""
     declared = [license.name for license in cluster.licenses]
     yield from _repeated(declared, (*path, "licenses"), "license of this cluster")
     if len(declared) > MAX_LICENSES:

@@ -69,7 +69,7 @@ class GridInformation:
 
     @cached_property
     def _known_first(self) -> list[list[int]]:
-        """The other members of the grid that each VO knows at the start."""
+        """The other members of the grid that are known to each VO at the start."""
         members = zip(self.vos, self.known_peers, strict=True)
         return _reversed([[] if vo.joins_us else peers for vo, peers in members])
 

@@ -186,7 +186,7 @@ def object_errors(objects: Mapping[str, Mapping[str, Any]], source: str) -> list
 def unnamed_objects(
     objects: Mapping[str, Mapping[str, Any]], scenarios: Iterable[Scenario], source: str
 ) -> list[ErrorLine]:
-    """An error for each kind of objects of which no scenario names any: they have no effect."""
+    """An error for each kind of objects that no scenario uses: they have no effect."""
     uses = (use for one in scenarios for use in plugin_uses(one))
     named = {use.name for use in _with_heuristics(uses)} if objects else set()
     expected = "names that the scenario uses, or no objects of this kind"

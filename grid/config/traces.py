@@ -28,7 +28,7 @@ _hashes: dict[tuple[str, int, int], str] = {}
 def hash_of_log(path: str) -> str:
     """SHA-256 of a file, read once as long as its size and time of change stay.
 
-    Raises InputError if it is gone, or cannot be read.
+    Raises InputError if it does not exist or cannot be read.
     """
     try:
         status = Path(path).stat()

@@ -25,7 +25,7 @@ Message = dict[str, Any]
 NO_LIMIT_US = 365 * 24 * 3600 * SECOND_US
 """The estimate of a job without a wall time."""
 UNKNOWN_US = NEVER // 4
-"""The run time of all jobs, which only Batsim knows."""
+"""The run time of all jobs, which is known only to Batsim."""
 
 
 class ProtocolError(RunFailed):

@@ -48,7 +48,7 @@ _SECONDS = {"max_age_s": 1, "half_life_s": 1, "calc_period_s": 60}
 
 @dataclass
 class SlurmConf:
-    """What slurm.conf says of nodes, partitions and scheduling."""
+    """Nodes, partitions and scheduling of slurm.conf."""
 
     cpus: dict[str, int] = field(default_factory=dict)
     """CPUs of each node."""

@@ -1,1 +1,1 @@
-"""Time and messages; knows nothing of grids."""
+"""Time and messages, independent of grids."""

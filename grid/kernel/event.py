@@ -26,7 +26,7 @@ Post = tuple[int, Time, Rows]
 DeliveryClock = Callable[[Time, int, Any], Time]
 """The time at which an envelope is handled live, from (due, sender or kind of timer, message).
 
-It is not before the envelope is due, nor before the time of the last one.
+It is neither before the envelope is due nor before the time of the last one.
 """
 EventKey = tuple[Time, int]
 """Time and receiver: the position of an envelope among those of other processes."""

@@ -720,7 +720,7 @@ def _located(error: InputError, root: Node, point: Point) -> InputError:
         line = _line_of_setting(root, key, point)
         if setting == one.file or line is None:
             return one  # From the scenario or the command line.
-        # For an unknown key the value does not matter, nor which value of an axis it is.
+        # For an unknown key, neither the value nor its position on an axis matters.
         field = key if one.field == key else ": ".join(filter(None, (setting, one.field)))
         return replace(one, file=root.source, line=line, field=field)
 

@@ -1,4 +1,4 @@
-"""What a knapsack chooses and costs by itself (C07 Table 1), on the instances of a run.
+"""Choices and costs of the knapsack alone (C07 Table 1), on the instances of a run.
 
 A run of one of the Convergent Scheduling policies of 2007. At every plan at which licenses are
 critical a solver chooses, for the record only; the plan goes on with the paper's greedy choice. So
@@ -67,7 +67,7 @@ class MeasuredPolicy(Cs2007):
 def knapsack_choices(scenario: Scenario, file: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """Run the scenario's only cluster; figures of its choices, and what they cost.
 
-    The use of licenses at a choice is what the chosen jobs ask for, over what all jobs ask for, no
+    The use of licenses at a choice is what the chosen jobs request, over what all jobs request, no
     more than there is of each license; in per cent: `license_usage` is the mean, `least_usage` and
     `best_usage` are the others of Table 1. `proven_percent`: choices proven to be best.
     """

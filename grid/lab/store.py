@@ -1,4 +1,4 @@
-"""The folder of a sweep: its description, a record and a clock file a run, and its sources."""
+"""The folder of a sweep: its description, a record and a clock file per run, and its sources."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def expected_name(name: str, known: Iterable[str], what: str) -> str:
     """What is expected instead of an unknown `name`: `what`, and the nearest or all of `known`."""
     names = list(known)
     if not names:
-        return f"{what}, but there is none"
+        return f"none, since there is no {what.partition(' ')[2]}"
     if likely := get_close_matches(name, names, 3):
         return f"{what} ({did_you_mean(likely)})"
     return f"{what}: {', '.join(names[:20])}{', …' if len(names) > 20 else ''}"
@@ -118,7 +118,7 @@ class RunFailed(Exception):
 
 
 class OutOfMemory(RunFailed):
-    """The memory of a process was exhausted; `where` says how far the run was."""
+    """The memory of a process was exhausted; `where` is the progress of the run."""
 
     def __init__(self, where: str) -> None:
         # In kilobytes on Linux.

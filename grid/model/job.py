@@ -61,7 +61,7 @@ class JobState(IntEnum):
 FINAL_STATES = (JobState.COMPLETED, JobState.FAILED, JobState.REJECTED, JobState.CANCELLED)
 
 MEMORY = "ram_mb"
-"""The resource of which machines without a limit have as much as jobs request."""
+"""The resource of which machines without a limit have any amount."""
 MOST_OF_A_RESOURCE = 1e12
 
 Amounts = tuple[tuple[str, float], ...]
@@ -187,7 +187,7 @@ def copy_of(job: Job, n: int) -> Job:
 
 
 def original(key: JobKey) -> JobKey:
-    """The key of the job of which that of a copy is given."""
+    """The key of a job, given the key of its copy."""
     return key if key[1] < COPIES else (key[0], key[1] % COPIES)
 
 

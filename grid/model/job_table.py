@@ -144,7 +144,7 @@ def topological_order(before: Sequence[Sequence[int]]) -> list[int]:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class JobTable(JobRequest[Ints, Floats, Bools]):
-    """One row a job, every column of shape (n,); see `Job` for meanings and units.
+    """One row per job, every column of shape (n,); see `Job` for meanings and units.
 
     `site` is the number that routes a job to its VO (a log's partition, group, queue or user), -1
     without one. `requirements` is empty, or has one tuple a row. Jobs with predecessors are

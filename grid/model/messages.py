@@ -243,9 +243,8 @@ class Bid(NamedTuple):
 class RequestReservation(NamedTuple):
     """Local Scheduler to Resource Manager: reserve this resource for the job of a call.
 
-    With a `lease_us` of zero nothing is reserved: it only asks whether the resource is free. With
-    `queue` the answer comes when the job's turn comes.
-    """
+    With a `lease_us` of zero nothing is reserved: the request only tests whether the resource is
+    free. With `queue` the answer comes when the job's turn comes."""
 
     call: CallId
     job: Job
@@ -434,7 +433,7 @@ class QueuedReservations(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Status `rows` of VO number `vo`, as an Information Service knows it.
+    """Status `rows` of VO number `vo`, as known to an Information Service.
 
     The rows have the columns of `grid.model.resources` and the state at `observed_at_us`; no event
     until `confirmed_us` has changed them.

@@ -216,7 +216,7 @@ class Reservation:
     """Numbers of the users whose jobs may use them, in any VO or in one of `vos`."""
     vos: tuple[Name, ...] = ()
     """Names of the VOs whose jobs may use them. Default: all with `users`, else no job may, and a
-    machine of which all CPUs are reserved is down."""
+    machine whose CPUs are all reserved is down."""
     from_us = Microseconds("from_s")
     to_us = Microseconds("to_s")
 

@@ -160,7 +160,7 @@ def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
 
 @inlined
 def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) -> bool:
-    """Whether the job can run on the machine with what is free, which is no more than there is."""
+    """Whether the job fits into the free CPUs and resources of the machine."""
     licenses, bound = jobs.licenses[slot], jobs.bound_machine[slot]
     return bool(
         jobs.processors[slot] <= free.cpus[machine]

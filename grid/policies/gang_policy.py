@@ -31,7 +31,7 @@ class GangPolicy:
     Aging, which GM names and does not define, is here: a gang at the head of a queue lets `aging`
     gangs that migrate have its processor, whenever they came, and after that none that came later
     than itself, until it has started. GM limits the system to 64 priority jobs a second; here it is
-    each cluster, since no dispatcher knows how many others have started.
+    each cluster, since a dispatcher has no count of starts elsewhere.
 
     GM Eq. 5 counts p_j x te_j, and the state of Eq. 6 changes when a job terminates: so it is with
     `release: gang`. In both a gang ends at the same time after it began.

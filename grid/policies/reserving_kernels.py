@@ -206,7 +206,7 @@ def _agrees(view: CompiledView, kept: Reservations, held: Ints) -> bool:
     for number in range(len(windows)):
         machine, reserved = windows[number, 0], windows[number, 3]
         if windows[number, 1] <= view.now < windows[number, 2] and windows[number, 4] < 0:
-            # Of a machine that is down, no CPU is free anyway.
+            # A machine that is down has no free CPUs anyway.
             held[machine] += reserved * int(reserved < view.machines.cpus[machine])
     for slot in view.queue:
         if kept.start[slot] <= view.now:

@@ -2,7 +2,7 @@
 
 A checker observes every message to and from its entity. Together the checkers verify that each job
 is in one place: an entity transfers each job once, and messages are delivered exactly once
-(`grid.kernel.reliable`). A broken invariant is recorded as a `Violation`; the entity goes on.
+(`grid.kernel.reliable`). A broken invariant is recorded as a `Violation`; the entity continues.
 `grid.results.checkers` checks the results of all runs.
 
 Messages declare whether they transfer a job, report its end or concern a job of their sender
@@ -140,7 +140,7 @@ class SchedulerChecker(Checker):
         """Its own jobs that are with other VOs."""
         self._ended: set[int] = set()
         self._copied: set[int] = set()
-        """Its own jobs of which there are copies."""
+        """Its own jobs that have copies."""
         self._calls: set[msg.CallId] = set()
         """Its own calls without an answer."""
         self._called: set[msg.CallId] = set()
@@ -267,7 +267,7 @@ class ManagerChecker(Checker):
         self._ended: JobKey | None = None
         self._unheld = -1
         self._taken: int | None = None
-        """CPUs that were reserved for the job that is to be assigned a resource."""
+        """CPUs that were reserved for the job that requests a resource."""
         self._until_us: dict[msg.CallId, Time] = {}
         """When leases expire."""
         self._requests: dict[msg.CallId, msg.RequestReservation] = {}

@@ -146,7 +146,7 @@ def _of_job(job: Job) -> Columns:
 
 
 def _of_key(key: Any) -> Columns:
-    """Of a job, or a call: the name of a scheduler has a slash, that of a VO has none."""
+    """A job or a call: the name of a scheduler has a slash, that of a VO has none."""
     if key is None:
         return {}
     return _of_call(key) if "/" in key[0] else {"vo": key[0], "job": original(key)[1]}

@@ -45,7 +45,7 @@ class InformationSettings:
     `services` are all Information Services, by VO. With `reads_board` it subscribes to snapshots.
     Since a snapshot without changes is omitted, status published before the last multiple of
     `period_us` is confirmed until then, `delay_us` later. `delays_us` has that delay for each VO,
-    shape (VOs,), NEVER without a subscription; None: all have the same. Gossip goes on until
+    shape (VOs,), NEVER without a subscription; None: all have the same. Gossip continues until
     `last_submission_us`, and then while there is new status. With `classes` it answers with the
     best resource of each class instead of all.
     """

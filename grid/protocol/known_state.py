@@ -1,4 +1,4 @@
-"""The members of the grid and the newest status of each, as an Information Service knows them."""
+"""The members of the grid and the newest status of each, as known to an Information Service."""
 
 from __future__ import annotations
 

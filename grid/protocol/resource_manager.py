@@ -420,7 +420,7 @@ class ResourceManager(MessageHandler):
         joins = msg.JoinVo(self._vo, self._resources)
         for information in self._directory:
             ctx.send(information, joins)
-        # Counted at once: all messages are alike, and a large grid has many.
+        # Counted at once: all messages are equal, and a large grid has many.
         sent = len(self._directory)
         if sent:
             self._counters.messages(msg.JoinVo.__name__, sent, sent * msg.table_values(joins))

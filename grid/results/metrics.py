@@ -118,7 +118,7 @@ def _grouped(records: Iterable[_Record], vo_of: Sequence[int]) -> dict[int, list
 def _of_jobs(jobs: JobResults) -> Values:
     outcome, placement = jobs.outcome, jobs.placement
     completed = outcome.state == JobState.COMPLETED
-    # Of a long table, as few columns as possible are in memory at once.
+    # For a long table, as few columns as possible are in memory at once.
     wait_mean = _mean(_seconds(outcome.start_us - jobs.submit_us)[rows_that_ran(jobs)])
     due = jobs.deadline_us < NEVER
     in_time = completed & (outcome.end_us <= jobs.deadline_us)

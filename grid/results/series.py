@@ -41,7 +41,7 @@ def series(
     points: int = POINTS,
     histories: Sequence[ClusterHistory] = (),
 ) -> Series:
-    """Up to `points` rows a cluster, from the first submission to the last end of a job.
+    """Up to `points` rows per cluster, from the first submission to the last end of a job.
 
     The table has only the first start and the last end of a job: a job that was preempted or
     restarted counts as running in between, on the cluster where it ended. A job that never started
@@ -121,7 +121,7 @@ def edges_of(results: JobResults, points: int = POINTS) -> Ints:
 
 
 class StepMeans:
-    """Step functions, one a cluster, averaged over the intervals between `edges`.
+    """Step functions, one per cluster, averaged over the intervals between `edges`.
 
     Steps may come in any order; those before the first edge count from there on. Sums of integers
     are exact below 2^63.

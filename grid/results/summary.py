@@ -71,7 +71,7 @@ def print_summary(
     """Print the table, of all metrics or of the usual ten.
 
     VOs are in the scenario's order. If not all fit, the busiest are shown, by utilization of their
-    machines, then by jobs, and a last line says where the others are.
+    machines, then by jobs, and a last line names the file with the others.
     """
     from rich.text import Text
 

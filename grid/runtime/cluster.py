@@ -354,7 +354,7 @@ def lean_ray() -> Iterator[None]:
     """Ray that starts in this block consists of the control process, the raylet and its agents.
 
     Without the autoscaler's monitor, the log monitor and the API server, and without waiting a
-    second between two looks at its node, start and end take 1.3 s instead of 4.3 s. Ray has no
+    second between two checks of its node, start and end take 1.3 s instead of 4.3 s. Ray has no
     options for that. A Ray without these functions starts in its own way.
     """
     parameter, node, services = _private.parameter, _private.node.Node, _private.services

@@ -1,4 +1,4 @@
-"""What a runtime brings back from a run."""
+"""Results that a runtime returns from a run."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class RunOutcome:
     events: list[bytes] = field(default_factory=list)
     """What is not handed over yet of the events of one process, as `RecordStore` packs them."""
     stalled: str | None = None
-    """The line that says why the run was ended without progress, if it was."""
+    """The reason why the run was ended without progress, if it was."""
     schedulers: list[SchedulerTime] = field(default_factory=list)
 
     def add(self, process: RunOutcome) -> None:

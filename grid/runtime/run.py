@@ -184,7 +184,7 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     how.observer.stage("reading the workload")
     with collecting_rarely():
         grid, left_out = realize(scenario, file)
-    # Logs may be gone when the run is over.
+    # Logs may have been removed when the run ends.
     made = made_from(scenario)
     read_seconds = time.process_time() - cpu
     execution = _execute(grid, how, file)

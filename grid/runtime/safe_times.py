@@ -85,7 +85,7 @@ class Overlap:
     """Whether it pays to advance while reports are in transit.
 
     Differences of work between rounds then even out, but a window has two rounds. All processes
-    decide alike.
+    reach the same decision.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class Overlap:
         """Smoothed work of the busiest process in a window."""
 
     def pays(self, reports: RoundReports) -> bool:
-        """To be called once a round."""
+        """Call once per round."""
         busy_us = max(one.busy_us for one in reports)
         self._window_us += ((busy_us << self._is_on) - self._window_us) // 8
         self._is_on = self._window_us >= WINDOW_US

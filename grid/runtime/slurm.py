@@ -29,7 +29,7 @@ from grid.model.time import SECOND_US, Time
 
 POLL_SECONDS = 0.25
 OTHERS_SECONDS = 5.0
-"""Between two looks at the jobs of others."""
+"""Between two queries for jobs of other users."""
 COMMAND_SECONDS = 60.0
 """After this time a command is killed, and tried again."""
 FORMAT = "%i|%T|%S|%j"
@@ -143,7 +143,7 @@ class SlurmJobs:
             self._call("scancel", *(one.number for one in listed.values()))
 
     def _hold_lock(self) -> None:
-        """Wait until no earlier process of this cluster, nor an sbatch of it, is left."""
+        """Wait until neither an earlier process of this cluster nor its sbatch is left."""
         descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         self._held = descriptor

@@ -328,7 +328,7 @@ def _times(log: Log, texts: list[bytes], position: int) -> Ints:
 
 
 def write_log(log: Log, path: Path) -> None:
-    """Write `log` to `path`, as what the end of its name says: all of it, or nothing.
+    """Write `log` to `path`, in the format of its suffix: all of it, or nothing.
 
     A log of another format loses the fields that this one does not have; the header stays. Raises
     InputError for another ending, a log without a job, and a file that cannot be written.

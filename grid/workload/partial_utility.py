@@ -93,13 +93,13 @@ class PartialUtilityMachines(GeneratorSettings):
     """Settings of the resources: the values to draw from."""
 
     cores: _Options[_Count] = (1, 2, 4, 8)
-    """numbers of cores of a machine, from which one is drawn"""
+    """numbers of cores of a machine, one of which is drawn"""
     speeds_mips: _Options[_Mips] = (500.0, 1000.0, 1500.0, 2000.0)
-    """speeds of a machine, from which one is drawn"""
+    """speeds of a machine, one of which is drawn"""
     ram_mb: _Options[_Mb] | None = None
-    """sizes of memory of a machine, from which one is drawn; none: no memory"""
+    """memory sizes of a machine, one of which is drawn; none: no memory"""
     resources: dict[str, _Options[_Amount]] = Field(default_factory=dict)
-    """amounts of other resources of a machine, such as `gpus`, from which one each is drawn"""
+    """amounts of other resources of a machine, such as `gpus`, one of which is drawn for each"""
 
 
 def partial_utility_jobs(

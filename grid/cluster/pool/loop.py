@@ -103,7 +103,7 @@ def loop_of(name: str) -> Any:
 
 @inlined
 def _end_first(now: int, store: Store) -> int:
-    """The first running job ends. Nothing is preempted here, so that little is to be recorded."""
+    """The first running job ends. Nothing is preempted here, so little is recorded."""
     counters, whole, lists, ends = store.counters, store.whole, store.lists, store.ends
     slot, place = lists[at.BY_END, 0], counters[at.ENDED]
     ends[place, at.ENDED_ROW], ends[place, at.ENDED_MACHINE] = whole[at.ROW, slot], 0

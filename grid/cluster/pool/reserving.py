@@ -74,7 +74,7 @@ def _all_alike(came: int, store: Store) -> bool:
 def _reserve_running(now: int, store: Store) -> None:
     """Jobs no longer start in turn: make the profile of the running ones, without reservations.
 
-    Its cost is one step a running job; it is repeated after as many jobs at the earliest.
+    It costs one step per running job, and is repeated after at least as many jobs.
     """
     counters, time, level = store.counters, store.lists[at.STEP_TIME], store.lists[at.STEP_LEVEL]
     counters[at.IN_TURN], counters[at.GAIN_FROM], counters[at.GAIN_TO] = 0, NEVER, 0

@@ -3,7 +3,7 @@
 `ClusterEnv` (Gymnasium) is the queue of one cluster, or the selection of one VO; `GridEnv`
 (PettingZoo, parallel) is the forwarding of all VOs. `AgentPolicy`, `AgentSelection` and
 `AgentForwarding` let a trained agent decide in any scenario, and need no extra package. The
-environments need the extra `learning`; without it, an error says what to install.
+environments need the extra `learning`; without it, an error names the packages to install.
 """
 
 from __future__ import annotations

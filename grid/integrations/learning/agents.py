@@ -1,6 +1,6 @@
 """Agents as plugins: a local policy, a selection and a forwarding policy, and their observations.
 
-`AgentPolicy` chooses the waiting job that starts, `AgentSelection` a resource that its VO knows,
+`AgentPolicy` chooses the waiting job that starts, `AgentSelection` a resource known to its VO,
 `AgentForwarding` a VO, whose best resource by the VO's own selection is then taken.
 """
 
@@ -115,7 +115,7 @@ class QueueObservation:
 
 
 class AgentPolicy:
-    """A local policy that asks `decide` which of the first `offered` waiting jobs starts next.
+    """A local policy in which `decide` chooses the next of the first `offered` waiting jobs.
 
     Action n starts job n, in order of arrival, on the fastest machine on which it fits now; the
     last action, number `offered`, starts no more at this instant, and is closed while no job runs.
@@ -221,7 +221,7 @@ class ResourceObservation:
 
 
 class AgentSelection:
-    """A selection that asks `decide` for one of the resources that the VO knows of, by row.
+    """A selection in which `decide` chooses one of the resources known to the VO, by row.
 
     Open are resources that are eligible by the selection `own`, are wide enough, and whose state
     is known. If only one is open, it is taken; if none is, or the action is closed, `own` decides.
@@ -284,7 +284,7 @@ class AgentSelection:
 
 
 class AgentForwarding:
-    """A forwarding policy that asks `decide` for the number of a VO, of `vos` VOs.
+    """A forwarding policy in which `decide` chooses the number of a VO, of `vos` VOs.
 
     Open are VOs with an eligible resource whose state is known; the best of it is taken: a free one
     first, then by utility, then by load. If it is busy, the job queues there. The last action,

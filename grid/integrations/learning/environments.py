@@ -77,7 +77,7 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
     - Queue: action n starts the n-th of the first `offered` waiting jobs, on the fastest machine on
       which it fits; the last action starts no more at this instant (`AgentPolicy`). The default
       observation is `QueueObservation`, the default reward `SlowdownSoFar`.
-    - Selection: action n sends the job to the n-th resource that the VO knows (`AgentSelection`).
+    - Selection: action n sends the job to the n-th resource known to the VO (`AgentSelection`).
       The default observation is `ResourceObservation`, the default reward `ReportedSlowdown`.
 
     `info["action_mask"]` and `action_masks()` mark the open actions. A closed action is replaced as

@@ -1,4 +1,4 @@
-"""Rewards, from what an entity knows at the time: no actual run times, no future reports."""
+"""Rewards, from the known state of an entity: no actual run times, no future reports."""
 
 from __future__ import annotations
 

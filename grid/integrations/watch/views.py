@@ -64,7 +64,8 @@ class NotThere(Exception):
 
 
 class RunView(ABC):
-    """What a run in progress and a finished run answer alike. Methods may be called by any thread.
+    """Queries that runs in progress and finished runs answer in the same way. Methods may be called
+    by any thread.
 
     `clusters` are (VO, name), `cpus` the CPUs of each (None: unknown).
     """
@@ -555,7 +556,7 @@ def in_words(interventions: Sequence[Intervention]) -> list[list[Any]]:
 
 
 def _us(time_s: float) -> Time:
-    """The microsecond of a time that a page asks for, within those that an integer has."""
+    """The microsecond of a time that a page requests, limited to the range of an integer."""
     return round(max(-MOST_SECONDS, min(MOST_SECONDS, time_s)) * SECOND_US)
 
 

@@ -28,9 +28,8 @@ STEPS = 1500
 
 
 class _Farm(NamedTuple):
-    """Machines in classes of alike speed, and instants. In a class every machine counts as slow as
-    its slowest where speed costs, and as fast as its fastest where it helps.
-    """
+    """Machines in classes of similar speed, and instants. In a class every machine counts as slow
+    as its slowest where speed costs, and as fast as its fastest where it helps."""
 
     slow: Floats
     fast: Floats

@@ -136,7 +136,7 @@ class Reading(_Section):
 
 
 class Source(_Section):
-    """Where the paper was published, as far as its text or public record says."""
+    """Where the paper was published, by its text or public record."""
 
     title: str = ""
     authors: str = ""

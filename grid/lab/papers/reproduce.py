@@ -44,7 +44,7 @@ class RunOptions:
     seeds: int | Sequence[int] | None = None
     """Repetitions of every experiment: how many, or which."""
     trace: Path | None = None
-    """The log of which GM takes windows."""
+    """The log for the windows of GM."""
 
 
 @dataclass(slots=True)

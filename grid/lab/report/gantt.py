@@ -28,7 +28,7 @@ WAITING, OWN, OTHERS = "queued", "jobs of the VO", "jobs of other VOs"
 Rows = npt.NDArray[np.intp]
 Bar = tuple[str, float, float, float, float, str, int]
 COLUMNS = ("cluster", "from", "to", "low", "high", "kind", "job")
-"""Of a bar: times in seconds, rows, the meaning of the colour, the job's number."""
+"""Fields of a bar: times in seconds, rows, the meaning of the colour, the job's number."""
 
 
 def gantt_charts(run: RunData) -> Iterator[Picture]:

@@ -1,4 +1,4 @@
-"""The cases of `grid verify`: what queueing theory says of scenarios, by their parameters."""
+"""The cases of `grid verify`: predictions of queueing theory, by the scenarios' parameters."""
 
 from __future__ import annotations
 

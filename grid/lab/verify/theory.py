@@ -127,9 +127,9 @@ def rigid_capacity(processors: int, share_of_ones: float) -> float:
     return 1.0 / ((1.0 - p) * ones + p**n / n)
 
 
-# Markov chains of a few alike servers
+# Markov chains of a few identical servers
 #
-# A state is the number of jobs at each server, in ascending order, since servers are alike.
+# A state is the number of jobs at each server, in ascending order, as servers are identical.
 # Infinite chains are truncated where hardly any time is spent.
 
 State = tuple[int, ...]

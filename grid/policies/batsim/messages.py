@@ -85,7 +85,7 @@ def job_of(data: Mapping[str, Any]) -> str:
 
 
 def jobs_of(data: Mapping[str, Any]) -> list[str]:
-    """The jobs that are to be killed. Raises ValueError."""
+    """The jobs to kill. Raises ValueError."""
     names = data.get("job_ids")
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ValueError(f"names the jobs {shorten(names)}, expected a list of strings")

@@ -53,7 +53,7 @@ class Scheduler(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """A job that the scheduler knows."""
+    """A job that was sent to the scheduler."""
 
     slot: int
     name: str

@@ -1,4 +1,4 @@
-"""The job-machine matrix and the heuristics of both papers, compiled, a row a job.
+"""The job-machine matrix and the heuristics of both papers, compiled, one row per job.
 
 What is -inf in a row stays so. Loops over machines have no branches, so that they compile to vector
 code. Sums have a fixed order, so that a matrix is the same on every machine and uncompiled.

@@ -196,7 +196,7 @@ def _take_resources(
 
 @inner()
 def _available(copies: Ints) -> int:
-    """Bit mask of the licenses of which a copy is left."""
+    """Bit mask of the licenses that have a free copy."""
     mask = 0
     for license_ in range(len(copies)):
         if copies[license_] > 0:

@@ -53,7 +53,7 @@ class JobMachineMatrix:
     slack_s: Floats
     """Time until its deadline, negative after it; inf without one."""
     licenses: Ints
-    """Bit mask of the licenses that the job asks for."""
+    """Bit mask of the licenses that the job requests."""
     processors: Ints
     resources: Floats
     """How much the job holds of each resource, shape (resources, jobs)."""

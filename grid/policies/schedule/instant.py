@@ -113,7 +113,7 @@ def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: I
 
 @inner()
 def repair(schedule: Schedule, view: CompiledView, moves: bool) -> Bools:
-    """Bring the schedule to `now`; jobs that it removes are to be placed again.
+    """Advance the schedule to `now`; the jobs that it removes must be placed again.
 
     - A job ends early: those behind it on its machine move up; see `fill`.
     - A job runs longer than planned: its machine is timed again; with `moves`, if there is another

@@ -1,4 +1,4 @@
-"""Forwarding policies: what a Local Scheduler asks them for a job, and what they answer.
+"""Forwarding policies: the question of a Local Scheduler about a job, and its answers.
 
 A policy is pure: its answer follows from the question. It draws random numbers only from the
 stream in the question, which is that of the Local Scheduler.

@@ -137,7 +137,7 @@ class Puller:
         """The job that was given; until it is assigned, free CPUs are kept for it."""
 
     def start(self, ctx: Context) -> None:
-        """Look once without a job of its own, after the first snapshots have arrived."""
+        """Look for work once, even without own jobs, after the first snapshots have arrived."""
         ctx.set_background_timer(2 * self._distances.longest_us, LOOK)
 
     def job_ended(self, ctx: Context) -> None:

@@ -19,9 +19,9 @@ from grid.model.time import SECOND_US, Time
 
 
 class View(NamedTuple):
-    """What the Information Service of VO number `vo` knows at `now`.
+    """The state of the Information Service of VO number `vo` at `now`.
 
-    `peers` are the other VOs that it knows to be in the grid, in ascending order. `confirmed_us`
+    `peers` are the other VOs known to be in the grid, in ascending order. `confirmed_us`
     has the VOs of its entries, its own included, and until when each status is confirmed.
     """
 
