@@ -124,7 +124,7 @@ def seeds_of(text: str | None) -> int | list[int] | None:
             raise input_error("--seeds", shorten(text), SEEDS)
         low, high = map(int, ends)
         if not low <= high < low + MAX_SEEDS:
-            expected = f"the lower seed first, and no more than {MAX_SEEDS:,} seeds"
+            expected = f"the lower seed first and at most {MAX_SEEDS:,} seeds"
             raise input_error("--seeds", shorten(part), expected)
         seeds += range(low, high + 1)
     again = next((seed for seed, count in Counter(seeds).items() if count > 1), None)
