@@ -435,7 +435,7 @@ class Replay(RunView):
     def about(self) -> Answer:
         manifest = self._run.manifest
         shown = {key: key for key in ("actors", "runtime", "seed", "digest")}
-        shown |= {key: f"{key} in all" for key in ("messages", "snapshots", "rounds")}
+        shown |= {key: f"total {key}" for key in ("messages", "snapshots", "rounds")}
         if "live" in manifest:
             # No two live runs have the same digest.
             del shown["digest"]

@@ -352,5 +352,7 @@ def _by_size(
         for place in np.unique(classes[known & rows]):
             chosen = known & rows & (classes == place)
             low, middle, high = np.quantile(wait[chosen], (0.1, 0.5, 0.9)).tolist()
-            found.append((vo, title, float(np.median(size[chosen])), middle, low, high))
+            # The same for all VOs, in few digits: the ticks of the axis.
+            x = float(f"{np.median(size[known & (classes == place)]):.3g}")
+            found.append((vo, title, x, middle, low, high))
     return columns_of(("vo", "series", "x", "value", "low", "high"), found)
