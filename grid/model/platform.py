@@ -197,7 +197,7 @@ class Beneficiaries(NamedTuple):
         return np.isin(user, self.users) & of_vo if self.users else of_vo
 
 
-NOBODY = Beneficiaries()
+NO_BENEFICIARY = Beneficiaries()
 
 
 @dataclass(frozen=True, config=PLATFORM)
@@ -422,11 +422,11 @@ class Cluster:
             ]
             edges = sorted({edge for one in own for edge in (one.from_us, one.to_us)})
             for start_us, end_us in pairwise(edges):
-                cpus = Counter({NOBODY: 0})
+                cpus = Counter({NO_BENEFICIARY: 0})
                 for one in own:
                     if one.from_us <= start_us < one.to_us:
                         cpus[one.beneficiaries] += one.cpus or machine.cpus
-                down = cpus.pop(NOBODY)
+                down = cpus.pop(NO_BENEFICIARY)
                 for size in range(len(cpus) + 1):
                     for group in combinations(sorted(cpus), size):
                         reserved = min(down + sum(cpus[one] for one in group), machine.cpus)
