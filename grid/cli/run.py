@@ -176,7 +176,6 @@ def _print(finished: Run, folder: Path, *, every_row: bool = False, verbose: boo
     widest = max(max(cluster.cpus) for cluster in finished.directory.clusters)
     if too_wide := int((finished.results.processors > widest).sum()):
         lines.append(f"jobs that request more than {widest:,} CPUs, the maximum: {too_wide:,}")
-    lines += [f"{key} had no effect: {why}" for key, why in manifest["without_effect"].items()]
     if live is not None:
         from grid.runtime.clock import live_lines
 

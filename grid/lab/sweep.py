@@ -86,7 +86,7 @@ def shown_on(display: Display, *, in_process: bool = False) -> Report:
         display.stage("starting Ray" if is_starting else "running")
         before = f" ({kept:,} before)" if kept else ""
         words = f"{kept + done:,} of {runs:,} runs done{before}, {running} running, {failed} failed"
-        display.show(words, ended, runs, kept)
+        display.show(words, ended, runs)
 
     return show
 

@@ -22,8 +22,6 @@ OFTEN_SECONDS = 2.0
 SELDOM_SECONDS = 10.0
 """Between two plain lines: in the first seconds and while code is compiled, and later."""
 TICK_SECONDS = 0.2
-MIN_SHARE = 0.01
-"""The share of the work that is required for an estimate of the time left."""
 
 
 class Display:
@@ -32,7 +30,6 @@ class Display:
     def __init__(self) -> None:
         self.begun = time.monotonic()
         self._stage, self._words = "setting up", ""
-        self._first: tuple[float, int] | None = None
         self.done = 0
         self.total: int | None = None
 
@@ -40,13 +37,11 @@ class Display:
         """Begin a stage of the command."""
         if name != self._stage:
             self._stage, self._words = name, ""
-            self.done, self.total, self._first = 0, None, None
+            self.done, self.total = 0, None
 
-    def show(self, words: str, done: int, total: int, before: int = 0) -> None:
-        """`done` of `total` are done, `before` of them before this stage."""
+    def show(self, words: str, done: int, total: int) -> None:
+        """`done` of `total` are done."""
         self._words, self.done, self.total = words, done, total
-        if self._first is None and done > before:
-            self._first = time.monotonic(), done
 
     @property
     def stage_now(self) -> str:
@@ -59,17 +54,7 @@ class Display:
     def line(self) -> str:
         """All of it in a line."""
         since = _duration(time.monotonic() - self.begun)
-        return ", ".join(filter(None, (self.stage_now, self._words, self._left(), since)))
-
-    def _left(self) -> str:
-        """The time left at the rate since the first was done, which may have compiled code."""
-        if not self.total or self._first is None or "compiling" in self.stage_now:
-            return ""
-        since, first = self._first
-        done, missing = self.done - first, self.total - self.done
-        if done <= MIN_SHARE * (done + missing):
-            return ""
-        return f"{_duration((time.monotonic() - since) * missing / done)} left"
+        return ", ".join(filter(None, (self.stage_now, self._words, since)))
 
 
 def _duration(seconds: float) -> str:
@@ -110,13 +95,20 @@ def _plain(display: Display, stream: TextIO, over: threading.Event) -> None:
 
 
 def _bar(display: Display, stream: TextIO, over: threading.Event) -> None:
+    from rich import progress
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-    columns = SpinnerColumn(), BarColumn(20), TextColumn("{task.description}")
+    columns = (
+        progress.SpinnerColumn(),
+        progress.BarColumn(20),
+        progress.TextColumn("{task.description}"),
+        progress.TimeRemainingColumn(),
+    )
     # Output of the block goes above the bar, unless it goes to a file.
     redirect, console = sys.stdout.isatty(), Console(file=stream)
-    with Progress(*columns, console=console, transient=True, redirect_stdout=redirect) as bar:
+    with progress.Progress(
+        *columns, console=console, transient=True, redirect_stdout=redirect
+    ) as bar:
         task = bar.add_task("", total=None)
         while not over.wait(TICK_SECONDS):
             line = display.line()

@@ -21,11 +21,10 @@ from grid.config.traces import hashes_of_logs
 from grid.config.warm_up import warm_up
 from grid.config.workload import realize
 from grid.model.compiled import compile_kernels
-from grid.model.errors import RunFailed, dotted, input_error, need, only_on_ray, shorten
+from grid.model.errors import RunFailed, input_error, need, only_on_ray, shorten
 from grid.model.interventions import Intervention
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.job_results import ALL_JOBS, JobResults, MeasuredJobs
-from grid.model.platform import PreemptionOverheads
 from grid.model.records import ClusterHistory, JobsLeft, facts_of
 from grid.model.time import NEVER, to_seconds
 from grid.results.checkers import check, digest
@@ -195,7 +194,6 @@ def execute(scenario: Scenario, file: str, **settings: Any) -> Run:
     run = _checked(execution, how)
     run.manifest.update(made)
     run.manifest["jobs"]["skipped"] = dict(sorted(left_out.items()))
-    run.manifest["without_effect"] = without_effect(scenario, run.results, run.directory)
     run.manifest["cpu_seconds"]["read"] = round(read_seconds, 6)
     job, vo, cluster = metrics_of(scenario)
     if vo:
@@ -397,24 +395,6 @@ def manifest_of(name: str, seed: int, results: JobResults, outcome: RunOutcome) 
             }
             for one in sorted(outcome.schedulers)
         },
-    }
-
-
-def without_effect(scenario: Scenario, results: JobResults, directory: Directory) -> dict[str, str]:
-    """Settings without effect in this run: each key, and the reason.
-
-    Whether a policy preempts depends on its settings, and a third-party policy does not declare it.
-    """
-    outcome = results.outcome
-    stopped = results.placement.cluster[outcome.preemptions + outcome.restarts > 0]
-    entries = [directory.clusters[position] for position in set(stopped.tolist())]
-    paid = {(directory.vos[entry.vo], entry.name) for entry in entries}
-    return {
-        dotted(("vos", v, "clusters", c, "preemption")): "no job was preempted or restarted"
-        for v, vo in enumerate(scenario.vos or ())
-        for c, cluster in enumerate(vo.clusters)
-        if cluster.preemption != PreemptionOverheads()
-        and not any((name, cluster.name) in paid for name in vo.names)
     }
 
 

@@ -66,22 +66,6 @@ def test_plan_times_are_verbose(
     assert any("easy" in line and "not timed" in line for line in lines)
 
 
-@pytest.mark.parametrize("preemptive", [True, False])
-def test_settings_without_effect_are_named(
-    preemptive: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    urgent = [{"run_s": 9, "deadline_s": 90}, {"submit_s": 1, "run_s": 2, "deadline_s": 5}]
-    policy = {"name": "edf", "settings": {"preemptive": preemptive}}
-    cluster = {"cpus": 1, "policy": policy, "preemption": {"suspend_s": 1.0}}
-    vo = {"name": "a", "count": 2, "clusters": [cluster], "workload": {"jobs": urgent}}
-    idle = {"name": "b", "clusters": [cluster]}
-    run = grid.run({"protocol": {"ttl": 0}, "vos": [idle, vo]})
-    keys = [f"vos.{number}.clusters.0.preemption" for number in ([0] if preemptive else [0, 1])]
-    assert list(run.manifest["without_effect"]) == keys
-    lines = printed(run, tmp_path, capsys)
-    assert [line.split()[0] for line in lines if "had no effect" in line] == keys
-
-
 def test_results_as_json(tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(SCENARIO)
     command = ["run", str(tmp_path / "one.yaml"), "--in-process", "--json", "-q", "--out"]

@@ -17,13 +17,31 @@ from grid.model.job import Job
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
 from grid.policies.columns import packed_view
-from grid.policies.interface import ClusterView, Plan, Slots
+from grid.policies.interface import ClusterView, JobColumns, Plan, Slots
 from grid.protocol.forwarding import NO_DESTINATION, Destination, Question
 from grid.protocol.selection import Choice, Selection, best_choice
 
 Observed = npt.NDArray[np.float32]
 Decide = Callable[[Any, Bools], int]
 """From an observation and the mask of open actions to the number of an action."""
+
+HOUR_US = 3_600_000_000.0
+OF_CLUSTER, OF_WAITING, OF_RUNNING = 4, 6, 2
+"""Numbers in an observation of the cluster, of each waiting and of each running job."""
+OF_JOB, OF_PLACE = 4, 7
+"""Numbers in an observation of the job, and of each resource."""
+
+
+def squashed(values: Any, half: float) -> Any:
+    """From 0 to below 1, one half at `half`."""
+    least = np.maximum(values, 0.0)
+    return least / (least + half)
+
+
+def estimates_at(jobs: JobColumns, mips: float) -> Ints:
+    """Estimated run time of each slot's job at `mips`."""
+    exact = jobs.estimate_us * jobs.reference_mips / mips
+    return np.maximum(1, np.rint(exact)).astype(np.int64)
 
 
 class Expected:
@@ -34,13 +52,9 @@ class Expected:
     """
 
     def __init__(self, view: ClusterView) -> None:
-        from grid.integrations.learning.kernels import scaled
-
         jobs = view.jobs
         self._serial = jobs.serial
-        self.estimate_us: Ints = scaled(
-            jobs.estimate_us, jobs.reference_mips, float(view.machines.mips[0])
-        )
+        self.estimate_us = estimates_at(jobs, float(view.machines.mips[0]))
         self.end_us: Ints = jobs.expected_end_us.copy()
         self.running: Slots = view.running
 
@@ -88,30 +102,41 @@ class QueueObservation:
     """
 
     def __init__(self, offered: int = 16, shown: int = 8) -> None:
-        from grid.integrations.learning.kernels import OF_CLUSTER, OF_RUNNING, OF_WAITING
-
+        self._offered, self._shown = offered, shown
         self.shape = (OF_CLUSTER + OF_WAITING * offered + OF_RUNNING * shown,)
 
     def __call__(
         self, view: ClusterView, queue: Slots, expected: Expected, is_open: Bools
     ) -> Observed:
-        from grid.integrations.learning.kernels import observe
-
-        out = np.empty(self.shape, np.float32)
-        observe(
-            out,
-            view.now,
-            int(view.machines.cpus.sum()),
-            int(view.free.sum()),
-            view.jobs.processors,
-            view.jobs.submit_us,
-            expected.estimate_us,
-            expected.end_us,
-            queue,
-            expected.running,
-            is_open,
-        )
-        return out
+        jobs, now, running = view.jobs, view.now, expected.running
+        cpus, spare = int(view.machines.cpus.sum()), int(view.free.sum())
+        of_cluster = [spare / cpus, squashed(len(queue), self._offered)]
+        of_cluster.append(squashed(int(jobs.processors[queue].sum()), cpus))
+        head_us = now
+        if len(queue):
+            wanted = int(jobs.processors[queue[0]])
+            if spare < wanted and len(running):
+                free = spare + np.cumsum(jobs.processors[running])
+                place = min(int(np.searchsorted(free, wanted)), len(running) - 1)
+                head_us, spare = max(now, int(expected.end_us[running[place]])), int(free[place])
+            spare -= wanted
+        of_cluster.append(squashed(head_us - now, HOUR_US))
+        slots = queue[: self._offered]
+        estimate_us, size, fits = expected.estimate_us[slots], jobs.processors[slots], is_open[:-1]
+        delays_none = (now + estimate_us <= head_us) | (size <= spare)
+        delays_none[:1] = True
+        waiting = np.zeros((self._offered, OF_WAITING))
+        waiting[: len(slots), 0] = 1.0
+        waiting[: len(slots), 1] = size / cpus
+        waiting[: len(slots), 2] = squashed(estimate_us, HOUR_US)
+        waiting[: len(slots), 3] = squashed(now - jobs.submit_us[slots], HOUR_US)
+        waiting[: len(slots), 4] = fits[: len(slots)]
+        waiting[: len(slots), 5] = fits[: len(slots)] & delays_none
+        first = running[: self._shown]
+        runs = np.zeros((self._shown, OF_RUNNING))
+        runs[: len(first), 0] = jobs.processors[first] / cpus
+        runs[: len(first), 1] = squashed(expected.end_us[first] - now, HOUR_US)
+        return np.concatenate((of_cluster, waiting.ravel(), runs.ravel())).astype(np.float32)
 
 
 class AgentPolicy:
@@ -193,8 +218,6 @@ class ResourceObservation:
     """
 
     def __init__(self, places: int) -> None:
-        from grid.integrations.learning.kernels import OF_JOB, OF_PLACE
-
         self.places = places
         self.shape = (OF_JOB + OF_PLACE * places,)
 
@@ -209,14 +232,29 @@ class ResourceObservation:
         hops: int = 0,
     ) -> Observed:
         """`rows` holds the row of the table for each place, -1: none is eligible."""
-        from grid.integrations.learning.kernels import observe_places
-
         columns, out = table.columns, np.zeros(self.shape, np.float32)
-        observe_places(
-            out, rows, job.processors, job.estimate_us, job.reference_mips, ttl, hops, table.now,
-            own_vo, utilities, columns.vo, columns.cpus, columns.widest, columns.mips,
-            table.assigned_cpus, table.confirmed_us,
-        )  # fmt: skip
+        most = columns.widest.max(initial=0.0) or 1.0
+        places = out[OF_JOB:].reshape(-1, OF_PLACE)
+        out[:OF_JOB] = (
+            min(1.0, job.processors / most),
+            squashed(job.estimate_us, HOUR_US),
+            squashed(ttl, 1.0),
+            squashed(hops, 1.0),
+        )
+        eligible = np.flatnonzero(rows >= 0)
+        at = rows[eligible]
+        load = table.assigned_cpus[at] / columns.cpus[at]
+        known = np.isfinite(load)
+        load = np.where(known, load, 0.0)
+        age_us = table.age_us[at] if len(table.confirmed_us) else np.zeros(len(at))
+        run_us = job.estimate_us * job.reference_mips / columns.mips[at]
+        places[eligible, 0] = 1.0
+        places[eligible, 1] = np.where(known, load / (load + 1.0), 1.0)
+        places[eligible, 2] = known & (table.lacking_cpus(job.processors)[at] <= 0)
+        places[eligible, 3] = np.clip(utilities[at], 0.0, 1.0)
+        places[eligible, 4] = run_us / (run_us + HOUR_US)
+        places[eligible, 5] = squashed(np.where(np.isfinite(age_us), age_us, 0.0), HOUR_US)
+        places[eligible, 6] = columns.vo[at] == own_vo
         return out
 
 
@@ -326,18 +364,21 @@ class AgentForwarding:
 
     def _best_of_each(self, question: Question) -> tuple[Ints, Floats, int]:
         """The row of each VO's best resource, -1: none; the utilities; how many VOs have one."""
-        from grid.integrations.learning.kernels import best_rows
-
         job, table = question.job, question.table
-        columns, best = table.columns, np.empty(self._vos, np.int64)
+        columns, best = table.columns, np.full(self._vos, -1)
         narrows = question.barred or job.needs_equipment
         utilities = question.utilities() if narrows else question.selection.utilities(job, table)
-        reached = np.empty(len(utilities))
-        found = best_rows(
-            best, reached, job.processors, question.vo, question.own_only, utilities, columns.vo,
-            columns.cpus, columns.widest, table.assigned_cpus,
-        )  # fmt: skip
-        return best, reached, found
+        able = (columns.widest >= job.processors) & np.isfinite(table.assigned_cpus)
+        if question.own_only:
+            able &= columns.vo == question.vo
+        reached = np.where(able, utilities, 0.0)
+        usable = np.flatnonzero(reached > 0.0)
+        busy = table.lacking_cpus(job.processors)[usable] > 0
+        load = table.assigned_cpus[usable] / columns.cpus[usable]
+        order = usable[np.lexsort((load, -reached[usable], busy, columns.vo[usable]))]
+        vos, first = np.unique(columns.vo[order], return_index=True)
+        best[vos] = order[first]
+        return best, reached, len(vos)
 
 
 def reachable(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+
+from grid.integrations.learning.agents import estimates_at
 from grid.model.job_results import JobRow
 from grid.model.time import SECOND_US, Time
 from grid.policies.interface import ClusterView, Slots
@@ -44,11 +47,8 @@ class SlowdownSoFar:
         return -(passed * self._weight(view, waited)) if len(waited) else 0.0
 
     def _weight(self, view: ClusterView, waited: Slots) -> float:
-        from grid.integrations.learning.kernels import inverse_estimates, scaled
-
-        jobs, mips = view.jobs, float(view.machines.mips[0])
-        estimates = scaled(jobs.estimate_us, jobs.reference_mips, mips)
-        return float(inverse_estimates(estimates, waited, BOUND_US))
+        estimates = estimates_at(view.jobs, float(view.machines.mips[0]))[waited]
+        return float((1.0 / np.maximum(estimates, BOUND_US)).sum())
 
 
 class WaitSoFar(SlowdownSoFar):

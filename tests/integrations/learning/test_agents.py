@@ -1,4 +1,4 @@
-"""Agents on clusters of machines, and their kernels against NumPy and Python."""
+"""Agents on clusters of machines, and what they observe of resources."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from grid.cluster import make_cluster
 from grid.integrations.learning.agents import AgentPolicy, ResourceObservation, reachable
-from grid.integrations.learning.kernels import best_rows
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job
 from grid.model.job_table import JobTable
@@ -45,57 +44,41 @@ def plain_places(
     job: Job, table: ResourceTable, utility: Floats, rows: Ints, own_vo: int
 ) -> Floats:
     columns, out = table.columns, np.zeros((len(rows), 7))
-    places = np.flatnonzero(rows >= 0)
-    at = rows[places]
-    load = table.assigned_cpus[at] / columns.cpus[at]
-    known = np.isfinite(load)
-    load = np.where(known, load, 0.0)
-    age = table.age_us[at] if len(table.confirmed_us) else np.zeros(len(at))
-    age = np.where(np.isfinite(age), np.maximum(age, 0.0), 0.0)
-    run = job.estimate_us * job.reference_mips / columns.mips[at]
-    out[places, 0] = 1.0
-    out[places, 1] = np.where(known, load / (load + 1.0), 1.0)
-    out[places, 2] = known & (table.lacking_cpus(job.processors)[at] <= 0)
-    out[places, 3] = np.clip(utility[at], 0.0, 1.0)
-    out[places, 4] = run / (run + HOUR_US)
-    out[places, 5] = age / (age + HOUR_US)
-    out[places, 6] = columns.vo[at] == own_vo
+    for place, row in enumerate(rows.tolist()):
+        if row < 0:
+            continue
+        load = table.assigned_cpus[row] / columns.cpus[row]
+        known = bool(np.isfinite(load))
+        age = max(0.0, float(table.age_us[row])) if len(table.confirmed_us) else 0.0
+        run = job.estimate_us * job.reference_mips / columns.mips[row]
+        out[place] = (
+            1.0,
+            load / (load + 1.0) if known else 1.0,
+            known and table.assigned_cpus[row] + job.processors <= columns.cpus[row],
+            min(max(utility[row], 0.0), 1.0),
+            run / (run + HOUR_US),
+            age / (age + HOUR_US) if np.isfinite(age) else 0.0,
+            columns.vo[row] == own_vo,
+        )
     return out
 
 
-def plain_best(job: Job, table: ResourceTable, utility: Floats) -> list[int]:
-    columns, best = table.columns, [-1] * VOS
-    usable = np.flatnonzero(utility > 0.0)
-    busy = table.lacking_cpus(job.processors)[usable] > 0
-    load = table.assigned_cpus[usable] / columns.cpus[usable]
-    for row in usable[np.lexsort((-usable, -load, utility[usable], ~busy))].tolist():
-        best[columns.vo[row]] = row
-    return best
-
-
 @pytest.mark.parametrize("seed", range(20))
-def test_kernels_equal_numpy(seed: int) -> None:
+def test_observed_places_equal_their_definition(seed: int) -> None:
     job, table, utility = drawn(seed)
     columns, own_only, own_vo = table.columns, seed % 5 == 0, seed % VOS
-    best, reached = np.empty(VOS, np.int64), np.empty(len(utility))
-    found = best_rows(
-        best, reached, job.processors, own_vo, own_only, utility, columns.vo, columns.cpus,
-        columns.widest, table.assigned_cpus,
-    )  # fmt: skip
-    np.testing.assert_array_equal(reached, reachable(job, table, utility, own_vo, own_only))
-    assert best.tolist() == plain_best(job, table, reached)
-    assert found == np.count_nonzero(best >= 0)
+    reached = reachable(job, table, utility, own_vo, own_only)
     of_job = [
         min(1.0, job.processors / columns.widest.max()),
         job.estimate_us / (job.estimate_us + HOUR_US),
         2 / 3,
         1 / 2,
     ]
-    for rows in (best, np.arange(len(utility))):
-        seen = ResourceObservation(len(rows))(job, table, reached, rows, 1, ttl=2, hops=1)
-        assert seen[:4].tolist() == np.array(of_job, np.float32).tolist()
-        places = plain_places(job, table, reached, rows, 1).astype(np.float32)
-        np.testing.assert_array_equal(seen[4:].reshape(-1, 7), places)
+    rows = np.where(np.arange(len(utility)) % 3 == 1, -1, np.arange(len(utility)))
+    seen = ResourceObservation(len(rows))(job, table, reached, rows, 1, ttl=2, hops=1)
+    assert seen[:4].tolist() == np.array(of_job, np.float32).tolist()
+    places = plain_places(job, table, reached, rows, 1).astype(np.float32)
+    np.testing.assert_array_equal(seen[4:].reshape(-1, 7), places)
 
 
 def test_jobs_start_on_the_machines_on_which_they_fit() -> None:
