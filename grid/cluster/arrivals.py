@@ -86,7 +86,7 @@ class Estimates:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class ArrivalColumns(JobRequest[Ints, Floats, Bools]):
-    """The columns of jobs that are to arrive, of shape (room,), in order of arrival.
+    """The columns of jobs that have not arrived yet, of shape (room,), in order of arrival.
 
     `estimate_us` is that of `Estimates`.
     """
@@ -239,14 +239,14 @@ class Arrivals:
         return self._last_direct_us if self._last_direct_us >= self.next_us else -1
 
     def routed_processors(self) -> int:
-        """How many CPUs the routed jobs that are still to arrive ask for."""
+        """CPUs requested by the routed jobs that have not arrived yet."""
         if self.first == self.end:
             return 0
         coming = slice(self.first, self.end)
         return int(self.columns.processors[coming][self.columns.row[coming] < 0].sum())
 
     def _make_room(self, count: int) -> None:
-        """Room for `count` more; those that have arrived are forgotten."""
+        """Make room for `count` more; those that have arrived are dropped."""
         coming = self.block[self.first : self.end]
         self.first, self.end = 0, self.end - self.first
         if len(self.block) < 2 * (self.end + count):

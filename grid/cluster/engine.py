@@ -43,7 +43,7 @@ from grid.policies.interface import (
 from grid.policies.queue import form_of
 
 PADDING = 2**20
-"""More CPUs than the jobs that are in a cluster at a time can ask for together."""
+"""More CPUs than the jobs in a cluster can request together at any time."""
 FIRST_SLOTS, FIRST_ENDS, FIRST_LOGS = 64, 2048, 256
 _OUTCOME = Struct("=9q2d")
 """A row of `Store.ends`."""
@@ -254,7 +254,7 @@ class Engine(ClusterState):
         self._rows, self._count = np.array(rows, np.int64), len(rows)
 
     def _problem(self, what: int) -> str:
-        """The message of what the plan breaks."""
+        """The message for the rule that the plan violates."""
         slot, machine = self._counters[at.ERROR_SLOT], self._counters[at.ERROR_MACHINE]
         store, count = self._store, self._store.machines.shape[1]
         # Either may be none of the cluster's.
@@ -281,7 +281,7 @@ class Engine(ClusterState):
     # Room
 
     def _make_room(self, what: int) -> None:
-        """Enlarge the arrays that are full, for the next instant at least."""
+        """Enlarge the arrays that are full, at least for the next instant."""
         counters, arrivals = self._counters, self._arrivals
         arriving = len(arrivals.due(arrivals.next_us))
         present = counters[at.N_RUNNING] + counters[at.LAST] - counters[at.FIRST] + arriving
@@ -295,7 +295,7 @@ class Engine(ClusterState):
                 self._enlarge(ends=2 * present)
 
     def _enlarge(self, *, slots: int = 0, ends: int = 0, logs: int = 0, history: int = 0) -> None:
-        """At least double each array that has to have that room."""
+        """At least double each array that needs more room."""
         store = self._store
         if slots:
             old, size = store.whole.shape[1], FIRST_SLOTS
@@ -400,7 +400,7 @@ class Engine(ClusterState):
     # State
 
     def _next_event_us(self) -> Time:
-        """When a job ends, passes an estimate that is extended, or the policy asked for a plan."""
+        """When a job ends or exceeds an extended estimate, or the policy requested a plan."""
         return self._counters[at.NEXT_END]
 
     def _last_event_us(self) -> Time:
@@ -457,11 +457,11 @@ class Engine(ClusterState):
 
     @property
     def wake_us(self) -> Time:
-        """When the policy asked for a plan even if nothing happens; NEVER if it did not."""
+        """When the policy requested a plan even if no event occurs; NEVER if it did not."""
         return self._counters[at.WAKE]
 
     def end_at(self, slot: int, now: Time) -> None:
-        """The job of `slot`, which runs, ends at `now`, as reported by what really runs it."""
+        """The running job of `slot` ends at `now`, as reported by its batch system."""
         loop.change_end(slot, now, self._blocks)
 
     def _cancel(self, row: int, running: bool, now: Time) -> None:

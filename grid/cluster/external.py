@@ -83,7 +83,7 @@ class ExternalCluster(ClusterState):
         return JobOutcome(0, state, start_us, end_us, 0, 0, 0, held_us, *watts)
 
     def advance(self, until: Time) -> None:
-        """Nothing: the batch system has a clock of its own."""
+        """Does nothing: the batch system has its own clock."""
 
     def take_ended(self) -> list[Ended]:
         ended, self._ended = self._ended, []

@@ -20,7 +20,7 @@ COMPLETED, FAILED, REJECTED, CANCELLED = map(int, FINAL_STATES)
     OK, NO_MACHINE, NO_CPUS, NO_RESOURCES, OTHER_MACHINE, NO_LICENSES, NOT_RUNNING, NOT_KILLED,
     NOT_WAITING,
 ) = range(9)  # fmt: skip
-"""What a plan breaks, if anything."""
+"""The rule that a plan violates, if any."""
 
 
 @inner(allocates=False)
@@ -133,7 +133,7 @@ def enqueue(slot: int, store: Store) -> None:
 
 @inner(allocates=False)
 def close_gaps(store: Store) -> None:
-    """Take the jobs that wait no more out of the queue."""
+    """Remove the jobs that no longer wait from the queue."""
     queue, counters, state = (store.lists[at.QUEUE], store.counters, store.whole[at.STATE])
     first, last = counters[at.FIRST], counters[at.LAST]
     while first < last and state[queue[first]] != WAITING:
@@ -143,7 +143,7 @@ def close_gaps(store: Store) -> None:
 
 @inner(allocates=False)
 def keep_waiting(slots: Ints, first: int, last: int, state: Ints) -> int:
-    """Take the jobs that do not wait out of a list; its new end."""
+    """Remove the jobs that do not wait from a list; returns its new end."""
     kept = first
     for place in range(first, last):
         slot = slots[place]
@@ -158,7 +158,7 @@ def keep_waiting(slots: Ints, first: int, last: int, state: Ints) -> int:
 
 @inner(allocates=False)
 def start(slot: int, machine: int, now: int, store: Store) -> int:
-    """The job, which waits, runs from now on; returns OK, or what forbids it."""
+    """The waiting job starts now; returns OK, or what forbids it."""
     counters, whole = store.counters, store.whole
     problem = _hold(slot, machine, store)
     if problem != OK:
@@ -309,7 +309,7 @@ def _switch_on(machine: int, now: int, store: Store) -> int:
 
 @inner(allocates=False)
 def _lose_work(slot: int, store: Store) -> None:
-    """The job begins from the start when it runs again."""
+    """The job restarts from zero when it runs again."""
     whole = store.whole
     whole[at.DONE, slot] = 0
     whole[at.RESTARTS, slot] += 1
@@ -458,7 +458,7 @@ def complete(now: int, store: Store) -> None:
 
 @inner(allocates=False)
 def _extend_estimates(now: int, store: Store) -> None:
-    """A job that has passed its estimate is expected to take as long again as it has so far."""
+    """A job that has exceeded its estimate is expected to run for as long again as so far."""
     whole, counters = store.whole, store.counters
     count = counters[at.N_RUNNING]
     while count > 0:
@@ -512,7 +512,7 @@ def kill(slot: int, state: int, now: int, store: Store) -> int:
 
 @inner(allocates=False)
 def reject(slot: int, now: int, store: Store) -> None:
-    """The plan rejects the job, which waits; its slot is free at once."""
+    """The plan rejects the waiting job; its slot is free at once."""
     counters = store.counters
     counters[at.WAITING_CPUS] -= store.whole[at.PROCESSORS, slot]
     began = store.whole[at.FIRST_START, slot] < NEVER
@@ -523,7 +523,7 @@ def reject(slot: int, now: int, store: Store) -> None:
 
 @inner(allocates=False)
 def cancel(slot: int, now: int, store: Store) -> None:
-    """The job, which waits and has never started, leaves the queue."""
+    """A waiting job that has never started leaves the queue."""
     store.counters[at.WAITING_CPUS] -= store.whole[at.PROCESSORS, slot]
     _end(slot, CANCELLED, now, store)
     _leave(slot, store)

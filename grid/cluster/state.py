@@ -43,7 +43,7 @@ class Outages:
         self._lay_out()
 
     def take_down(self, machine: int, now: Time) -> None:
-        """The machine is down from `now` on, for which no change has been taken, until `repair`."""
+        """The machine is down from `now`, for which no change has been taken, until `repair`."""
         self._wanted.append(MachineOutage(machine, now, NEVER))
         self._lay_out()
 
@@ -105,7 +105,7 @@ def disjoint_outages(outages: Iterable[MachineOutage]) -> tuple[MachineOutage, .
 
 
 class PlanError(PluginFailed):
-    """A policy's plan breaks a limit of its cluster: a bug in the policy, named with it."""
+    """A policy's plan violates a limit of its cluster: a bug in the policy."""
 
 
 class TimedPlans(NamedTuple):
@@ -226,7 +226,7 @@ class ClusterState(ABC):
         return [job.key for job in self._arrivals.routed.values()]
 
     def load(self) -> float:
-        """CPUs that jobs hold or wait for, for each CPU there is (GM Eq. 2)."""
+        """CPUs that jobs hold or wait for, over all CPUs (GM Eq. 2)."""
         wanted = self._processors_wanted() + self._arrivals.routed_processors()
         return wanted / self.processors
 
@@ -249,7 +249,7 @@ class ClusterState(ABC):
         yield from self._broken_limits()
 
     def on_machines_down(self) -> Sequence[str]:
-        """A line for each machine that runs something and is down, as its scenario has it."""
+        """A line for each machine that runs a job although it is down by its scenario."""
         down = self._outages.down(self._simulated_us - 1) if self._outages else ()
         if not down:
             return ()

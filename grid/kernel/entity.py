@@ -45,7 +45,7 @@ def no_least(classes: Ints) -> None:
 
 
 class Context:
-    """All that an entity sees while it handles one message.
+    """Everything that an entity can read while it handles one message.
 
     The context collects requests in `effects`; the process carries them out after the handler has
     returned. `read_board()` returns the rows that others have published, as this entity sees them
@@ -115,7 +115,7 @@ class Context:
 
 
 class Entity(Protocol):
-    """A participant of the grid. Its handlers have no effect but by their context."""
+    """A participant of the grid. Its handlers have effects only through their context."""
 
     def start(self, ctx: Context) -> None:
         """Called once, before any message."""
@@ -126,7 +126,7 @@ class Entity(Protocol):
         ...
 
     def timeout(self, ctx: Context, timer: str) -> None:
-        """A timer that this entity set has run out."""
+        """A timer that this entity set has expired."""
         ...
 
     def finish(self, ctx: Context) -> None:

@@ -24,7 +24,7 @@ class Partition:
     other: frozenset[int]
 
     def cuts(self, site: int, peer: int) -> bool:
-        """Whether the way from `site` to `peer` crosses it."""
+        """Whether a message from `site` to `peer` crosses it."""
         one, other = self.one, self.other
         return (site in one and peer in other) or (site in other and peer in one)
 
@@ -41,7 +41,7 @@ class Faults:
 
     @property
     def longest_cut_us(self) -> Time:
-        """How long the longest partition lasts."""
+        """Duration of the longest partition."""
         lengths = [one.outage.end_us - one.outage.start_us for one in self.partitions]
         return max(lengths, default=0)
 
@@ -58,7 +58,7 @@ class Faults:
     def arrivals(
         self, now: Time, arrival: Time, sites: tuple[int, int], key: tuple[int, int, int]
     ) -> tuple[Time, ...]:
-        """Times of arrival, none to two, of a message sent `now` that is due at `arrival`.
+        """Zero to two arrival times of a message sent `now` that is due at `arrival`.
 
         `sites` are those of sender and receiver, `key` is (sender, receiver, sequence).
         """

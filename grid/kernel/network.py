@@ -12,7 +12,7 @@ from grid.model.platform import transfer_us
 from grid.model.time import NEVER, Time
 
 UNREACHABLE: Time = NEVER - 1
-"""Later than every instant; added to one it is still a 64-bit integer."""
+"""Later than every instant; its sum with an instant is still a 64-bit integer."""
 RADIX = 4
 
 

@@ -66,7 +66,7 @@ class LogicalProcess:
         self._background = 0
         """The number of background timers in the queue."""
         self._handled: EventKey = MIN_EVENT_KEY
-        """The last event handled here that is no background timer."""
+        """The last event handled here that is not a background timer."""
         self._upcoming: EventKey = MIN_EVENT_KEY
         """The last such event that was in the queue when `foreground` was last called."""
         self._outbox = Outbox()
@@ -229,7 +229,7 @@ class LogicalProcess:
         return handled
 
     def finish(self) -> None:
-        """The run is over: let entities record their last rows."""
+        """The run is over: entities record their last rows."""
         for entity, context in zip(self._entities, self._contexts, strict=True):
             if entity is not None and context is not None:
                 entity.finish(context)
@@ -307,7 +307,7 @@ class LogicalProcess:
         timers.clear()
 
     def _collect(self, position: int, now: Time, effects: Effects) -> None:
-        """Take what the entity has recorded and posted."""
+        """Take the records and posts of the entity."""
         if effects.records:
             self.records += effects.records
             effects.records.clear()
@@ -324,7 +324,7 @@ class LogicalProcess:
                 self._outbox.posts.append((publisher, now, rows))
 
     def _read_board(self, reader: int) -> Rows:
-        """The board as the entity at position `reader` sees it now."""
+        """The board as visible now to the entity at position `reader`."""
         latency = self._reader_latency.get(reader)
         if latency is None:
             row = self._network.latency_row(self._network.sites[reader])
@@ -341,7 +341,7 @@ class LogicalProcess:
         return self._board.read(self.now, latency)
 
     def _read_least(self, reader: int, classes: Ints) -> tuple[Ints, Rows] | None:
-        """The best of each class of the board's rows, as that entity sees them now."""
+        """The best of each class of the board's rows, as visible now to that entity."""
         faults = self._network.faults
         if faults is not None and faults.partitions:
             return None

@@ -1,4 +1,4 @@
-"""Detection of runs in which messages go on and jobs make no progress.
+"""Detection of runs in which messages continue but jobs make no progress.
 
 The detector is pure: from time to time a runtime calls `progress_of` for each logical process, all
 at the same virtual time, and passes the reports to `StallDetector.check`. While a run is stalled no
@@ -67,7 +67,7 @@ def progress_of(process: LogicalProcess) -> ProcessProgress:
 
 
 class StallDetector:
-    """Finds a stall: for `span_us` of virtual time no job has changed although messages went on.
+    """Finds a stall: for `span_us` of virtual time no job has changed although messages continued.
 
     None switches it off. The span must be longer than any wait of the protocol.
     """

@@ -100,7 +100,7 @@ class _Peer:
     incarnation: int = 0
     """The latest incarnation of the peer."""
     again_us: Time = 0
-    """When the first waiting message is sent again, and the wait after that."""
+    """When the first waiting message is resent, and the wait after that."""
     wait_us: Time = 0
     behind: bool = False
     """A message was sent again, and no acknowledgement has arrived since."""
@@ -202,7 +202,7 @@ class Reliable:
     # Inputs of the entity
 
     def _take(self, ctx: Context, kind: int, sender: str, content: Any) -> None:
-        """Have the entity handle an input, save the input, and pass on the effects."""
+        """Let the entity handle an input, save the input, and pass on the effects."""
         self._outer = ctx
         self._reads = []
         sent = self._play(ctx.now, kind, sender, content)
@@ -217,7 +217,7 @@ class Reliable:
         inner.clear()
 
     def _replay(self, entry: Input) -> None:
-        """Have the entity handle a saved input again, without effects on others."""
+        """Let the entity handle a saved input again, without effects on others."""
         self._replayed = list(entry.reads)
         if entry.kind == MESSAGE:
             self._peer(entry.sender).handled += 1
@@ -225,7 +225,7 @@ class Reliable:
         self._inner.effects.clear()
 
     def _play(self, now: Time, kind: int, sender: str, content: Any) -> list[tuple[str, _Sent]]:
-        """Have the entity handle an input, number its messages, and note its timers."""
+        """Let the entity handle an input, number its messages, and store its timers."""
         self._inputs += 1
         inner = self._inner
         inner.now = now
@@ -300,7 +300,7 @@ class Reliable:
             self._wake_at(ctx, peer.again_us)
 
     def _wait_us(self, peer: _Peer) -> Time:
-        """The wait for the acknowledgement of the first message that waits, if any."""
+        """The wait for the acknowledgement of the first waiting message, if any."""
         if not peer.waiting:
             return peer.wait_us
         return peer.wait_us + transfer_us(peer.waiting[0].megabytes, self._rules.bandwidth_mbps)
@@ -311,7 +311,7 @@ class Reliable:
             ctx.set_timer(time - ctx.now, AGAIN)
 
     def _send_again(self, ctx: Context) -> None:
-        """Send again the first waiting message of each peer without an answer in time."""
+        """Resend the first waiting message of each peer that has not replied in time."""
         self._again_us = NEVER
         waiting = [(name, peer) for name, peer in self._peers.items() if peer.waiting]
         for name, peer in waiting:

@@ -1,1 +1,1 @@
-"""What drives the entities: one process, or windows of virtual time on Ray actors."""
+"""Runtimes that drive the entities: one process, or windows of virtual time on Ray actors."""

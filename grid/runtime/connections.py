@@ -42,7 +42,7 @@ _REFUSED = (OSError, EOFError, AuthenticationError, AssertionError)
 
 
 class PeerLost(Exception):
-    """A process that a connection is to, or should be to, has ended."""
+    """The process at the other end of a connection has ended."""
 
 
 class Listener:

@@ -1,4 +1,4 @@
-"""How many CPUs there are to work with. Loads no Ray."""
+"""The number of available CPUs. Does not load Ray."""
 
 from __future__ import annotations
 

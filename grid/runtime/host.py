@@ -51,7 +51,7 @@ from grid.runtime.slurm import OTHERS_SECONDS, POLL_SECONDS, SlurmJobs, lock_of
 
 HANDLED_AT_A_TIME = 50
 SEQUENCE_BITS = 40
-"""Bits for the messages of one process."""
+"""Number of bits for the messages of one process."""
 
 
 class JournalStorage:
@@ -313,7 +313,7 @@ class Host:
             self.status.error = f"journal: {type(error).__name__}: {error}"
 
     async def save(self) -> None:
-        """Write new entries to disk, then send the messages that waited for them."""
+        """Write new entries to disk, then send the messages that depend on them."""
         async with self._saving:
             await self._save_batch()
 

@@ -1,4 +1,4 @@
-"""Done in a live run: the observer's requests, and what they mean to each actor.
+"""Interventions in a live run: the observer's requests, and their effects on each actor.
 
 Each actor receives each intervention before it takes effect, like the faults of a scenario; an
 actor that restarts receives all of them again.

@@ -116,7 +116,7 @@ def journals_in(folder: Path) -> Iterator[None]:
 
 
 def remove_journals(folder: Path) -> None:
-    """Remove the journals of a run that was killed."""
+    """Remove the journals of a killed run."""
     if folder.is_dir():
         with suppress(InputError), journals_in(folder):
             pass

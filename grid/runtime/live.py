@@ -45,7 +45,7 @@ from grid.runtime.transport import last_line, why_not_made
 
 @ray.remote(max_restarts=-1, max_task_retries=0)
 class LiveActor:
-    """Some entities of a live run, in a process of their own."""
+    """Some entities of a live run, in a separate process."""
 
     def __init__(self, members: Sequence[str], settings: HostSettings) -> None:
         self._members, self._settings = members, settings
@@ -178,7 +178,7 @@ class Actors:
             raise LiveFailed(f"{len(missing)} actors did not start, including {missing[0]}")
 
     def connect(self) -> None:
-        """Have all actors connect to each other, before the clock starts."""
+        """Connect all actors to each other, before the clock starts."""
         hosts = list(self._actors)
         calls = [
             actor.connect.remote([other for other in hosts if other != host])
@@ -279,7 +279,7 @@ class Actors:
             raise LiveFailed(status.error)
 
     def _restart_unresponsive(self) -> None:
-        """Kill actors that have stopped answering, but not those that are starting."""
+        """Kill actors that have stopped responding, but not those that are starting."""
         for answer, (host, since) in list(self._asked.items()):
             if host in self._answered and time.monotonic() - since > UNRESPONSIVE_SECONDS:
                 del self._asked[answer]

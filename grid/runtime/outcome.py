@@ -31,7 +31,7 @@ class RunOutcome:
 
     chunks: list[JobResults] = field(default_factory=list)
     spool: ResultSpool | None = None
-    """Has the jobs that are not in `chunks`, if there are more than memory is for."""
+    """Has the jobs that are not in `chunks`, if there are too many for memory."""
     messages: int = 0
     snapshots: int = 0
     rounds: int = 0
@@ -48,7 +48,7 @@ class RunOutcome:
     violations: list[Violation] = field(default_factory=list)
     jobs_left: list[JobsLeft] = field(default_factory=list)
     events: list[bytes] = field(default_factory=list)
-    """What is not handed over yet of the events of one process, as `RecordStore` packs them."""
+    """Events of one process that have not been handed over yet, as packed by `RecordStore`."""
     stalled: str | None = None
     """The reason why the run was ended without progress, if it was."""
     schedulers: list[SchedulerTime] = field(default_factory=list)
@@ -165,27 +165,27 @@ class RecordStore:
             self._pack_events()
 
     def keep_ended(self) -> None:
-        """Keep what comes for `take_ended`, too."""
+        """Keep new jobs for `take_ended`, too."""
         self._ended = []
 
     def take_ended(self) -> list[JobResults]:
-        """The jobs that came since the last call, or since `keep_ended`."""
+        """The jobs received since the last call, or since `keep_ended`."""
         self._pack()
         ended, self._ended = self._ended or [], []
         return ended
 
     def take(self) -> list[JobResults]:
-        """All that came, as chunks of columns, but for what a spool has."""
+        """All jobs so far, as chunks of columns, except those in a spool."""
         self._pack()
         chunks, self._chunks = self._chunks, []
         return chunks
 
     def outcome(self) -> RunOutcome:
-        """All that came, as what a run brings back; what it cost is for the caller to add."""
+        """The outcome of the run so far; the caller adds its costs."""
         return RunOutcome(chunks=self.take(), spool=self.spool, **self.records)
 
     def take_events(self) -> list[bytes]:
-        """The events that came since the last call; see `grid.results.events`."""
+        """The events received since the last call; see `grid.results.events`."""
         if self._events:
             self._pack_events()
         packed, self._packed, self.events_held = self._packed, [], 0

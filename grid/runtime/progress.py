@@ -17,7 +17,7 @@ from grid.model.time import Time, to_seconds
 from grid.results.look import Observer
 
 FIRST_SECONDS = 1.5
-"""Before that nothing is shown."""
+"""Seconds before anything is shown."""
 OFTEN_SECONDS = 2.0
 SELDOM_SECONDS = 10.0
 """Between two plain lines: in the first seconds and while code is compiled, and later."""

@@ -24,7 +24,7 @@ from grid.policies.gang_policy import GangPolicy
 
 
 class WaitingGang(NamedTuple):
-    """A gang that external migration may send: its slot, its rank, its size."""
+    """A gang that external migration may send: slot, rank and size."""
 
     slot: int
     rank: int
@@ -116,7 +116,7 @@ class GangCluster(ClusterState):
         return self._next_us
 
     def _plan_at(self, now: Time) -> None:
-        """There is an instant at `now`."""
+        """Schedule an instant at `now`."""
         self._next_us = min(self._next_us, now)
 
     def _last_event_us(self) -> Time:
@@ -202,7 +202,7 @@ class GangCluster(ClusterState):
                 self._take_history()
 
     def _ask(self, gang: int) -> None:
-        """Have the plugin choose the processors whose queues the gang joins."""
+        """Let the plugin choose the processors whose queues the gang joins."""
         state = self.state
         waits, runs, down = state.processors[[at.WAITS, at.GANG, at.DOWN]]
         queues = ProcessorQueues(waits, runs != NONE, down == 0, state.speeds[at.MIPS].copy())
@@ -310,7 +310,7 @@ class GangCluster(ClusterState):
         return self._arrivals.routed.pop(self._forget(gang.slot)), progress
 
     def reserve(self, processors: int) -> int | None:
-        """Reserve idle processors for a gang that may come; None if there are too few.
+        """Reserve idle processors for a gang that may arrive; None if there are too few.
 
         Returns the number of the reservation. Only priority jobs run there until it is cancelled
         or the gang has been received.
@@ -331,7 +331,7 @@ class GangCluster(ClusterState):
         self._plan_at(now)
 
     def receive(self, job: Job, progress: GangProgress, reservation: int, now: Time) -> bool:
-        """The gang of a reservation is here; it starts when its tasks have been transferred.
+        """The gang of a reservation arrives; it starts when its tasks have been transferred.
 
         False, without any effect, if an outage has ended the reservation, which must still be
         cancelled.
@@ -345,7 +345,7 @@ class GangCluster(ClusterState):
         return True
 
     def receive_late(self, job: Job, progress: GangProgress, now: Time) -> None:
-        """A gang of another cluster is here with all its tasks, and has no reservation."""
+        """A gang of another cluster arrives with all its tasks, without a reservation."""
         row = self.submit(job, -1, now)
         if progress != NEVER_RAN:
             self.expected[row] = progress

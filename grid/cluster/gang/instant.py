@@ -80,7 +80,7 @@ def advance(state: State, rules: GangRules, until: Time) -> Time:
 
 @inner(allocates=False)
 def _next_instant_us(state: State) -> Time:
-    """When something happens next; NEVER."""
+    """The time of the next event; NEVER if none."""
     gangs, counters = state.gangs, state.counters
     time: int = min(counters[at.DUE_US], counters[at.NEXT_END_US])
     for place in range(counters[at.N_PAUSED]):
@@ -133,7 +133,7 @@ def _start_priority(state: State, rules: GangRules, now: Time) -> None:
 
 @inner(allocates=False)
 def _first_priority(state: State) -> int:
-    """The first priority job that waits; NONE."""
+    """The first waiting priority job; NONE."""
     for place in range(state.counters[at.N_ARRIVALS]):
         gang: int = state.lists[at.ARRIVALS, place]
         if state.gangs[at.PRIORITY, gang]:
@@ -143,7 +143,8 @@ def _first_priority(state: State) -> int:
 
 @inner(allocates=False)
 def _processor_for_priority(state: State) -> int:
-    """Where a priority job starts at once; NONE if each processor that is up runs one already.
+    """The processor on which a priority job starts at once; NONE if each that is up already runs
+    one.
 
     A gang is interrupted only if all processors are busy (GM III): an idle processor comes first,
     then a reserved one that runs nothing, then one whose gang is interrupted. Within each kind the
@@ -430,7 +431,8 @@ def change_machine(state: State, first: int, after: int, down: bool, now: Time) 
 
 @inner(allocates=False)
 def _displace(state: State, gang: int, now: Time) -> None:
-    """Take a gang off all of its processors; it is an arrival again. A reservation is deleted."""
+    """Remove a gang from all of its processors; it becomes an arrival again. A reservation is
+    deleted."""
     gangs, counters = state.gangs, state.counters
     if gangs[at.STATE, gang] == at.RUNNING:
         on.interrupt(state, gang, now)

@@ -1,4 +1,4 @@
-"""Answers of a scheduler in Batsim's protocol, validated, and sets of resources as `"0-3 7"`."""
+"""Validated replies of a scheduler in Batsim's protocol, and sets of resources as `"0-3 7"`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Decision(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The decisions of a scheduler in order of time, and when it can be asked again."""
+    """The decisions of a scheduler in order of time, and when it can be called again."""
 
     decisions: list[Decision]
     ready_us: Time
@@ -98,7 +98,7 @@ _INTERVALS = re.compile(r"\d{1,9}(-\d{1,9})?([ ,]\d{1,9}(-\d{1,9})?)*")
 def mask_of(text: str, most: int) -> int:
     """The bit mask of the numbers that `text` has. Raises ValueError unless all are below `most`.
 
-    Numbers and intervals stand apart by a space or a comma.
+    Numbers and intervals are separated by a space or a comma.
     """
     if not _INTERVALS.fullmatch(text):
         raise ValueError(f"resources {text[:40]!r}, expected numbers like 0-3 7")
