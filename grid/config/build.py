@@ -197,7 +197,7 @@ class Grid:
 
     @cached_property
     def job_features(self) -> JobFeatures:
-        """What clusters have to support for the jobs."""
+        """The features that clusters must support for the jobs."""
         features = JobFeatures.of((*self.submitted, *self.direct))
         if self.settings.protocol.recovers:
             features = features._replace(cancellations=True)

@@ -173,7 +173,7 @@ class ProtocolSection(Section):
 
     @property
     def recovers(self) -> bool:
-        """Whether jobs may come back from other VOs before they start, or are run again."""
+        """Whether jobs may return from other VOs before they start, or are run again."""
         return self.lost_after_s is not None or self.recall_after_s is not None
 
 
@@ -209,7 +209,7 @@ class MetricsSection(Section):
 
 
 class GridSettings(Section):
-    """What applies to a grid as a whole, next to its VOs and their jobs."""
+    """Settings of a grid as a whole, in addition to its VOs and their jobs."""
 
     name: Name = "grid"
     """Name of the run and its folder. Default for a file: the file's name."""

@@ -1,4 +1,4 @@
-"""What a reader of a sweep must see: names of values, cells of means, findings and warnings."""
+"""The texts of a sweep's report: names of values, cells of means, findings and warnings."""
 
 from __future__ import annotations
 

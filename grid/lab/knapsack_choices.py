@@ -25,7 +25,7 @@ from grid.policies.registry import make_policy
 
 
 class Choice(NamedTuple):
-    """What was measured at a choice: use of licenses, seconds, whether it is proven best."""
+    """Measurements of a choice: use of licenses, seconds, whether it is proven best."""
 
     use: float
     seconds: float

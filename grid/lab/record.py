@@ -33,7 +33,7 @@ Answer = tuple[Record, Record] | str
 
 
 def attempt(run: PlannedRun) -> Answer:
-    """Execute a run in this process. Errors become one line, since other runs go on.
+    """Execute a run in this process. Errors become one line, since other runs continue.
 
     Only a lack of memory is raised: this process could not make further runs.
     """

@@ -1,1 +1,1 @@
-"""What everything in the emulator speaks of. Standard library and numpy only."""
+"""The vocabulary of the emulator. Standard library and numpy only."""

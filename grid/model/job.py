@@ -73,7 +73,7 @@ def amounts(of: Mapping[str, float]) -> Amounts:
 
 
 def unlisted(resource: str) -> float:
-    """How much of a resource there is where it is not declared."""
+    """The amount of a resource that is not declared."""
     return np.inf if resource == MEMORY else 0.0
 
 
@@ -159,7 +159,7 @@ class Job(JobRequest[int, float, bool]):
     requirements: tuple[Requirement, ...] = ()
     data: tuple[tuple[int, float], ...] = ()
     resources: Amounts = ()
-    """What it holds of its machine, or of its cluster, from start to end, besides CPUs."""
+    """Resources of its machine or cluster, besides CPUs, that it holds from start to end."""
 
     def data_beyond(self, vo: int) -> float:
         """Megabytes of `data` that are not in VO number `vo`."""

@@ -276,7 +276,8 @@ class ReleaseReservation(NamedTuple):
 
 
 class LeaseExpired(NamedTuple):
-    """Resource Manager to Local Scheduler: the job did not come in time, the CPUs are released."""
+    """Resource Manager to Local Scheduler: the job did not arrive in time; the CPUs are
+    released."""
 
     call: CallId
 
@@ -569,7 +570,7 @@ class BatchStatus(NamedTuple):
 class OtherUsers(NamedTuple):
     """Batch system of a real cluster to its Local Dispatcher, and from there to Resource Manager.
 
-    Jobs that did not come through the grid hold `cpus` CPUs of cluster number `cluster`.
+    Jobs that were not submitted through the grid hold `cpus` CPUs of cluster number `cluster`.
     """
 
     cluster: int

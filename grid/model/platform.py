@@ -186,7 +186,7 @@ class License:
 
 
 class Beneficiaries(NamedTuple):
-    """Users and VOs whose jobs may use reserved CPUs; without either, no job may."""
+    """Users and VOs whose jobs may use reserved CPUs; no job may if neither is given."""
 
     users: tuple[int, ...] = ()
     vos: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Resources as selections see them: columns over machines and pools of many VOs."""
+"""Resources for selections: columns over machines and pools of many VOs."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _made(columns: Iterable[Any], resources: Mapping[str, Floats]) -> ResourceCo
 
 
 class SomeResources(ResourceColumns):
-    """The given `rows` of `whole`; each column is made when it is first asked for.
+    """The given `rows` of `whole`; each column is made when it is first read.
 
     A decision by few columns then makes only these.
     """
@@ -163,7 +163,7 @@ class ResourceTable:
 
     @property
     def age_us(self) -> Floats:
-        """For how long each status may have been wrong; inf where none has come."""
+        """For how long each status may have been wrong; inf if none has arrived."""
         age: Floats = self.now - self.confirmed_us
         return age
 
@@ -181,7 +181,7 @@ class ResourceTable:
         return replace(self, columns=self.columns.to_read(), **status)
 
     def of(self, vo: int) -> ResourceTable:
-        """What it has of that VO alone."""
+        """The rows of that VO alone."""
         return self.only(self.columns.vo == vo)
 
     def only(self, rows: Bools) -> ResourceTable:

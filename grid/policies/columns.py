@@ -1,4 +1,5 @@
-"""A cluster as compiled functions see it, and how a policy declares the one that plans for it.
+"""A cluster in the form for compiled functions, and how a policy declares the one that plans for
+it.
 
 The cost of a call from Python grows with the number of its arrays. Such a call therefore takes a
 `PackedView`, of whole tables of columns, which `grid.policies.fitting.unpacked` takes apart.

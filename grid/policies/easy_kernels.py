@@ -346,7 +346,7 @@ def _reserve(slot: int, only: int, view: CompiledView, plan: Backfilling) -> Non
 def _reserve_after(
     slot: int, only: int, ends: Ints, later: Free, view: CompiledView, plan: Backfilling
 ) -> None:
-    """Reserve at the first of those `ends`, see `_by_end`, at which it can be."""
+    """Reserve at the first possible one of those `ends`; see `_by_end`."""
     jobs, machines, place = view.jobs, view.machines, 0
     shares = needs_shared(slot, jobs, machines.shared)
     while place < ends.shape[1]:

@@ -45,7 +45,7 @@ def sjf(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
 
 @inner()
 def _start_in_turn(view: CompiledView, order: Ints, rows: Ints) -> int:
-    """Start jobs of `order` until one has to wait.
+    """Start jobs of `order` until one must wait.
 
     A job that is bound to a machine delays only those behind it that are bound to the same one:
     with all jobs bound, each machine has a queue of its own.

@@ -1,4 +1,4 @@
-"""What a local policy sees, and the plans that it returns.
+"""The view of a local policy, and the plans that it returns.
 
 A policy returns one plan an instant, after all completions and arrivals of that instant. It has no
 clock, no file and no randomness of its own; its attributes are its memory between two instants (a
@@ -56,7 +56,7 @@ class Machines(NamedTuple):
 
 JOB_TABLES = Jobs._fields[:11], Jobs._fields[11:13]
 MACHINE_TABLES = Machines._fields[:3], Machines._fields[3:5]
-"""What compiled code is given of jobs and machines, one array for each kind of numbers. The last
+"""The jobs and machines for compiled code, one array for each kind of numbers. The last
 column has a row for each resource."""
 NO_RESOURCES: Floats = np.empty((0, 0))
 NO_WINDOWS: Ints = np.empty((0, 5), np.int64)
@@ -160,7 +160,7 @@ class ClusterView:
     running: Slots
     """Running jobs by (expected end, serial)."""
     arrived: Slots
-    """Jobs that came since the last plan; all of them are in `queue`."""
+    """Jobs that arrived since the last plan; all of them are in `queue`."""
     ended: Slots
     """Slots whose jobs ended since the last plan; their columns are as they were then."""
     license_copies_free: Ints

@@ -26,7 +26,7 @@ from grid.policies.interface import Jobs
 
 
 class Needs(NamedTuple):
-    """What a job holds of a machine: of `resources`, in column `slot`."""
+    """The amounts that a job holds on a machine: of `resources`, in column `slot`."""
 
     processors: int
     licenses: int

@@ -42,7 +42,7 @@ class _PendingJob:
 class GridDispatcher(MessageHandler):
     """Between a Resource Manager and its Local Dispatchers, `dispatchers`, by cluster.
 
-    `clusters` has a row for each, as a selection sees it; `placement` chooses by their loads.
+    `clusters` has a row for each, as for a selection; `placement` chooses by their loads.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 """The Grid Information Service of a VO: the directory of VOs, and the last known status of each.
 
-VOs join and leave by messages. The status of the own VO comes from its Resource Manager. The
+VOs join and leave by messages. The status of its own VO comes from its Resource Manager. The
 information overlay decides how that of other VOs arrives (`grid.protocol.information`): as
 snapshots on the board, which are read when a query comes (`grid.kernel.board`), or as entries of
 gossip messages and probe replies.

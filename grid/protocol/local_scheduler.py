@@ -93,7 +93,7 @@ class PendingJob:
     came_from: str = ""
     """The Local Scheduler that forwarded it here."""
     stays: bool = False
-    """It was not admitted elsewhere and has to stay in this VO."""
+    """It was not admitted elsewhere and must stay in this VO."""
     is_awarded: bool = False
     """It was sent to a reservation in this VO, and is not assigned yet."""
     cancels: msg.CancelJob | None = None
@@ -270,7 +270,7 @@ class LocalScheduler(MessageHandler):
         self._return(ctx, pending, self._peers.schedulers[pending.origin] if stays else "", stays)
 
     def _return(self, ctx: Context, pending: PendingJob, to: str, stays: bool) -> None:
-        """The job goes back `to` its origin, or to the scheduler that it came from."""
+        """The job returns `to` its origin, or to the scheduler that sent it."""
         self._drop(ctx, pending)
         to = to or pending.came_from
         if self._recovery is not None:
@@ -314,7 +314,7 @@ class LocalScheduler(MessageHandler):
                 self._send(ctx, pending, table, answer)
 
     def _decide(self, pending: PendingJob, question: Question) -> Answer:
-        """The answer of the forwarding policy, unless the job has to queue."""
+        """The answer of the forwarding policy, unless the job must queue."""
         if pending.stays:
             return stay(question)
         if pending.expired_leases < MOST_EXPIRED_LEASES and pending.refusals < MOST_REFUSALS:
@@ -382,7 +382,7 @@ class LocalScheduler(MessageHandler):
         ctx.send(self._peers.schedulers[vo], message, megabytes)
 
     def _assign(self, ctx: Context, pending: PendingJob, assign: msg.AssignJob) -> None:
-        """Assign a resource of this VO, when the output of the job's predecessors is here."""
+        """Assign a resource of this VO, once the output of the job's predecessors has arrived."""
         job = pending.job
         megabytes = 0.0 if pending.has_data else job.data_beyond(self._vo)
         if not megabytes:
@@ -529,7 +529,7 @@ class LocalScheduler(MessageHandler):
             ctx.send(self._peers.schedulers[pending.origin], moved)
 
     def _returned_here(self, ctx: Context, key: JobKey) -> None:
-        """A job has come from another VO: note it if it is of this VO's users."""
+        """A job has arrived from another VO: note it if it belongs to this VO's users."""
         pending = self._pending[key]
         if self._recovery is not None and pending.origin == self._vo:
             self._recovery.returned_here(ctx, key)

@@ -97,7 +97,7 @@ class Recovery:
         self._is_checking = False
         self._checked_us: Time = 0
         self._up_us: Time = 0
-        """The last check came late: this VO was down until then, and other VOs have to report."""
+        """The last check was late: this VO was down until then, and other VOs must report first."""
 
     # Where jobs are
 
@@ -112,7 +112,7 @@ class Recovery:
         self.keep_checking(ctx)
 
     def returned_here(self, ctx: Context, key: JobKey) -> None:
-        """A job of the VO's users is here again."""
+        """A job of the VO's users has returned."""
         if self._away.pop(key, None) is not None and self._settings.recall_after_us is not None:
             ctx.cancel_timer(_timer(key))
 

@@ -118,7 +118,7 @@ def _problem_of_pull(answer: Any, idle: Idle) -> str | None:
 
 
 def _read_only(*given: Any) -> tuple[Any, ...]:
-    """What a third-party plugin is given, with read-only tables."""
+    """The arguments of a third-party plugin, with read-only tables."""
     if hasattr(given[0], "table"):
         return (given[0]._replace(table=given[0].table.to_read()),)
     return tuple(one.to_read() if isinstance(one, ResourceTable) else one for one in given)

@@ -39,7 +39,7 @@ PERIOD, LEASE, JOIN, LEAVE = "period", "lease ", "join", "leave"
 
 @dataclass(frozen=True, slots=True)
 class SnapshotSettings:
-    """When snapshots are published, and what they contain. None switches a trigger off.
+    """When snapshots are published, and what they contain. None disables a trigger.
 
     A full snapshot has a row for each resource. A summary has two: the resource with the smallest
     share of assigned CPUs, and the one with most free memory. With `include_backlog` snapshots
@@ -335,7 +335,7 @@ class ResourceManager(MessageHandler):
         return self._admission.admission(Request(job, *guests, total, int(self._total_cpus), now))
 
     def _serve_queue(self, ctx: Context, resource: int) -> None:
-        """Dispatch queued jobs, and hold queued reservations, for which there is room now."""
+        """Dispatch the queued jobs, and hold the queued reservations, that now fit."""
         for job, request, _, late in self._queue.take_ready(resource):
             if late:
                 ctx.send(self._scheduler, msg.AdmissionQueueUpdate(job.key, False))

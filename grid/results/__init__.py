@@ -1,1 +1,1 @@
-"""What a run leaves behind: the table of jobs, metrics, digest, files."""
+"""The results of a run: the table of jobs, metrics, digest, files."""

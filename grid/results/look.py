@@ -14,7 +14,7 @@ from grid.results.machines import Directory
 
 
 class Beginning(NamedTuple):
-    """What is known of a run before it begins.
+    """The facts of a run that are known before it begins.
 
     `submit_us` are the submission times of the users' jobs of each VO, in order; `runtime` is that
     of the manifest; `live` describes possible interventions in a live run.

@@ -1,1 +1,1 @@
-"""Where jobs come from: logs of real systems and the generators of the papers."""
+"""Sources of jobs: logs of real systems and the generators of the papers."""

@@ -34,8 +34,8 @@ GWF_ROUTES: dict[str, SwfField | GwfField] = {
 }
 
 PARTIAL_EXECUTIONS = (2, 3, 4)
-"""Statuses of lines for a part of a job that was swapped out or checkpointed; the job has a line of
-its own as well."""
+"""Statuses of lines for a part of a job that was swapped out or checkpointed; the job has its own
+line as well."""
 CANCELLED = 5
 """Status of a job that its user cancelled."""
 REMARKS = (

@@ -1,6 +1,6 @@
 """Jobs as renewal processes of queueing theory, and of users in sessions, with daily cycles.
 
-Each VO has random streams of its own for arrivals, work and processors. Two scenarios that differ
+Each VO has its own random streams for arrivals, work and processors. Two scenarios that differ
 in one of the three share the others, and another VO does not change those before it.
 
 Distributions have a mean and parameters of their shape:
@@ -293,7 +293,7 @@ def session_jobs(
 ) -> dict[str, JobTable]:
     """Jobs of users in sessions, more by day than by night, in VOs in different time zones.
 
-    They come in order of submission and are numbered from 0; estimates are exact. Users are
+    They are in order of submission and numbered from 0; estimates are exact. Users are
     numbered from 0 in each VO.
     """
     del vos

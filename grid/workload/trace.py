@@ -218,7 +218,7 @@ def _facts(stats: Mapping[str, Any], header: Mapping[str, str]) -> Iterator[tupl
 
 
 def _remarks(stats: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What would not run as the log has it."""
+    """Jobs that would not run as recorded."""
     jobs, left_out = stats["jobs"], stats["left_out"]
     skipped = {key: count for key, count in left_out.items() if key not in REMARKS}
     yield "skipped", _counts_text(skipped, jobs) or "none"

@@ -160,7 +160,7 @@ def _parents(path: Path, text: bytes, tasks: list[_Task]) -> list[list[int]]:
 
 
 def _read_by(task: _Task, parents: list[tuple[int, _Task]], sizes: dict[str, float]) -> Task:
-    """What a task reads from each of its parents (number, task), and its other input."""
+    """The data that a task reads from each of its parents (number, task), and its other input."""
     left = dict.fromkeys(task.inputFiles)
     after = []
     for number, parent in parents:

@@ -61,7 +61,7 @@ class Reproduction:
 
 
 Request = tuple[Paper, tuple[str, ...]]
-"""A paper with the claims that are asked for."""
+"""A paper with the requested claims."""
 
 
 def wanted_claims(names: Sequence[str]) -> list[Request]:

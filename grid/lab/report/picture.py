@@ -41,7 +41,7 @@ CONFIG: Mapping[str, Any] = _DECLARED["config"] | {
 """Of Vega-Lite."""
 
 WIDTH = 520
-"""Pixels of a chart in a file. On a page charts are as wide as there is room."""
+"""Pixels of a chart in a file. On a page, charts are as wide as the space allows."""
 PNG_SCALE = 2.0
 VERSION = "6.4"
 """Of Vega-Lite."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from grid.model.errors import InvalidPlugin, PluginFailed, shorten
 
 Check = Callable[..., str | None]
-"""What is wrong with an answer, as the end of a sentence; None if it is valid. Its arguments are
+"""The error in an answer, as the end of a sentence; None if it is valid. Its arguments are
 the answer and those of the call."""
 
 

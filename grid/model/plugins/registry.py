@@ -53,7 +53,7 @@ class Kind:
     name: str
     title: str
     task: str
-    """What a plugin of this kind does, in one sentence."""
+    """The task of a plugin of this kind, in one sentence."""
     own: Mapping[str, str]
     calls: Calls
     given: tuple[str, ...] = ()

@@ -119,7 +119,7 @@ def path_of(error: Mapping[str, Any]) -> Path:
 
 
 def expected(error: Mapping[str, Any]) -> str:
-    """What is expected, in our words where those of pydantic name its types."""
+    """The expected value, in our words if pydantic's name its types."""
     text = _EXPECTED.get(error["type"])
     if text is not None:
         return text(error.get("ctx", {}))
@@ -232,7 +232,7 @@ LIMIT_WORDS = {
 
 
 def _limits(schema: Mapping[str, Any], inner: Mapping[str, Any]) -> str:
-    """What a value may be; `inner` are the mappings that the schema refers to, by name."""
+    """The allowed values; `inner` has the mappings to which the schema refers, by name."""
     if "anyOf" in schema:
         return " or ".join(_limits(one, inner) for one in schema["anyOf"])
     if "discriminator" in schema:

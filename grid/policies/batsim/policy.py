@@ -130,7 +130,7 @@ class Batsim:
         return bool(self._waiting or self._running)
 
     def _next_us(self) -> Time:
-        """When there is something to do if nothing happens."""
+        """When to act even if no event occurs."""
         next_us = self._decisions[0].time_us if self._decisions else NEVER
         if self._events:
             return min(next_us, self._ready_us)
@@ -146,7 +146,7 @@ class Batsim:
     # What happened
 
     def _notice(self, view: ClusterView, now: Time) -> None:
-        """Note what ended and came at this instant."""
+        """Record the completions and arrivals of this instant."""
         jobs = view.jobs
         for slot in view.ended.tolist():
             name = self._names.pop(slot)
@@ -291,7 +291,7 @@ def _resources(view: ClusterView) -> int:
 
 
 def _job(known: _Known, limit_us: Time, submit_us: Time) -> Message:
-    """A job as the scheduler sees it: its profile is a delay as long as the estimate."""
+    """A job as sent to the scheduler: its profile is a delay as long as the estimate."""
     limit_s = limit_us / SECOND_US
     job = {
         "id": known.name,

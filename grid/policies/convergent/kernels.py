@@ -61,7 +61,7 @@ class Described(NamedTuple):
     capacity: Ints
     """CPUs of each machine that are free or held by running jobs."""
     requests: Ints
-    """How many jobs ask for each license."""
+    """How many jobs request each license."""
     copies: Ints
     """Copies of each license that are free or held by running jobs."""
     amounts: Floats

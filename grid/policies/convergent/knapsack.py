@@ -57,7 +57,7 @@ def clusters(licenses: Ints, copies: Ints) -> Ints:
 
 @inner()
 def _requests(licenses: Ints, count: int) -> Ints:
-    """How many jobs ask for each of `count` licenses."""
+    """How many jobs request each of `count` licenses."""
     requests = np.zeros(count, np.int64)
     for mask in licenses:
         for license_ in range(count):
@@ -67,7 +67,7 @@ def _requests(licenses: Ints, count: int) -> Ints:
 
 @inner(allocates=False)
 def _critical(requests: Ints, copies: Ints) -> int:
-    """Bit mask of the licenses that are asked for more often than there are copies."""
+    """Bit mask of the licenses with more requests than copies."""
     mask = 0
     for license_ in range(len(copies)):
         if requests[license_] > copies[license_]:

@@ -212,7 +212,7 @@ def _take_copies(licenses: int, copies: Ints) -> None:
 
 @inner()
 def _best_of(priorities: Priorities, nothing: float) -> int:
-    """The first of the machines of highest priority, -1 if all are out of the question.
+    """The first of the machines of highest priority, -1 if all are ineligible.
 
     Four maxima at a time are what the processor has vector instructions for.
     """
@@ -278,7 +278,7 @@ def iterative_search(priority: Floats) -> Ints:
 
 
 def flow_search(priority: Floats) -> Ints:
-    """MFS: as many pairs as can be, and among such matchings one of the largest sum of priorities.
+    """MFS: the most pairs, and among such matchings one with the largest sum of priorities.
 
     The paper grows the matching along longest paths, in O(N^4), see `path_flow_search`. The engine
     here is scipy's assignment, in O(N^3): a pair is worth its priority above the lowest plus more

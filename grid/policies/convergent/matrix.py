@@ -63,7 +63,7 @@ class JobMachineMatrix:
     capacity: Ints
     """CPUs that are free or held by running jobs; none if it is down. Shape (machines,)."""
     requests: Ints
-    """How many jobs ask for each license, shape (licenses,)."""
+    """How many jobs request each license, shape (licenses,)."""
     copies: Ints
     """How many copies of each license there are, shape (licenses,)."""
     amounts: Floats

@@ -1,4 +1,4 @@
-"""What a schedule-based policy does at one instant: repair, place, search, start.
+"""The steps of a schedule-based policy at one instant: repair, place, search, start.
 
 EG 5 leaves repair to future work. While run times are exact it moves no job. It is local: an end at
 another time than planned concerns the jobs of its machine, and those that can profit.
@@ -69,7 +69,7 @@ def place_waiting(schedule: Schedule, view: CompiledView) -> Ints:
 
 @inner()
 def due(schedule: Schedule, view: CompiledView) -> Ints:
-    """Start every job whose start has come and that gets what it needs: rows of (slot, machine).
+    """Start every job whose start is due and whose requests are met: rows of (slot, machine).
 
     The schedule plans CPUs, not resources and licenses. A job without these keeps its CPUs and is
     tried again at the next instant, for they can only become free when a job ends.
@@ -184,7 +184,7 @@ def fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
 
 @inner()
 def _next_to_start(schedule: Schedule, view: CompiledView, machine: int) -> tuple[int, int]:
-    """Machine and position of the waiting job that is to start on `machine` next."""
+    """Machine and position of the waiting job that starts on `machine` next."""
     now, idle = view.now, schedule.edges[at.FREE, machine, 0]
     best, best_position, best_deadline, best_start = UNPLANNED, 0, NEVER, NEVER
     for other in range(len(view.free)):

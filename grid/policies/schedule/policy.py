@@ -1,8 +1,6 @@
 """The local policies `eg_edf` and `tabu`.
 
-Compiled code is imported when the first plan is asked for, so that a scenario can be checked
-without it.
-"""
+Compiled code is imported with the first plan, so that a scenario can be checked without it."""
 
 from __future__ import annotations
 
@@ -36,7 +34,8 @@ Gaps = Annotated[
 
 
 class ScheduleBased:
-    """Keeps a schedule of all jobs, places each as it comes (EG-EDF), and may search on (Tabu).
+    """Keeps a schedule of all jobs, places each as it arrives (EG-EDF), and may continue with a
+    search (Tabu).
 
     The search makes `iterations` for each arrival, 0 is none; its tabu list holds `tabu_list` jobs.
     For `wide_gaps` see `Schedule`. If run times differ from their estimates, repair moves jobs, or,

@@ -258,7 +258,7 @@ def lengths_us(slot: int, jobs: Jobs, machines: Machines) -> Ints:
 def insert(
     schedule: Schedule, jobs: Jobs, slot: int, machine: int, position: int, length: int, now: int
 ) -> None:
-    """The job comes to `position` of the machine, those from there on one further back."""
+    """Insert the job at `position` of the machine; those from there on move one back."""
     end, planned = schedule.machines[PLANNED, machine], schedule.jobs[:, machine]
     for column in range(len(planned)):
         for place in range(end, position, -1):
@@ -285,7 +285,8 @@ def insert_in_gap(
 
 @inner()
 def deadline_position(schedule: Schedule, machine: int, deadline_us: int) -> int:
-    """Where a job comes by earliest deadline first: before the first waiting job of a later one."""
+    """The position of a job by earliest deadline first: before the first waiting job with a later
+    one."""
     position = schedule.machines[RUNNING, machine]
     planned = schedule.machines[PLANNED, machine]
     while position < planned and schedule.jobs[DEADLINE, machine, position] <= deadline_us:
@@ -333,7 +334,7 @@ def first_not_due(schedule: Schedule, machine: int, now: int) -> int:
 
 @inner()
 def move_up(schedule: Schedule, machine: int, position: int, to: int) -> None:
-    """The job at `position` comes to position `to`, those from there on one further back."""
+    """Move the job at `position` to position `to`; those from there on move one back."""
     planned = schedule.jobs[:, machine]
     for column in range(len(planned)):
         moved = planned[column, position]
@@ -344,7 +345,7 @@ def move_up(schedule: Schedule, machine: int, position: int, to: int) -> None:
 
 @inner()
 def start(schedule: Schedule, machine: int, position: int) -> None:
-    """The waiting job at `position`, which is due, runs from now on.
+    """The waiting job at `position`, which is due, starts now.
 
     Those in front of it are due as well but cannot start; which of them comes first in the order
     changes no time.

@@ -1,7 +1,5 @@
-"""Receiver-initiated forwarding: idle VOs ask others for queued jobs.
-
-The policy `pull` decides; `Puller` asks for work, and `JobGiver` gives queued jobs to others.
-"""
+"""Receiver-initiated forwarding: idle VOs pull queued jobs from others. The policy `pull` decides;
+`Puller` requests work, and `JobGiver` gives queued jobs to others."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ class Idle(NamedTuple):
 
 
 class PullFrom(NamedTuple):
-    """Ask that VO for a job (-1: none). If none comes, look again after `again_us`.
+    """Ask that VO for a job (-1: none). If it sends none, try again after `again_us`.
 
     The wait doubles each time without a job, up to 16 times, or 1,000 latencies if that is more.
     None: look again when the next job has ended here.
@@ -205,7 +203,7 @@ class Puller:
 
 
 class Request(NamedTuple):
-    """The VO that asks for a job, and the resource that is free for it there."""
+    """The VO that requests a job, and the resource that is free for it there."""
 
     scheduler: str
     vo: int

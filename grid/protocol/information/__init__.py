@@ -1,9 +1,7 @@
-"""Information overlays, which decide how status spreads, and corrections of stale status.
-
-Each Information Service has an overlay object of its own, which makes its decisions. The service
-keeps the newest entry of each VO and sends the messages. Overlays and corrections are pure: random
-numbers come from the stream that they are given, and the time is in the view or table.
-"""
+"""Information overlays, which decide how status spreads, and corrections of stale status. Each
+Information Service has its own overlay object, which makes its decisions. The service keeps the
+newest entry of each VO and sends the messages. Overlays and corrections are pure: random numbers
+come from the stream that they are given, and the time is in the view or table."""
 
 from __future__ import annotations
 

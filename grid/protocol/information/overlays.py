@@ -35,7 +35,7 @@ class All(Overlay):
 
 
 class Graph(Overlay):
-    """Neighbours exchange snapshots, and know no other VOs. Subclasses define `_edges`.
+    """Neighbours exchange snapshots; other VOs are unknown to them. Subclasses define `_edges`.
 
     Edges are undirected; duplicates and loops are ignored.
     """

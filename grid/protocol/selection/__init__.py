@@ -52,7 +52,7 @@ class Selection(Protocol):
     def choose(
         self, job: Job, table: ResourceTable, own_vo: int, own_only: bool, rng: Rng | None = None
     ) -> Choice:
-        """The best resources for `job` as VO number `own_vo` sees them, or those of its own.
+        """The best resources for `job` in the view of VO number `own_vo`, or among its own.
 
         `rng` is the random stream of the calling Local Scheduler, so that draws depend only on the
         order of its messages.
