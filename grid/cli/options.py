@@ -5,17 +5,13 @@ from __future__ import annotations
 import inspect
 from collections import Counter
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from glob import escape, glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
 import typer
 import yaml  # type: ignore[import-untyped]
-
-if TYPE_CHECKING:
-    from grid.integrations.watch.page_process import LivePage
 
 DIGITS = 18
 """Of a number in an option."""
@@ -95,15 +91,6 @@ COMPLETIONS = {
     "both": _completion(False, True),
     "names": _completion(False, True, files=False),
 }
-
-
-def live_page_if(wanted: bool) -> AbstractContextManager[LivePage | None]:
-    """A live page, whose address is printed when the run or sweep starts; None if not requested."""
-    if not wanted:
-        return nullcontext()
-    from grid.integrations.watch.page_process import live_page
-
-    return live_page(lambda address: typer.echo(f"watch it at {address}", err=True))
 
 
 def seeds_of(text: str | None) -> int | list[int] | None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from grid.cli.endings import ExitCode, endings, naming_options, wrong
-from grid.cli.options import NO_EVENTS, live_page_if, seeds_of
+from grid.cli.options import NO_EVENTS, seeds_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,7 +128,6 @@ def _run_one(
     """Load, run and save. Returns the run and its folder."""
     from grid.config.load import load_scenario
     from grid.config.shipped import find
-    from grid.results.look import Observers
     from grid.results.run_folder import JOURNALS, check_folder, folder_for
     from grid.runtime.journal import remove_journals
     from grid.runtime.progress import RunProgress, display_on
@@ -143,9 +143,13 @@ def _run_one(
             how["live"] = Live(how["live"], folder.resolve() / JOURNALS)
         else:
             remove_journals(folder / JOURNALS)
-        with live_page_if(watch) as page:
-            shown = RunProgress(display)
-            how["observer"] = shown if page is None else Observers([shown, page])
+        with ExitStack() as serving:
+            how["observer"] = RunProgress(display)
+            if watch:
+                from grid.integrations.watch.page_process import live_page
+
+                page = live_page(lambda at: typer.echo(f"watch it at {at}", err=True), display)
+                how["observer"] = serving.enter_context(page)
             try:
                 with naming_options("placement", "address"):
                     finished = execute(loaded, str(path), **how)

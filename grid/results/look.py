@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from grid.model.arrays import Ints
 from grid.model.interventions import Action, Intervention, LiveFacts
@@ -94,23 +93,3 @@ class Observer:
 
 
 NO_OBSERVER = Observer()
-
-
-class Observers(Observer):
-    """Passes everything on to several observers."""
-
-    def __init__(self, observers: Sequence[Observer]) -> None:
-        self._all = observers
-        self.wants_looks = any(one.wants_looks for one in observers)
-        for call in ("stage", "progress", "begin", "look"):
-            setattr(self, call, partial(self._each, call))
-
-    def _each(self, call: str, *given: Any) -> None:
-        for one in self._all:
-            getattr(one, call)(*given)
-
-    def is_due(self) -> bool:
-        return any(one.is_due() for one in self._all)
-
-    def requests(self) -> Sequence[Action]:
-        return [asked for one in self._all for asked in one.requests()]

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -67,20 +67,6 @@ class Expected:
         while at < len(ends) and ends[at] == end_us and serial[running[at]] < serial[slot]:
             at += 1
         self.running = np.concatenate((running[:at], (slot,), running[at:]))
-
-
-class Observation(Protocol):
-    """An observation of a queue: an array of `shape` with numbers from 0 to 1.
-
-    Its arguments are the policy's view, the waiting jobs without those started at this instant,
-    expected times, and the mask of offered jobs that fit (the last element is no job).
-    """
-
-    shape: tuple[int, ...]
-
-    def __call__(
-        self, view: ClusterView, queue: Slots, expected: Expected, is_open: Bools
-    ) -> Observed: ...
 
 
 class QueueObservation:
@@ -145,12 +131,12 @@ class AgentPolicy:
     Action n starts job n, in order of arrival, on the fastest machine on which it fits now; the
     last action, number `offered`, starts no more at this instant, and is closed while no job runs.
     The agent decides as long as a job fits. A closed action counts as the last one or, if that is
-    closed too, as the first open one.
+    closed too, as the first open one. `observation` has a `shape`, and is called with the policy's
+    view, the waiting jobs without those started at this instant, expected times, and the mask of
+    offered jobs that fit (the last element is no job). It returns numbers from 0 to 1.
     """
 
-    def __init__(
-        self, decide: Decide, observation: Observation | None = None, offered: int = 16
-    ) -> None:
+    def __init__(self, decide: Decide, observation: Any = None, offered: int = 16) -> None:
         self.offered = offered
         self.observation = observation or QueueObservation(offered)
         self.decide = decide

@@ -27,16 +27,13 @@ from grid.integrations.learning.agents import (
     AgentPolicy,
     AgentSelection,
     Decide,
-    Observation,
     QueueObservation,
     ResourceObservation,
 )
 from grid.integrations.learning.episode import Episodes, Source
 from grid.integrations.learning.rewards import (
-    QueueReward,
     ReportedSlowdown,
     SlowdownSoFar,
-    VoReward,
 )
 from grid.model.arrays import Bools
 from grid.model.errors import expected_name, input_error
@@ -52,9 +49,7 @@ LARGEST_SEED = 2**31
 class _QueueSeat(AgentPolicy):
     """A policy that also sums up the reward of its decisions."""
 
-    def __init__(
-        self, decide: Decide, observation: Observation, offered: int, reward: QueueReward
-    ) -> None:
+    def __init__(self, decide: Decide, observation: Any, offered: int, reward: Any) -> None:
         super().__init__(decide, observation, offered)
         self._reward = reward
         self._sum = 0.0
@@ -76,7 +71,8 @@ class ClusterEnv(gymnasium.Env[Observed, np.int64]):
 
     - Queue: action n starts the n-th of the first `offered` waiting jobs, on the fastest machine on
       which it fits; the last action starts no more at this instant (`AgentPolicy`). The default
-      observation is `QueueObservation`, the default reward `SlowdownSoFar`.
+      observation is `QueueObservation`, the default reward `SlowdownSoFar`: a reward is called with
+      the policy's view and the time before each decision, and `reset` at the start of an episode.
     - Selection: action n sends the job to the n-th resource known to the VO (`AgentSelection`).
       The default observation is `ResourceObservation`, the default reward `ReportedSlowdown`.
 
@@ -227,7 +223,7 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         *,
         overrides: Mapping[str, Any] | tuple[str, ...] = (),
         observation: ResourceObservation | None = None,
-        reward: VoReward | None = None,
+        reward: Any = None,
         most_decisions: int | None = None,
         render_mode: str | None = None,
     ) -> None:

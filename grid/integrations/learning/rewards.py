@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
@@ -15,18 +14,6 @@ from grid.policies.interface import ClusterView, Slots
 BOUND_US = 10 * SECOND_US
 """Shorter jobs count as this long, as in the bounded slowdown."""
 HOUR_US = 3600.0 * SECOND_US
-
-
-class QueueReward(Protocol):
-    """A reward of an agent that decides for the queue of a cluster."""
-
-    def reset(self) -> None:
-        """Begin an episode."""
-        ...
-
-    def __call__(self, view: ClusterView, now: Time) -> float:
-        """The reward since the last call; called at each instant before the agent decides."""
-        ...
 
 
 class SlowdownSoFar:
@@ -56,14 +43,6 @@ class WaitSoFar(SlowdownSoFar):
 
     def _weight(self, view: ClusterView, waited: Slots) -> float:
         return len(waited) / HOUR_US
-
-
-class VoReward(Protocol):
-    """A reward of an agent of a VO."""
-
-    def __call__(self, rows: Sequence[JobRow]) -> float:
-        """The reward for jobs of the VO's users whose end was reported since the last call."""
-        ...
 
 
 class ReportedSlowdown:

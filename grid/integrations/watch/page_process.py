@@ -18,7 +18,8 @@ from multiprocessing.connection import Connection
 
 from grid.model.errors import RunFailed
 from grid.model.interventions import Action
-from grid.results.look import Beginning, Look, Observer
+from grid.results.look import Beginning, Look
+from grid.runtime.progress import Display, RunProgress
 
 LOOK_SECONDS = 0.25
 """Least real time between two looks."""
@@ -30,12 +31,15 @@ END_SECONDS = 1.5
 """For which pages are still served after the end, so that they show it."""
 
 
-class LivePage(Observer):
-    """Shows a run on a page; `show_address` gets its address."""
+class LivePage(RunProgress):
+    """Shows a run on a page, and its progress on a display; `show_address` gets the address."""
 
     wants_looks = True
 
-    def __init__(self, connection: Connection, show_address: Callable[[str], None]) -> None:
+    def __init__(
+        self, connection: Connection, show_address: Callable[[str], None], display: Display
+    ) -> None:
+        super().__init__(display)
         self._connection = connection
         self._show_address = show_address
         self._outbox: queue.Queue[Look | None] = queue.Queue()
@@ -86,14 +90,16 @@ class LivePage(Observer):
 
 
 @contextmanager
-def live_page(show_address: Callable[[str], None], port: int = 0) -> Iterator[LivePage]:
+def live_page(
+    show_address: Callable[[str], None], display: Display, port: int = 0
+) -> Iterator[LivePage]:
     """A page that shows what runs in the block."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     server = context.Process(target=_serve, args=(theirs, port), daemon=True)
     server.start()
     theirs.close()
-    page = LivePage(ours, show_address)
+    page = LivePage(ours, show_address, display)
     try:
         yield page
     finally:

@@ -22,6 +22,7 @@ from grid.results.events import EventFile
 from grid.results.history import ClusterLog, job_history
 from grid.results.run_folder import read_interventions
 from grid.runtime.clock import Pace
+from grid.runtime.progress import Display
 from grid.runtime.run import Live, Run, execute, save
 from tests.integrations.watch.pages import get, intervene
 
@@ -72,7 +73,7 @@ class Script:
 
 def run_with(folder: Path, presses: Callable[[Script], None]) -> Run:
     script = Script(presses)
-    with live_page(script.start) as page:
+    with live_page(script.start, Display()) as page:
         run = execute(
             load_scenario(SCENARIO),
             str(SCENARIO),

@@ -16,6 +16,7 @@ import grid
 from grid.config.load import load_scenario
 from grid.integrations.watch.page_process import live_page
 from grid.model.errors import RunFailed
+from grid.runtime.progress import Display
 from grid.runtime.run import execute
 from tests.integrations.watch.pages import get, write_scenario
 
@@ -23,7 +24,7 @@ from tests.integrations.watch.pages import get, write_scenario
 def test_the_page_shows_the_run_until_it_ends(tmp_path: Path) -> None:
     file, addresses = write_scenario(tmp_path), list[str]()
     alone = grid.run(file, out=tmp_path / "run")
-    with live_page(addresses.append) as page:
+    with live_page(addresses.append, Display()) as page:
         run = execute(load_scenario(file), str(file), in_process=True, observer=page)
         (address,) = addresses
         end = time.monotonic() + 20
@@ -47,7 +48,7 @@ def test_a_dead_or_stuck_server_does_not_affect_the_run(tmp_path: Path, number: 
         assert server.pid is not None
         os.kill(server.pid, number)
 
-    with live_page(stop_server) as page:
+    with live_page(stop_server, Display()) as page:
         run = execute(load_scenario(file), str(file), in_process=True, observer=page)
     assert addresses and run.manifest["digest"] == alone.manifest["digest"]
     assert not multiprocessing.active_children()
@@ -57,5 +58,8 @@ def test_a_port_in_use_ends_the_run_before_it_begins(tmp_path: Path) -> None:
     file = write_scenario(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with live_page(lambda _: None, port) as page, pytest.raises(RunFailed, match="in use"):
+        with (
+            live_page(lambda _: None, Display(), port) as page,
+            pytest.raises(RunFailed, match="in use"),
+        ):
             execute(load_scenario(file), str(file), in_process=True, observer=page)
