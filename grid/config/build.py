@@ -244,8 +244,8 @@ class Grid:
 
     def _first_rows(self, position: int) -> Rows:
         resources = resources_of(self.vos[position], position)
-        nothing = np.zeros(len(resources))
-        backlog_s = nothing if self._information.include_backlog else NOT_INCLUDED
+        nothing = np.zeros((1 + len(self._information.requested), len(resources)))
+        backlog_s = nothing[0] if self._information.include_backlog else NOT_INCLUDED
         rows = status_rows(resources, nothing, backlog_s, 0)
         is_summary = self.settings.protocol.snapshot_detail == "summary"
         return summary_of(rows, resources) if is_summary else rows
@@ -376,7 +376,19 @@ class Grid:
 
     @cached_property
     def _information(self) -> GridInformation:
-        return GridInformation(self.settings, self.vos, self.plugins, self._last_submission_us)
+        requested = sorted(
+            {
+                name
+                for table in self.submitted
+                if table is not None
+                for name, held in table.resources.items()
+                if held.any()
+            }
+            & {name for vo in self.vos for one in vo.clusters for name in one.resource_names}
+        )
+        return GridInformation(
+            self.settings, self.vos, self.plugins, self._last_submission_us, tuple(requested)
+        )
 
     @cached_property
     def _last_submission_us(self) -> Time:
@@ -402,6 +414,7 @@ class Grid:
             dispatchers=dispatchers,
             grid_dispatcher=names.grid_dispatcher(vo.name) if several else None,
             membership=vo.membership,
+            shared=tuple(frozenset(cluster.resources) for cluster in vo.clusters),
             directory=tuple(information.services[other] for other in notified),
         )
 

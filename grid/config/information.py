@@ -41,6 +41,8 @@ class GridInformation:
     vos: Sequence[VirtualOrganization]
     plugins: Plugins
     last_submission_us: Time
+    requested: tuple[str, ...] = ()
+    """Names of the resources that jobs of Local Schedulers request, and clusters limit."""
 
     @cached_property
     def subscribers(self) -> PeerLists:
@@ -94,14 +96,18 @@ class GridInformation:
         """The classes of equal resources, if all decisions need only the best of each class.
 
         That holds if all VOs receive full snapshots of all others, if selections and forwarding
-        policies compare resources by properties and load only, and if no job is barred from any
-        and no VO is ever lost.
+        policies compare resources by properties and load only, if jobs request CPUs only, if no
+        job is barred from any and no VO is ever lost.
         None if there are too few resources a class.
         """
         settings, protocol = self.settings, self.settings.protocol
         if not (
             (settings.faults is None and not protocol.avoid_loops and not protocol.recovers)
-            and (self._discount() is None and protocol.snapshot_detail == "full")
+            and (
+                self._discount() is None
+                and not self.requested
+                and protocol.snapshot_detail == "full"
+            )
             and isinstance(self._overlay(), All)
             and all(map(self._decides_by_class, self.vos))
         ):
@@ -143,6 +149,7 @@ class GridInformation:
             self.include_backlog,
             subscribers,
             protocol.lost_after_s is not None and subscribers > 0,
+            self.requested,
         )
 
     def service(
@@ -171,7 +178,9 @@ class GridInformation:
         )
         members = {vo for vo, _ in board_vos}
         others = {vo: self._resources[vo] for vo in self._known_first[position] if vo in members}
-        known = KnownState(position, own, board_vos, peers, overlay.view_size, others)
+        known = KnownState(
+            position, own, board_vos, peers, overlay.view_size, others, self.requested
+        )
         return InformationService(position, known, made, self.vos[position].membership)
 
     def _overlay(self) -> Overlay:

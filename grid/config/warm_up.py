@@ -96,11 +96,11 @@ def _select(vo: VirtualOrganization, selection: Selection) -> None:
         if not isinstance(selection, ThirdPartySelection):
             selection.choose(job, table, 0, False, random_stream(0, "warm-up"))
         best_choice(np.ones(len(resources)), job, by_class, 0, False)
-    one, status, none = np.zeros(1, np.int64), np.zeros((4, 0)), np.zeros(0)
+    one, status, none = np.zeros(1, np.int64), np.zeros((4, 0)), np.zeros((1, 0))
     LeastOfClass(one, one, np.zeros((1, STATUS_COLUMNS)), [], 1).read(0)
     fill_in(status, NO_ROWS, NO_PLACES, NO_PLACES, 0)
-    status_now(status, NO_ROWS, NO_PLACES, NO_PLACES, 0, -1, none, none, 0)
-    own_among(NO_PLACES, NO_ROWS, 0, 0, none, none, 0)
+    status_now(status, NO_ROWS, NO_PLACES, NO_PLACES, 0, -1, none, none[0], 0)
+    own_among(NO_PLACES, NO_ROWS, 0, 0, none, none[0], 0)
 
 
 def _job(vo: str, number: int, cpus: int) -> Job:

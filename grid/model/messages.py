@@ -412,18 +412,19 @@ class JobEnded(NamedTuple):
 class LocalStatus(NamedTuple):
     """Resource Manager to its own Information Service: the VO's resources now.
 
-    `backlog_s` is of shape (0,) if no plugin reads it; see `grid.model.resources`.
+    `assigned` has the shape (1 + names, resources): CPUs, then amounts of the resources that jobs
+    of the grid request. `backlog_s` is of shape (0,) if no plugin reads it.
     """
 
-    assigned_cpus: Floats
+    assigned: Floats
     backlog_s: Floats = NOT_INCLUDED
 
 
 class QueuedReservations(NamedTuple):
-    """Resource Manager to its own Information Service: CPUs of queued reservations.
+    """Resource Manager to its own Information Service: CPUs and resources of queued reservations.
 
     Those count that go before a job of the VO's own users, or before one of another VO (a guest).
-    Other VOs do not receive it. Both are of shape (resources,).
+    Other VOs do not receive it. Both have the shape of `LocalStatus.assigned`.
     """
 
     before_own: Floats

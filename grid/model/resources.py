@@ -12,7 +12,7 @@ import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints, read_only
 from grid.model.fields import ARCHITECTURES, OPERATING_SYSTEMS
-from grid.model.job import Job, dtypes, unlisted
+from grid.model.job import Job, dtypes, rounded, unlisted
 from grid.model.platform import VirtualOrganization
 from grid.model.time import Time
 
@@ -25,7 +25,8 @@ OUT_OF_REACH = np.nan
 ASSIGNED_CPUS, BACKLOG_S, NUMBER, OBSERVED_AT_US = 0, 1, 2, 3
 STATUS_COLUMNS = 4
 """Columns of a status row: CPUs assigned to jobs, seconds of CPU time that these still need (NaN if
-no plugin needs that), the number of the resource, and the time of the observation."""
+no plugin needs that), the number of the resource, and the time of the observation. From
+STATUS_COLUMNS on the assigned amounts of resources that jobs of the grid request, by name."""
 NOT_INCLUDED: Floats = np.empty(0)
 """A column of a table of resources that no plugin needs."""
 
@@ -38,6 +39,7 @@ class ResourceColumns:
     machines (`machine` is then -1, and the other columns are those of the first machine). `widest`
     is the maximum number of CPUs that one job may hold there, and `resources` the maximum of each
     resource, by name (see `most`); for a cluster, each is that of the machine that has most of it.
+    `totals` has all that there is of each resource.
     `licenses` is a bit mask over those of the cluster that a job may use there, on any machine."""
 
     vo: Ints
@@ -53,6 +55,7 @@ class ResourceColumns:
     disk_mb: Floats
     licenses: Ints
     resources: Mapping[str, Floats] = field(default_factory=dict)
+    totals: Mapping[str, Floats] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.vo)
@@ -84,17 +87,17 @@ class ResourceColumns:
 
     def _each(self, change: Callable[[Any], Any]) -> ResourceColumns:
         """The same with changed columns."""
-        resources = {name: change(column) for name, column in self.resources.items()}
-        return _made(map(change, _columns(self)), resources)
+        amounts = ({name: change(one) for name, one in of.items()} for of in _amounts(self))
+        return _made(map(change, _columns(self)), *amounts)
 
     def to_read(self) -> ResourceColumns:
         """The same with read-only columns."""
         return self._each(read_only)
 
 
-def _made(columns: Iterable[Any], resources: Mapping[str, Floats]) -> ResourceColumns:
-    """Of the columns in their order, and those of resources by name."""
-    return ResourceColumns(**dict(zip(_NAMES, columns, strict=True)), resources=resources)
+def _made(columns: Iterable[Any], *amounts: Mapping[str, Floats]) -> ResourceColumns:
+    """Of the columns in their order, and both of resources by name."""
+    return ResourceColumns(*columns, *amounts)
 
 
 class SomeResources(ResourceColumns):
@@ -113,8 +116,9 @@ class SomeResources(ResourceColumns):
 
     def __getattr__(self, name: str) -> Any:
         """A column that has not been made."""
-        if name == "resources":
-            column: Any = {name: of[self.rows] for name, of in self.whole.resources.items()}
+        if name in ("resources", "totals"):
+            amounts = getattr(self.whole, name).items()
+            column: Any = {name: of[self.rows] for name, of in amounts}
         elif name in _NAMES:
             column = getattr(self.whole, name)[self.rows]
         else:
@@ -134,7 +138,7 @@ class SomeResources(ResourceColumns):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """To others only these rows are sent."""
-        return ResourceColumns, (*_columns(self), self.resources)
+        return ResourceColumns, (*_columns(self), *_amounts(self))
 
 
 STATUS_OF_TABLE = ("assigned_cpus", "backlog_s", "observed_at_us", "confirmed_us")
@@ -150,7 +154,8 @@ class ResourceTable:
     the job must not go there. `backlog_s` is the CPU time that these jobs still need, by their
     estimates; NaN if no plugin needs it. Both were observed at `observed_at_us`. Assigned CPUs are
     known not to have changed until `confirmed_us`, which is not earlier. Both times are -inf if no
-    status has arrived. `now` is when the table was made. All have the shape (resources,)."""
+    status has arrived. `now` is when the table was made. All have the shape (resources,). `held`
+    has the amounts of resources assigned to jobs, by name, of those that jobs of the grid request."""
 
     columns: ResourceColumns
     assigned_cpus: Floats
@@ -160,6 +165,7 @@ class ResourceTable:
     now: Time = 0
     has_own_dispatches: bool = False
     """Jobs of the reader that are on their way are assigned, so that loads are comparable."""
+    held: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def age_us(self) -> Floats:
@@ -167,18 +173,37 @@ class ResourceTable:
         age: Floats = self.now - self.confirmed_us
         return age
 
-    def lacking_cpus(self, processors: int) -> Floats:
-        """CPUs that must be released before a job of `processors` can start; 0 or less: none.
+    def assigned_for(self, job: Job) -> Floats:
+        """Assigned CPUs; where the job lacks a share of a resource, it lacks that of CPUs, too.
 
         Shape (resources,).
         """
-        lacking: Floats = self.assigned_cpus + processors - self.columns.cpus
+        if not job.resources or not self.held:
+            return self.assigned_cpus
+        assigned, cpus = self.assigned_cpus, self.columns.cpus
+        for name, amount in job.resources:
+            if name in self.held:
+                total = self.columns.totals[name]
+                lacking = self.held[name] + rounded(amount) - total
+                scarce = (lacking > 0.0) & (total > 0.0)
+                share = np.divide(lacking, total, out=np.ones(len(total)), where=scarce)
+                there = share * cpus + cpus - job.processors
+                assigned = np.maximum(assigned, np.where(lacking > 0.0, there, assigned))
+        return assigned
+
+    def lacking(self, job: Job) -> Floats:
+        """CPUs that must be released before the job can start; 0 or less: none.
+
+        For CPUs and other resources see `assigned_for`. Shape (resources,).
+        """
+        lacking: Floats = self.assigned_for(job) + job.processors - self.columns.cpus
         return lacking
 
     def to_read(self) -> ResourceTable:
         """The same with read-only columns and a copy of the status, for third-party plugins."""
         status: dict[str, Any] = {name: getattr(self, name).copy() for name in STATUS_OF_TABLE}
-        return replace(self, columns=self.columns.to_read(), **status)
+        held = {name: one.copy() for name, one in self.held.items()}
+        return replace(self, columns=self.columns.to_read(), held=held, **status)
 
     def of(self, vo: int) -> ResourceTable:
         """The rows of that VO alone."""
@@ -188,7 +213,8 @@ class ResourceTable:
         """The same with these rows alone."""
         status = {name: getattr(self, name) for name in STATUS_OF_TABLE}
         mine: dict[str, Any] = {name: one[rows] for name, one in status.items() if len(one)}
-        return replace(self, columns=self.columns.take(rows), **mine)
+        held = {name: one[rows] for name, one in self.held.items()}
+        return replace(self, columns=self.columns.take(rows), held=held, **mine)
 
     def without(self, vos: Sequence[int], own: int) -> ResourceTable:
         """The same, with `vos` out of reach, but for the reader's `own`."""
@@ -204,6 +230,7 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
     rows: list[tuple[float, ...]] = []
     names = sorted({name for cluster in vo.clusters for name in cluster.resource_names})
     most: list[list[float]] = []
+    totals: list[list[float]] = []
     for c, cluster in enumerate(vo.clusters):
         bits = [cluster.license_bits(one) for one in cluster.machines]
         each = [[cluster.amount(one, name) for name in names] for one in cluster.machines]
@@ -211,7 +238,16 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
         if not cluster.by_machine:
             sizes = (cluster.processors, cluster.widest)
             units = [(-1, cluster.machines[0], *sizes, reduce(or_, bits))]
-            each = [[max(of_name) for of_name in zip(*each, strict=True)]]
+            of_names = dict(zip(names, zip(*each, strict=True), strict=True)) if names else {}
+            each = [[max(of_name) for of_name in of_names.values()]]
+            totals.append(
+                [
+                    max(of_name) if name in cluster.resources else sum(of_name)
+                    for name, of_name in of_names.items()
+                ]
+            )
+        else:
+            totals += each
         most += each
         for m, machine, cpus, widest, licenses in units:
             system = OPERATING_SYSTEMS.index(machine.operating_system)
@@ -222,8 +258,8 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
             ))  # fmt: skip
     types = dtypes(ResourceColumns).values()
     columns: Iterable[Any] = map(np.array, zip(*rows, strict=True), types)
-    resources = dict(zip(names, np.array(most, np.float64).T, strict=True))
-    return _made(columns, resources)
+    amounts = (np.array(of, np.float64).T for of in (most, totals))
+    return _made(columns, *(dict(zip(names, of, strict=True)) for of in amounts))
 
 
 def clusters_of(resources: ResourceColumns) -> ResourceTable:
@@ -234,14 +270,19 @@ def clusters_of(resources: ResourceColumns) -> ResourceTable:
 
 _NAMES = tuple(dtypes(ResourceColumns))
 _columns = attrgetter(*_NAMES)
+_amounts = attrgetter("resources", "totals")
 
 
 def concatenate_resources(parts: Sequence[ResourceColumns]) -> ResourceColumns:
     """All rows of all parts, one part after the other; at least one part."""
     columns: Any = zip(*map(_columns, parts), strict=True)
     names = dict.fromkeys(name for part in parts for name in part.resources)
-    resources = {name: np.concatenate([one.most(name) for one in parts]) for name in names}
-    return _made(map(np.concatenate, columns), resources)
+    most = {name: np.concatenate([one.most(name) for one in parts]) for name in names}
+    totals = {
+        name: np.concatenate([one.totals.get(name, one.most(name)) for one in parts])
+        for name in names
+    }
+    return _made(map(np.concatenate, columns), most, totals)
 
 
 def classes_of(resources: ResourceColumns) -> Ints:
@@ -258,9 +299,13 @@ def classes_of(resources: ResourceColumns) -> Ints:
 def status_rows(
     resources: ResourceColumns, assigned: Floats, backlog_s: Floats, now: Time
 ) -> Floats:
-    """The full status of a VO's resources, shape (resources, STATUS_COLUMNS)."""
-    rows = np.empty((len(resources), STATUS_COLUMNS))
-    rows[:, ASSIGNED_CPUS] = assigned
+    """The full status of a VO's resources, shape (resources, STATUS_COLUMNS + names).
+
+    `assigned` has the shape (1 + names, resources): CPUs, then amounts of resources.
+    """
+    rows = np.empty((len(resources), STATUS_COLUMNS + len(assigned) - 1))
+    rows[:, ASSIGNED_CPUS] = assigned[0]
+    rows[:, STATUS_COLUMNS:] = assigned[1:].T
     rows[:, BACKLOG_S] = backlog_s if len(backlog_s) else np.nan
     rows[:, NUMBER] = resources.number
     rows[:, OBSERVED_AT_US] = now

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from grid.model.arrays import Floats
 from grid.model.job import Job, JobKey
 from grid.model.messages import CallId, RequestReservation
 from grid.model.time import NEVER, Time
+from grid.protocol.assignments import Assignments
 
 Names = Annotated[
     tuple[str, ...] | None, Field(description="VOs whose jobs are admitted; none: all VOs")
@@ -128,25 +129,25 @@ def key_of_timer(timer: str, prefix: str = CANCEL) -> JobKey:
 class AdmissionQueue:
     """A queue for each resource of jobs and reservations that are not dispatched yet.
 
-    A lower rank goes first; within a rank, first come first served. A job that is dispatched, or a
-    reservation that is held, counts against the resource's `cpus` until it ends, whether it runs or
-    waits in the cluster.
+    A lower rank goes first; within a rank, first come first served. What is assigned to other jobs
+    than the queued ones is not free, whether these run or wait in the cluster.
     """
 
-    def __init__(self, cpus: Sequence[float]) -> None:
-        self._cpus = list(cpus)
-        self._dispatched = [0] * len(self._cpus)
+    def __init__(self, assignments: Assignments) -> None:
+        self._assignments = assignments
         self._queues: dict[int, deque[Waiting]] = {}
-        self._reserved = np.zeros((2, len(self._cpus)))
-        """CPUs of queued reservations, by rank and resource."""
+        self._queued = np.zeros_like(assignments.assigned)
+        """What is assigned to the queued jobs."""
+        self._reserved = np.zeros((2, *self._queued.shape))
+        """The same of queued reservations, by rank."""
 
     def is_behind(self, resource: int, rank: int) -> bool:
         """Whether a job of that rank must wait for jobs in the queue."""
         return resource in self._queues and self._queues[resource][0].rank <= rank
 
     def has_room(self, job: Job, resource: int) -> bool:
-        """Whether enough CPUs are left."""
-        return self._dispatched[resource] + job.processors <= self._cpus[resource]
+        """Whether enough is left for a job that is not assigned, or queued."""
+        return not self._assignments.lacks(job, resource, self._queued)
 
     def add(self, waiting: Waiting, resource: int) -> None:
         """Queue a job or reservation behind all of its rank."""
@@ -175,17 +176,9 @@ class AdmissionQueue:
         return -1
 
     def reserved_before(self, rank: int) -> Floats:
-        """CPUs of queued reservations that go before a job of that rank, shape (resources,)."""
+        """CPUs and resources of queued reservations that go before a job of that rank."""
         before: Floats = self._reserved[: rank + 1].sum(axis=0)
         return before
-
-    def dispatch(self, resource: int, processors: int) -> None:
-        """A job was dispatched, or a reservation is held."""
-        self._dispatched[resource] += processors
-
-    def complete(self, resource: int, processors: int) -> None:
-        """A dispatched job has ended or moved to another resource, or a reservation has ended."""
-        self._dispatched[resource] -= processors
 
     def take_ready(self, resource: int) -> Iterator[Waiting]:
         """Remove those at the head that have room now; each must be dispatched at once."""
@@ -204,5 +197,5 @@ class AdmissionQueue:
             del self._queues[resource]
 
     def _count(self, waiting: Waiting, resource: int, sign: int) -> None:
-        if waiting.request is not None:
-            self._reserved[waiting.rank, resource] += sign * waiting.job.processors
+        table = self._queued if waiting.request is None else self._reserved[waiting.rank]
+        self._assignments.count(table, waiting.job, resource, sign)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from grid.model.arrays import Floats
-from grid.model.job import Job, JobKey
+from grid.model.job import Amounts, Job, JobKey, rounded
 from grid.model.messages import CallId
 from grid.model.resources import NOT_INCLUDED, ResourceColumns
 from grid.model.time import SECOND_US, Time
@@ -23,20 +25,33 @@ class _Assignment:
     processors: int
     estimate_us: float
     """Run time on the resource by the job's estimate."""
+    held: Amounts
 
 
 class Assignments:
     """CPUs assigned on each of the `resources` of VO `name`, running jobs and queued ones alike.
+
+    Also the amounts of the resources with these `names`; `shared` has the names of those that all
+    machines share, by cluster.
 
     With `include_backlog` it estimates the CPU time that the jobs still need: all assigned CPUs
     work, at most those that there are. That is exact for one CPU, first come first served, and
     exact estimates. When a job ends, what it did not use is subtracted.
     """
 
-    def __init__(self, name: str, resources: ResourceColumns, include_backlog: bool) -> None:
-        self.cpus = np.zeros(len(resources))
-        """CPUs that are assigned, shape (resources,)."""
+    def __init__(
+        self,
+        name: str,
+        resources: ResourceColumns,
+        include_backlog: bool,
+        names: Sequence[str] = (),
+        shared: Sequence[Collection[str]] = (),
+    ) -> None:
+        self.assigned = np.zeros((1 + len(names), len(resources)))
+        """CPUs and then amounts that are assigned, shape (1 + names, resources)."""
         self.total = 0
+        self._names = {name: row for row, name in enumerate(names, 1)}
+        self._shared = [frozenset(one) for one in shared]
         self._name = name
         self._of: dict[Holder, _Assignment] = {}
         self._guests: dict[str, tuple[int, int]] = {}
@@ -44,6 +59,7 @@ class Assignments:
         self._others: dict[int, int] = {}
         """By resource, the CPUs that jobs of others hold."""
         self._resources = resources
+        self._cpus: list[float] = resources.cpus.tolist()
         self._include_backlog = include_backlog
         self._left_us = np.zeros(len(resources))
         self._updated_us = np.zeros(len(resources), np.int64)
@@ -53,16 +69,17 @@ class Assignments:
         estimate_us = 0.0
         if self._include_backlog:
             estimate_us = job.estimate_us * job.reference_mips / self._resources.mips[resource]
-        one = self._of[holder] = _Assignment(job.vo, resource, job.processors, estimate_us)
+        held = job.resources if self._names else ()
+        one = self._of[holder] = _Assignment(job.vo, resource, job.processors, estimate_us, held)
         self._count(one, 1)
         self._put(one, now)
 
-    def remove(self, holder: Holder, held_us: Time, now: Time) -> tuple[int, int]:
-        """A job that held its CPUs for `held_us` has ended. Returns its resource and CPUs."""
+    def remove(self, holder: Holder, held_us: Time, now: Time) -> int:
+        """A job that held its CPUs for `held_us` has ended. Returns its resource."""
         one = self._of.pop(holder)
         self._count(one, -1)
         self._take_off(one, max(0.0, one.estimate_us - held_us) * one.processors, now)
-        return one.resource, one.processors
+        return one.resource
 
     def claim(self, call: CallId, key: JobKey) -> None:
         """The job has arrived for which CPUs are reserved."""
@@ -80,13 +97,13 @@ class Assignments:
         """Jobs of others, which are not assigned here, hold CPUs of the resource."""
         before = self._others.get(resource, 0)
         self._others[resource] = cpus
-        self.cpus[resource] += cpus - before
+        self.assigned[0, resource] += cpus - before
         self.total += cpus - before
 
-    def find(self, key: JobKey) -> tuple[int, int]:
-        """The resource of a job, and its CPUs; (-1, 0) if it has none."""
+    def find(self, key: JobKey) -> int:
+        """The resource of a job; -1 if it has none."""
         one = self._of.get(key)
-        return (-1, 0) if one is None else (one.resource, one.processors)
+        return -1 if one is None else one.resource
 
     def guests(self, vo: str) -> tuple[int, int]:
         """How many jobs of another VO are here, and on how many CPUs."""
@@ -96,9 +113,35 @@ class Assignments:
         """Seconds of CPU time that are left, shape (resources,); (0,) if not included."""
         if not self._include_backlog:
             return NOT_INCLUDED
-        worked_us = np.minimum(self.cpus, self._resources.cpus) * (now - self._updated_us)
+        worked_us = np.minimum(self.assigned[0], self._resources.cpus) * (now - self._updated_us)
         left: Floats = np.maximum(self._left_us - worked_us, 0.0) / SECOND_US
         return left
+
+    def lacks(self, job: Job, resource: int, beyond: Floats | None = None) -> bool:
+        """Whether less is free there than the job requests; what is `beyond` counts as free."""
+        spare = 0.0 if beyond is None else beyond.item(0, resource)
+        free = self._cpus[resource] - self.assigned.item(0, resource) + spare
+        if free < job.processors or not (self._names and job.resources):
+            return free < job.processors
+        for name, amount in job.resources:
+            if row := self._names.get(name, 0):
+                free = self._resources.totals[name][resource] - self.assigned[row, resource]
+                if free + (0.0 if beyond is None else beyond[row, resource]) < rounded(amount):
+                    return True
+        return False
+
+    def count(self, table: Floats, job: Job, resource: int, sign: int) -> None:
+        """Add what a job requests to a table of the shape of `assigned`, or subtract it."""
+        table[0, resource] += sign * job.processors
+        self._hold(table, resource, job.resources if self._names else (), sign)
+
+    def _hold(self, table: Floats, resource: int, held: Amounts, sign: int) -> None:
+        for name, amount in held:
+            if row := self._names.get(name, 0):
+                cluster = self._resources.cluster[resource]
+                shared = self._shared and name in self._shared[cluster]
+                where: Any = self._resources.cluster == cluster if shared else resource
+                table[row, where] += sign * rounded(amount)
 
     def _count(self, one: _Assignment, sign: int) -> None:
         self.total += sign * one.processors
@@ -110,20 +153,24 @@ class Assignments:
         if self._include_backlog:
             self._update(one.resource, now)
             self._left_us[one.resource] += one.estimate_us * one.processors
-        self.cpus[one.resource] += one.processors
+        self.assigned[0, one.resource] += one.processors
+        if one.held:
+            self._hold(self.assigned, one.resource, one.held, 1)
 
     def _take_off(self, one: _Assignment, unused_us: float, now: Time) -> None:
         resource = one.resource
         if self._include_backlog:
             self._update(resource, now)
-        self.cpus[resource] -= one.processors
+        self.assigned[0, resource] -= one.processors
+        if one.held:
+            self._hold(self.assigned, resource, one.held, -1)
         if self._include_backlog:
             left_us = max(0.0, self._left_us[resource] - unused_us)
             # Estimates that were too short leave work of no job.
-            self._left_us[resource] = left_us if self.cpus[resource] else 0.0
+            self._left_us[resource] = left_us if self.assigned[0, resource] else 0.0
 
     def _update(self, resource: int, now: Time) -> None:
-        at_work = min(self.cpus[resource], self._resources.cpus[resource])
+        at_work = min(self.assigned[0, resource], self._resources.cpus[resource])
         worked_us = at_work * (now - self._updated_us[resource])
         self._left_us[resource] = max(0.0, self._left_us[resource] - worked_us)
         self._updated_us[resource] = now

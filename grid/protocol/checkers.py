@@ -335,7 +335,7 @@ class ManagerChecker(Checker):
                 yield from self._known(job.key, "it started")
             case msg.JobEnded():
                 yield from self._reported(message)
-            case msg.LocalStatus(assigned):
+            case msg.LocalStatus([assigned, *_]):
                 held = sum(self._open.values())
                 if assigned.sum() != held or (assigned < 0).any():
                     yield f"it assigned {assigned.sum():g} CPUs, but jobs hold {held}"

@@ -66,7 +66,7 @@ class SchedulerCounters(Counters):
                 self.add("age.sum", age_us / SECOND_US)
                 self.add("age.count")
         assigned = float(table.assigned_cpus[row])
-        is_free = bool(assigned + job.processors <= table.columns.cpus[row])
+        is_free = bool(table.assigned_for(job)[row] + job.processors <= table.columns.cpus[row])
         observed_us = float(table.observed_at_us[row]) if len(table.observed_at_us) else -1.0
         return ObservedState(
             self._vo, assigned, is_free, int(observed_us) if observed_us >= 0 else -1
@@ -90,10 +90,10 @@ class ManagerCounters(Counters):
         """By resource and time of the status, the VOs as bits."""
 
     def arrives(
-        self, request: AssignJob, observed: ObservedState, assigned: float, cpus: float
+        self, request: AssignJob, observed: ObservedState, assigned: float, cpus: float, free: bool
     ) -> None:
         """A job has arrived: compare the state that its sender observed with the actual one."""
-        self.add("misjudged", observed.is_free and assigned + request.job.processors > cpus)
+        self.add("misjudged", observed.is_free and not free)
         if isfinite(observed.assigned_cpus):
             self.add("error.sum", abs(observed.assigned_cpus - assigned) / cpus)
             self.add("error.count")

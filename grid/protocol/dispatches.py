@@ -6,11 +6,13 @@ was sent later is added, and a job is subtracted if it is included and is known 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from grid.model.job import Job, JobKey
+from grid.model.arrays import Floats
+from grid.model.job import Job, JobKey, rounded
 from grid.model.messages import JobDone
 from grid.model.platform import Distances
 from grid.model.resources import ResourceColumns, ResourceTable
@@ -22,7 +24,7 @@ class _Dispatch:
     """A job that was sent to a resource; `place` is its VO and number."""
 
     place: tuple[int, int]
-    cpus: int
+    job: Job
     included_us: Time
     """Status observed from then on includes it; NEVER: not known yet."""
     reports_end: bool
@@ -48,7 +50,7 @@ class Dispatches:
         if place[0] != vo:
             hop_us = self._distances.hops_us(np.array([place[0]]), job.input_mb, job.data)
             included_us = now + int(hop_us[0]) + 2 * self._within_us
-        one = _Dispatch(place, job.processors, included_us, is_own and place[0] != vo)
+        one = _Dispatch(place, job, included_us, is_own and place[0] != vo)
         self._sent[job.key] = one
 
     def assigned(self, key: JobKey, now: Time) -> None:
@@ -76,15 +78,24 @@ class Dispatches:
             places = zip(columns.vo.tolist(), columns.number.tolist(), strict=True)
             self._rows = {place: row for row, place in enumerate(places)}
         assigned, observed_us = table.assigned_cpus.copy(), table.observed_at_us
+        held = {name: amounts.copy() for name, amounts in table.held.items()}
         for key, one in list(self._sent.items()):
             row = self._rows.get(one.place)
             if row is None:
                 continue
             is_included = observed_us[row] >= one.included_us
             if not is_included and one.ended_us == NEVER:
-                assigned[row] += one.cpus
+                _count(one.job, row, 1, assigned, held)
             elif is_included and observed_us[row] < one.ended_us < NEVER:
-                assigned[row] = max(0.0, assigned[row] - one.cpus)
+                _count(one.job, row, -1, assigned, held)
             elif is_included and (one.ended_us < NEVER or not one.reports_end):
                 del self._sent[key]
-        return replace(table, assigned_cpus=assigned, has_own_dispatches=True)
+        return replace(table, assigned_cpus=assigned, held=held, has_own_dispatches=True)
+
+
+def _count(job: Job, row: int, sign: int, assigned: Floats, held: Mapping[str, Floats]) -> None:
+    """Add what the job requests, or subtract it, with `sign` -1."""
+    assigned[row] = max(assigned[row] + sign * job.processors, 0.0)
+    for name, amount in job.resources:
+        if name in held:
+            held[name][row] = max(held[name][row] + sign * rounded(amount), 0.0)

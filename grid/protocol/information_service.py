@@ -101,8 +101,8 @@ class InformationService(MessageHandler):
         if settings.overlay.starts_known:
             for other in known.peers:
                 resources = known.members[other]
-                idle = np.zeros(len(resources))
-                known.take(Entry(other, 0, 0, status_rows(resources, idle, idle, 0)))
+                idle = known.nothing(resources)
+                known.take(Entry(other, 0, 0, status_rows(resources, idle, idle[0], 0)))
 
     def start(self, ctx: Context) -> None:
         period_us = self._overlay.period_us
@@ -124,7 +124,7 @@ class InformationService(MessageHandler):
     # Status and members
 
     def on_local_status(self, ctx: Context, sender: str, status: LocalStatus) -> None:
-        self._known.set_own_status(status.assigned_cpus, status.backlog_s, ctx.now)
+        self._known.set_own_status(status.assigned, status.backlog_s, ctx.now)
         self._status_changed(ctx)
 
     def on_queued_reservations(self, ctx: Context, sender: str, queued: QueuedReservations) -> None:

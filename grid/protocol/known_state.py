@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,7 +52,7 @@ class KnownState:
 
     `board_vos` has, for each publisher in the order of the board, its VO and number of rows; rows
     of VOs in `subscriptions` are read. Entries are kept of the `view_size` other VOs that were
-    confirmed last.
+    confirmed last. `names` are those of the resources whose assigned amounts are known.
     """
 
     def __init__(
@@ -63,14 +63,16 @@ class KnownState:
         subscriptions: Sequence[int],
         view_size: int | None = None,
         others: Mapping[int, ResourceColumns] | None = None,
+        names: Sequence[str] = (),
     ) -> None:
+        self._names = names
         self.members: dict[int, ResourceColumns] = {vo: own, **(others or {})}
         self._peers: tuple[int, ...] | None = None
         self.entries: dict[int, Entry] = {}
         self._observed_at_us: dict[int, Time] = {}
         """By other VO, the time of the newest status that has arrived."""
         self._vo = vo
-        self._own_assigned = np.zeros(len(own))
+        self._own_assigned = self.nothing(own)
         self._own_queue: QueuedReservations | None = None
         self._own_backlog_s = NOT_INCLUDED
         self._own_observed_at_us: Time = 0
@@ -79,6 +81,10 @@ class KnownState:
         publishers = [publisher if publisher in subscribed else -1 for publisher, _ in board_vos]
         self._row_vo = np.repeat(np.array(publishers, np.int64), [rows for _, rows in board_vos])
         self._is_laid_out = False
+
+    def nothing(self, resources: ResourceColumns) -> Floats:
+        """Of `resources`, no CPUs and nothing of `names`: shape (1 + names, resources)."""
+        return np.zeros((1 + len(self._names), len(resources)))
 
     @property
     def peers(self) -> tuple[int, ...]:
@@ -157,8 +163,7 @@ class KnownState:
         )  # fmt: skip
         for entry in replies:
             self._fill_in(status, entry)
-        assigned, backlog_s, observed_us, confirmed = status
-        return ResourceTable(self._columns, assigned, backlog_s, observed_us, confirmed, now)
+        return self._table(self._columns, status, now)
 
     def has_all(self, classes: ResourceClasses) -> bool:
         """Whether all VOs of the grid are in it."""
@@ -182,12 +187,15 @@ class KnownState:
             places, rows, confirmed_us, classes.first[self._vo], self._own_assigned_for(is_guest),
             self._own_backlog_at(now), now,
         )  # fmt: skip
-        assigned, backlog_s, observed_us, confirmed = status
-        columns = SomeResources(classes.columns, every)
-        return ResourceTable(columns, assigned, backlog_s, observed_us, confirmed, now)
+        return self._table(SomeResources(classes.columns, every), status, now)
+
+    def _table(self, columns: ResourceColumns, status: Floats, now: Time) -> ResourceTable:
+        assigned, backlog_s, observed_us, confirmed, *held = status
+        table = ResourceTable(columns, assigned, backlog_s, observed_us, confirmed, now)
+        return replace(table, held=dict(zip(self._names, held, strict=True))) if held else table
 
     def _own_assigned_for(self, is_guest: bool) -> Floats:
-        """Own CPUs that are assigned, or for which reservations go before such a job."""
+        """Own CPUs and resources assigned, or reserved in the queue before such a job."""
         if self._own_queue is None:
             return self._own_assigned
         queue = self._own_queue.before_guests if is_guest else self._own_queue.before_own
@@ -212,7 +220,7 @@ class KnownState:
         """Of shape (0,) if backlogs are not included."""
         if not len(self._own_backlog_s):
             return NOT_INCLUDED
-        at_work = np.minimum(self._own_assigned, self.members[self._vo].cpus)
+        at_work = np.minimum(self._own_assigned[0], self.members[self._vo].cpus)
         since_s = (now - self._own_observed_at_us) / SECOND_US
         left: Floats = np.maximum(self._own_backlog_s - at_work * since_s, 0.0)
         return left
@@ -230,14 +238,15 @@ class KnownState:
                 self._first_row[vo] = row
             row += len(self.members[vo])
         self._read, self._base = _places(self._row_vo, self._first_row)
-        self._status = np.empty((4, row))
+        self._status = np.empty((4 + len(self._names), row))
         _set_unknown(self._status)
         for entry in self.entries.values():
             self._fill_in(self._status, entry)
 
 
 def _set_unknown(status: Rows) -> None:
-    status[:] = -np.inf
+    status[:] = 0.0
+    status[[OBSERVED, CONFIRMED]] = -np.inf
     status[ASSIGNED] = UNKNOWN
     status[BACKLOG] = np.nan
 
@@ -257,8 +266,8 @@ def _places(row_vo: Ints, first_row: Mapping[int, int]) -> tuple[Ints, Ints]:
 def fill_in(status: Rows, rows: Rows, new_rows: Ints, base: Ints, confirmed_us: float) -> None:
     """Put `new_rows` of `rows` into `status`, at base + number.
 
-    `status` has the shape (4, resources): assigned CPUs, backlog, and the times when that was
-    observed and until when it is confirmed.
+    `status` has the shape (4 + names, resources): assigned CPUs, backlog, the times when that was
+    observed and until when it is confirmed, and assigned amounts of resources.
     """
     for i in range(len(new_rows)):
         row = new_rows[i]
@@ -267,6 +276,8 @@ def fill_in(status: Rows, rows: Rows, new_rows: Ints, base: Ints, confirmed_us: 
         status[BACKLOG, place] = rows[row, BACKLOG_S]
         status[OBSERVED, place] = rows[row, OBSERVED_AT_US]
         status[CONFIRMED, place] = max(rows[row, OBSERVED_AT_US], confirmed_us)
+        for name in range(4, len(status)):
+            status[name, place] = rows[row, STATUS_COLUMNS + name - 4]
 
 
 @kernel()
@@ -307,11 +318,11 @@ def own_among(
 
     The own resources begin at place `first`; rows of the board for them are dropped.
     """
-    count = len(own_assigned)
+    count = own_assigned.shape[1]
     own, after = int(np.searchsorted(places, first)), int(np.searchsorted(places, first + count))
     shift = count - (after - own)
     every = np.empty(len(places) + shift, np.int64)
-    status = np.empty((4, len(every)))
+    status = np.empty((3 + len(own_assigned), len(every)))
     for i in range(len(places)):
         if own <= i < after:
             continue
@@ -321,6 +332,8 @@ def own_among(
         status[BACKLOG, place] = rows[i, BACKLOG_S]
         status[OBSERVED, place] = rows[i, OBSERVED_AT_US]
         status[CONFIRMED, place] = max(rows[i, OBSERVED_AT_US], confirmed_us)
+        for name in range(4, len(status)):
+            status[name, place] = rows[i, STATUS_COLUMNS + name - 4]
     for i in range(count):
         every[own + i] = first + i
         status[BACKLOG, own + i] = np.nan
@@ -332,8 +345,10 @@ def own_among(
 def _fill_in_own(
     status: Rows, own: int, own_assigned: Floats, own_backlog_s: Floats, now: float
 ) -> None:
-    for i in range(len(own_assigned)):
-        status[ASSIGNED, own + i] = own_assigned[i]
+    for i in range(own_assigned.shape[1]):
+        status[ASSIGNED, own + i] = own_assigned[0, i]
+        for name in range(1, len(own_assigned)):
+            status[3 + name, own + i] = own_assigned[name, i]
         if len(own_backlog_s):
             status[BACKLOG, own + i] = own_backlog_s[i]
         status[OBSERVED, own + i] = status[CONFIRMED, own + i] = now

@@ -12,7 +12,7 @@ jobs that are assigned stay, and a VO outside the grid neither shares nor uses r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from grid.kernel.entity import Context, MessageHandler
@@ -44,7 +44,8 @@ class SnapshotSettings:
     A full snapshot has a row for each resource. A summary has two: the resource with the smallest
     share of assigned CPUs, and the one with most free memory. With `include_backlog` snapshots
     have the CPU time that jobs still need. `subscribers` is the number of VOs that receive them.
-    With `heartbeats` there is one in every period, whether anything has changed or not.
+    With `heartbeats` there is one in every period, whether anything has changed or not. They have
+    the assigned amounts of the `resources` of these names, which jobs of the grid request.
     """
 
     summary: bool
@@ -54,6 +55,7 @@ class SnapshotSettings:
     include_backlog: bool = False
     subscribers: int = 0
     heartbeats: bool = False
+    resources: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,8 @@ class ResourceManager(MessageHandler):
 
     `dispatchers` are the Local Dispatchers by cluster, `grid_dispatcher` is above them if there
     are several. `scheduler` and `information` are of the same VO; `directory` has the Information
-    Services of other VOs, which are notified when this one joins or leaves.
+    Services of other VOs, which are notified when this one joins or leaves. `shared` has, by
+    cluster, the names of the resources that its machines share.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class ResourceManager(MessageHandler):
         grid_dispatcher: str | None,
         directory: tuple[str, ...],
         membership: Membership = ALWAYS,
+        shared: Sequence[Collection[str]] = (),
     ) -> None:
         self._vo = vo
         self._name = scheduler.partition("/")[0]
@@ -95,8 +99,10 @@ class ResourceManager(MessageHandler):
         self._snapshots = snapshots
         self._admission = admission
         self._counters = ManagerCounters(vo, scheduler)
-        self._assignments = Assignments(self._name, resources, snapshots.include_backlog)
-        self._queue = AdmissionQueue(resources.cpus.tolist())
+        self._assignments = Assignments(
+            self._name, resources, snapshots.include_backlog, snapshots.resources, shared
+        )
+        self._queue = AdmissionQueue(self._assignments)
         self._leases: dict[msg.CallId, Job] = {}
         """The jobs for which CPUs are reserved."""
         self._scheduler = scheduler
@@ -151,23 +157,25 @@ class ResourceManager(MessageHandler):
         if call is not None and call in self._leases:
             self._claim(ctx, scheduler, call)
             return
-        assigned = self._assignments.cpus.item(resource)
+        is_free = not self._assignments.lacks(job, resource)
         if observed is not None:
-            self._counters.arrives(request, observed, assigned, self._cpus[resource])
+            assigned = self._assignments.assigned.item(0, resource)
+            self._counters.arrives(request, observed, assigned, self._cpus[resource], is_free)
         if self._is_barred(job, ctx.now):
             self._counters.add("not_admitted")
             ctx.send(scheduler, msg.NotAdmitted(job.key))
             return
         rank = self._rank(job)
         queues = self._queue.is_behind(resource, rank)
-        if not wait and (queues or self._cpus[resource] - assigned < job.processors):
+        if not wait and (queues or not is_free):
             self._counters.add("refused")
             ctx.send(scheduler, msg.Refused(job.key))
             return
+        waits = queues or ((rank or late) and not self._queue.has_room(job, resource))
         self._assignments.add(job.key, job, resource, ctx.now)
         self._assigned_since += 1
         ctx.send(scheduler, msg.Assigned(job.key, ctx.now))
-        if queues or ((rank or late) and not self._queue.has_room(job, resource)):
+        if waits:
             self._queue.add(Waiting(job, None, rank, late), resource)
             set_cancel_timer(ctx, job)
             if late:
@@ -178,8 +186,7 @@ class ResourceManager(MessageHandler):
         self._publish_if_due(ctx)
 
     def on_job_ended(self, ctx: Context, sender: str, ended: msg.JobEnded) -> None:
-        resource, cpus = self._assignments.remove(ended.key, ended.outcome.held_us, ctx.now)
-        self._queue.complete(resource, cpus)
+        resource = self._assignments.remove(ended.key, ended.outcome.held_us, ctx.now)
         self._serve_queue(ctx, resource)
         self._report(ctx)
         ctx.send(self._scheduler, ended)
@@ -189,20 +196,18 @@ class ResourceManager(MessageHandler):
 
         The job may have ended already: its `JobEnded` can overtake this message.
         """
-        resource, cpus = self._assignments.find(chosen.key)
+        resource = self._assignments.find(chosen.key)
         if resource < 0 or self._cluster[resource] == chosen.cluster:
             return
         moved = self._cluster.index(chosen.cluster)
         self._assignments.move(chosen.key, moved, ctx.now)
-        self._queue.dispatch(moved, cpus)
-        self._queue.complete(resource, cpus)
         self._serve_queue(ctx, resource)
         self._report(ctx)
 
     def on_withdraw_job(self, ctx: Context, sender: str, withdraw: msg.WithdrawJob) -> None:
         """Return a late-bound job that is still queued."""
         key = withdraw.key
-        resource, _ = self._assignments.find(key)
+        resource = self._assignments.find(key)
         given = self._queue.withdraw(key, resource)
         if given is not None:
             clear_cancel_timer(ctx, given.job)
@@ -214,14 +219,14 @@ class ResourceManager(MessageHandler):
 
     def on_cancel_job(self, ctx: Context, sender: str, cancel: msg.CancelJob) -> None:
         """The job's origin does not need it here: remove it if it is still here."""
-        resource, _ = self._assignments.find(cancel.key)
+        resource = self._assignments.find(cancel.key)
         if resource >= 0 and not self._cancel(ctx, cancel.key):
             cluster = self._cluster[resource]
             ctx.send(self._grid_dispatcher or self._dispatchers[cluster], cancel)
 
     def _cancel(self, ctx: Context, key: JobKey) -> bool:
         """A queued job is cancelled. Returns whether it was queued."""
-        resource, _ = self._assignments.find(key)
+        resource = self._assignments.find(key)
         waiting = self._queue.withdraw(key, resource)
         if waiting is None:
             return False
@@ -241,12 +246,12 @@ class ResourceManager(MessageHandler):
     ) -> None:
         """Reserve CPUs if a lease is requested, queue the reservation, or reply what is free."""
         job, resource = request.job, request.resource
-        assigned = float(self._assignments.cpus[resource])
+        assigned = float(self._assignments.assigned[0, resource])
         if self._is_barred(job, ctx.now):
             self._reply(ctx, request.call, assigned, admitted=False)
             return
         rank = self._rank(job)
-        free = self._cpus[resource] - assigned >= job.processors
+        free = not self._assignments.lacks(job, resource)
         free = free and not self._queue.is_behind(resource, rank)
         if free and request.lease_us:
             self._reserve(ctx, request)
@@ -256,7 +261,7 @@ class ResourceManager(MessageHandler):
             self._serve_queue(ctx, resource)
             self._report_queue(ctx)
         else:
-            assigned += float(self._queue.reserved_before(rank)[resource])
+            assigned += float(self._queue.reserved_before(rank)[0, resource])
             self._reply(ctx, request.call, assigned, free=free)
 
     def on_release_reservation(
@@ -286,11 +291,10 @@ class ResourceManager(MessageHandler):
     def _reserve(self, ctx: Context, request: msg.RequestReservation) -> None:
         """CPUs are assigned to the job of a call, as if it ran, until its lease expires."""
         job, resource = request.job, request.resource
-        assigned = float(self._assignments.cpus[resource])
+        assigned = float(self._assignments.assigned[0, resource])
         self._leases[request.call] = job
         self._counters.add("leases")
         self._assignments.add(request.call, job, resource, ctx.now)
-        self._queue.dispatch(resource, job.processors)
         ctx.set_timer(request.lease_us, _lease(request.call))
         self._reply(ctx, request.call, assigned, free=True, held=True)
         self._report(ctx)
@@ -301,19 +305,16 @@ class ResourceManager(MessageHandler):
         job = self._leases.pop(call)
         ctx.cancel_timer(_lease(call))
         self._assignments.claim(call, job.key)
-        resource, cpus = self._assignments.find(job.key)
         self._assigned_since += 1
         ctx.send(scheduler, msg.Assigned(job.key, ctx.now))
-        self._queue.complete(resource, cpus)
-        self._dispatch(ctx, job, resource)
+        self._dispatch(ctx, job, self._assignments.find(job.key))
         self._report(ctx)
         self._publish_if_due(ctx)
 
     def _end_lease(self, ctx: Context, call: msg.CallId) -> None:
         """Release the CPUs of a reservation that no job claims."""
         del self._leases[call]
-        resource, cpus = self._assignments.remove(call, 0, ctx.now)
-        self._queue.complete(resource, cpus)
+        resource = self._assignments.remove(call, 0, ctx.now)
         self._serve_queue(ctx, resource)
         self._report(ctx)
 
@@ -344,14 +345,13 @@ class ResourceManager(MessageHandler):
                 continue
             self._report_queue(ctx)
             if self._is_barred(job, ctx.now):
-                assigned = float(self._assignments.cpus[resource])
+                assigned = float(self._assignments.assigned[0, resource])
                 self._reply(ctx, request.call, assigned, admitted=False)
             else:
                 self._reserve(ctx, request)
 
     def _dispatch(self, ctx: Context, job: Job, resource: int) -> None:
         clear_cancel_timer(ctx, job)
-        self._queue.dispatch(resource, job.processors)
         cluster = self._cluster[resource]
         dispatcher = self._grid_dispatcher or self._dispatchers[cluster]
         ctx.send(dispatcher, msg.RunJob(job, cluster, self._machine[resource]))
@@ -370,12 +370,13 @@ class ResourceManager(MessageHandler):
 
     def free_cpus(self, resource: int) -> float:
         """CPUs of a resource that are not assigned; below zero if more are assigned than exist."""
-        return self._cpus[resource] - float(self._assignments.cpus[resource])
+        return self._cpus[resource] - float(self._assignments.assigned[0, resource])
 
     def _report(self, ctx: Context) -> None:
         """The table has changed: report it to the own VO now, to others at the end of a period."""
         table = self._assignments
-        ctx.send(self._information, msg.LocalStatus(table.cpus.copy(), table.backlog_s(ctx.now)))
+        status = msg.LocalStatus(table.assigned.copy(), table.backlog_s(ctx.now))
+        ctx.send(self._information, status)
         self._over_limit = self._over_limit and self.load() > (self._snapshots.load_limit or 0.0)
         if self._snapshots.period_us is not None and not self._has_changed:
             self._has_changed = True
@@ -410,7 +411,7 @@ class ResourceManager(MessageHandler):
         if not self._membership.holds(ctx.now):
             return
         table = self._assignments
-        rows = status_rows(self._resources, table.cpus, table.backlog_s(ctx.now), ctx.now)
+        rows = status_rows(self._resources, table.assigned, table.backlog_s(ctx.now), ctx.now)
         rows = summary_of(rows, self._resources) if self._snapshots.summary else rows
         ctx.publish(rows)
         subscribers = self._snapshots.subscribers

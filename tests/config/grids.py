@@ -114,7 +114,7 @@ def _shown(value: Any) -> str:  # noqa: PLR0911
             return ",".join(f"{assigned:g}/{cpus:g}" for assigned, cpus in each)
         case ResourceColumns() | np.ndarray():
             numbers = value.cpus if isinstance(value, ResourceColumns) else value
-            return ",".join(f"{one:g}" for one in numbers.tolist())
+            return ",".join(f"{one:g}" for one in numbers.ravel().tolist())
         case JobOutcome():
             return JobState(value.state).name.lower()
         case JobPlacement():

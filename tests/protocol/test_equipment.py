@@ -12,7 +12,7 @@ import grid
 from grid.model.job import Job, amounts
 from grid.model.job_table import JobTable
 from grid.model.platform import Cluster, JobLimits, License, Machine, VirtualOrganization
-from grid.model.resources import resources_of
+from grid.model.resources import ResourceTable, resources_of
 from grid.protocol.registry import FORWARDING, SELECTIONS
 
 S = 1_000_000
@@ -183,6 +183,53 @@ def test_jobs_go_where_their_resources_are() -> None:
     assert first in ("few", "many") and rest == ["many", "many", "none"]
     per_task = placed([{"cpus": 2, "resources_per_task": {"gpus": 1}}])
     assert per_task == ["many"]
+
+
+@pytest.mark.parametrize("selection", ["partial", "least_loaded", "earliest_completion"])
+@pytest.mark.parametrize("detail", ["full", "summary"])
+def test_snapshots_have_free_resources(selection: str, detail: str) -> None:
+    """Of two VOs with GPUs, one with all of them held: a job goes to the other one, and starts."""
+    machine = {"cpus": 64, "resources": {"gpus": 4}}
+    jobs = [{"submit_s": 5, "run_s": 500, "resources": {"gpus": 4}}]
+    held = {"name": "held", "clusters": [{"machines": [machine]}], "workload": {"jobs": jobs}}
+    asks = [
+        {"submit_s": 60 + n, "run_s": 20, "cpus": 2, "resources": {"gpus": gpus}}
+        for n, gpus in enumerate((1, 2))
+    ]
+    # The held VO would be the less loaded one by its CPUs.
+    busy = [{"submit_s": 5, "run_s": 500, "cpus": 4}]
+    free = {"name": "free", "clusters": [{"machines": [{**machine, "cpus": 8}]}]}
+    scenario = {
+        "protocol": {"ttl": 2, "snapshots": {"period_s": 5}, "snapshot_detail": detail},
+        "vos": [
+            {"name": "own", "clusters": [{"cpus": 4}], "workload": {"jobs": asks}},
+            held,
+            {**free, "workload": {"jobs": busy}},
+        ],
+    }
+    for vo in scenario["vos"]:
+        vo["selection"] = selection
+    done = grid.run(scenario).jobs()
+    done = done[done["submission_time"] >= 60]
+    assert list(done["executed_vo"]) == ["free", "free"]
+    assert done["waiting_time"].max() < 1.0
+
+
+def test_a_scarce_resource_counts_as_assigned_cpus() -> None:
+    """Of 8 CPUs, 2 assigned: 3 of 4 GPUs are held, so two of them lack a quarter, 2 CPUs."""
+    machine = Machine("m", 8, resources={"gpus": 4})
+    columns = resources_of(VirtualOrganization("v", (Cluster("c", (machine,)),)), 0)
+    table = ResourceTable(columns, np.array([2.0]), held={"gpus": np.array([3.0])})
+
+    def of(gpus: float, cpus: int) -> Job:
+        times = {"submit_us": 0, "run_us": 1, "estimate_us": 1}
+        held = amounts({"gpus": gpus})
+        return Job(number=1, vo="v", processors=cpus, resources=held, **times)
+
+    assert table.lacking(of(2, 1)).tolist() == [2.0]
+    assert table.lacking(of(1, 1)).tolist() == [-5.0]
+    assert table.lacking(of(1, 7)).tolist() == [1.0]
+    assert table.assigned_for(of(0, 1)).tolist() == [2.0]
 
 
 def test_a_requirement_can_name_a_resource() -> None:

@@ -176,25 +176,25 @@ def failure_not_reported(right: Any, self: Any, ctx: Context, case: Any, state: 
 
 @replaced(ResourceManager, "on_job_ended")
 def reservation_not_released(right: Any, self: Any, ctx: Context, sender: str, ended: Any) -> None:
-    resource, processors = self._assignments.find(ended.key)
-    self._assignments.cpus[resource] += processors
+    one = self._assignments._of[ended.key]
+    self._assignments.assigned[0, one.resource] += one.processors
     right(self, ctx, sender, ended)
 
 
 @replaced(ResourceManager, "on_assign_job")
 def busy_resource_assigned(right: Any, self: Any, ctx: Context, *what: Any) -> None:
-    self._assignments.cpus -= 1e9
+    self._assignments.assigned[0] -= 1e9
     right(self, ctx, *what)
-    self._assignments.cpus += 1e9
+    self._assignments.assigned[0] += 1e9
     for place, (to, message, size) in enumerate(ctx.effects.sent):
         if type(message).__name__ == "LocalStatus":
-            ctx.effects.sent[place] = (to, type(message)(message.assigned_cpus + 1e9), size)
+            ctx.effects.sent[place] = (to, type(message)(message.assigned + 1e9), size)
 
 
 @replaced(ResourceManager, "on_cluster_chosen")
 def moved_without_its_cpus(right: Any, self: Any, ctx: Context, sender: str, chosen: Any) -> None:
     right(self, ctx, sender, chosen)
-    if self._assignments.find(chosen.key)[0] >= 0:
+    if self._assignments.find(chosen.key) >= 0:
         self._assignments._of[chosen.key].processors = 0
 
 

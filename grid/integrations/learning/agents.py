@@ -297,7 +297,7 @@ class AgentSelection:
     ) -> Choice:
         """That row; of the other kind of VO (own or not), the row of highest utility."""
         best = best_choice(utilities, job, table, own_vo, False)
-        is_free = table.lacking_cpus(job.processors)[row] <= 0
+        is_free = table.lacking(job)[row] <= 0
         is_own = table.columns.vo[row] == own_vo
         return Choice(
             row if is_free else -1,
@@ -345,8 +345,7 @@ class AgentForwarding:
                 self.forbidden += 1
                 vo = question.vo if is_open[question.vo] else vo
         row = int(rows[vo])
-        free = table.assigned_cpus[row] + job.processors - table.columns.cpus[row] <= 0
-        return Destination(row, not free)
+        return Destination(row, bool(table.lacking(job)[row] > 0))
 
     def _best_of_each(self, question: Question) -> tuple[Ints, Floats, int]:
         """The row of each VO's best resource, -1: none; the utilities; how many VOs have one."""

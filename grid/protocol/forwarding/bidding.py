@@ -220,8 +220,8 @@ def _best_vos(question: Question) -> tuple[int, ...]:
     """Eligible other VOs that were not asked yet: free by the known state, then by utility."""
     utilities, table = question.utilities(), question.table
     rows = remote_rows(question, utilities)
-    lacking = table.lacking_cpus(question.job.processors)[rows] > 0.0
-    load = table.assigned_cpus[rows] / table.columns.cpus[rows]
+    lacking = table.lacking(question.job)[rows] > 0.0
+    load = table.assigned_for(question.job)[rows] / table.columns.cpus[rows]
     order = rows[np.lexsort((rows, load, -utilities[rows], lacking))]
     vos = dict.fromkeys(table.columns.vo[order].tolist())
     return tuple(vo for vo in vos if vo not in question.asked)

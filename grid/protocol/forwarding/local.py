@@ -189,7 +189,7 @@ def expected_finish_us(question: Question, queued_run_s: float | None = None) ->
     job, columns = question.job, question.table.columns
     run_us = expected_run_us(job, columns)
     ahead_us = run_us if queued_run_s is None else queued_run_s * SECOND_US
-    lacking = np.maximum(question.table.lacking_cpus(job.processors), 0.0)
+    lacking = np.maximum(question.table.lacking(job), 0.0)
     finish: Floats = run_us + lacking / columns.cpus * ahead_us
     return finish + question.distances.hops_us(columns.vo, job.input_mb, job.data)
 
@@ -212,6 +212,6 @@ def stay_or_leave(question: Question, local: Choice) -> Destination:
 def _least_loaded(question: Question, rows: Ints, loads: Floats, utilities: Floats) -> int:
     """Of `rows` of the least loaded VO: a free one, then the best, then the first."""
     table = question.table
-    lacking = table.lacking_cpus(question.job.processors)[rows] > 0.0
+    lacking = table.lacking(question.job)[rows] > 0.0
     order = np.lexsort((rows, -utilities[rows], lacking, loads[rows]))
     return int(rows[order[0]])

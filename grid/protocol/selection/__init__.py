@@ -80,13 +80,14 @@ def best_choice(
 ) -> Choice:
     """The best rows by `utilities` of shape (resources,), for selections.
 
-    A resource counts if its utility is above zero, its status is known, and it has the CPUs, memory
-    and licenses for the job; with `rows`, in ascending order, only those. For equal utilities see
-    TIES; `random` needs the `rng` that `choose` is given. Raises ValueError for wrong arguments.
+    A resource counts if its utility is above zero, its status is known, and it has the CPUs,
+    resources and licenses for the job; with `rows`, in ascending order, only those. For equal
+    utilities see TIES; `random` needs the `rng` that `choose` is given. Raises ValueError for wrong
+    arguments.
     """
     from grid.protocol.selection.kernels import NOT_A_NUMBER, best_resources
 
-    columns, assigned = table.columns, table.assigned_cpus
+    columns, assigned = table.columns, table.assigned_for(job)
     if len(utilities) != len(columns):
         raise ValueError(f"found {len(utilities)} utilities, expected {len(columns)}")
     values = np.asarray(utilities, np.float64)

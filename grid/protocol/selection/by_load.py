@@ -43,7 +43,7 @@ class ByLoad(ByUtility):
 
     def _values(self, job: Job, table: ResourceTable) -> Floats:
         """Utility / (1 + load); the load is assigned CPUs / CPUs. 0 if that is unknown."""
-        loads = table.assigned_cpus / table.columns.cpus
+        loads = table.assigned_for(job) / table.columns.cpus
         values: Floats = self.utilities(job, table) / (1.0 + loads)
         return values
 
@@ -79,7 +79,7 @@ class EarliestCompletion(ByLoad):
         self, job: Job, table: ResourceTable, own_vo: int, own_only: bool, rng: Rng | None = None
     ) -> Choice:
         best = super().choose(job, table, own_vo, own_only, rng)
-        is_free = best.anywhere >= 0 and table.lacking_cpus(job.processors)[best.anywhere] <= 0.0
+        is_free = best.anywhere >= 0 and table.lacking(job)[best.anywhere] <= 0.0
         return best._replace(free=best.anywhere if is_free else -1)
 
     def _values(self, job: Job, table: ResourceTable) -> Floats:
@@ -94,7 +94,7 @@ def expected_completion_s(job: Job, table: ResourceTable) -> Floats:
     unknown, jobs ahead count as long as this job.
     """
     run_s: Floats = to_seconds(job.estimate_us) * job.reference_mips / table.columns.mips
-    lacking = np.maximum(table.lacking_cpus(job.processors), 0.0)
+    lacking = np.maximum(table.lacking(job), 0.0)
     wait_s = lacking * run_s
     if len(table.backlog_s):
         wait_s = np.where(np.isnan(table.backlog_s), wait_s, table.backlog_s)
@@ -230,5 +230,4 @@ def distinct(count: int, among: int, rng: Rng) -> list[int]:
 def _if_free(row: int, job: Job, table: ResourceTable) -> int:
     if row < 0:
         return -1
-    free = table.columns.cpus[row] - table.assigned_cpus[row] >= job.processors
-    return row if free else -1
+    return row if table.lacking(job)[row] <= 0.0 else -1

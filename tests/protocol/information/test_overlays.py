@@ -83,7 +83,7 @@ OTHERS = [
 
 def entry(of: int, observed_s: float, assigned: float, confirmed_s: float | None = None) -> Entry:
     observed_at_us = int(observed_s * S)
-    rows = status_rows(OTHERS[of], np.array([assigned]), NOT_INCLUDED, observed_at_us)
+    rows = status_rows(OTHERS[of], np.array([[assigned]]), NOT_INCLUDED, observed_at_us)
     confirmed_us = observed_at_us if confirmed_s is None else int(confirmed_s * S)
     return Entry(of, observed_at_us, confirmed_us, rows)
 
@@ -133,7 +133,7 @@ def test_resources_omitted_from_a_newer_summary_are_unknown() -> None:
     status = KnownState(0, OWN, [], ())
     status.join(1, three)
     for at_s, busy in ((1, [0.0, 0.0, 0.0]), (2, [1.0, 0.0, 1.0]), (3, [1.0, 1.0, 0.0])):
-        rows = status_rows(three, np.array(busy), NOT_INCLUDED, at_s * S)
+        rows = status_rows(three, np.array([busy]), NOT_INCLUDED, at_s * S)
         status.take(Entry(1, at_s * S, at_s * S, rows if at_s == 1 else summary_of(rows, three)))
         expected = {1: [0, 0, 0], 2: [UNKNOWN, 0, UNKNOWN], 3: [UNKNOWN, UNKNOWN, 0]}[at_s]
         assert assigned(status) == [0, *expected]
