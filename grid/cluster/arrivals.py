@@ -191,7 +191,7 @@ class Arrivals:
             getattr(columns, name)[here] = getattr(jobs, name)
         columns.arrival_us[here] = jobs.submit_us
         columns.estimate_us[here] = self._estimates.column(jobs.estimate_us, jobs.run_us)
-        columns.bound_machine[here] = -1
+        columns.bound_machine[here] = jobs.site
         columns.account[here] = self._estimates.accounts_of(jobs.user)
         numbers = self.block.view(np.float64)[here, len(_TYPES) :]
         held = {**jobs.resources, **self._not_reserved(self._vo, jobs)}

@@ -424,7 +424,8 @@ def _effect_problems(scenario: Scenario, expanded: Expanded) -> Iterator[Problem
         if vo.is_direct and not scenario.workload:
             yield from _changed(vo, OF_SCHEDULER, path, DIRECT)
             for c, cluster in enumerate(vo.clusters):
-                if cluster.resource == "machine":
+                is_bound = vo.workload is not None and bool(vo.workload.bound_machines)
+                if (cluster.resource == "machine") != is_bound:
                     yield (*path, "clusters", c, "resource"), "", DIRECT
             for key in ("jobs", "attributes"):
                 for where, one in entries(vo.workload, key, (*path, "workload")):

@@ -138,11 +138,28 @@ class _Jobs:
                     expected = "numbers that differ from those of the grid's workload"
                     raise input_error(where, f"job number {number} twice", expected, self.file)
                 if workload.entry_point == "cluster":
-                    direct[position] = jobs
+                    direct[position] = self._bound(jobs, workload, vo, where)
                 else:
                     routed.append(jobs)
             submitted.append(_in_order(routed) if routed else None)
         return submitted, direct
+
+    def _bound(
+        self, jobs: JobTable, workload: WorkloadSection, vo: VirtualOrganization, where: str
+    ) -> JobTable:
+        """Jobs that enter a cluster, `site` being the only machine of each, or -1."""
+        site = np.full(len(jobs), -1)
+        cpus = [machine.cpus for machine in vo.clusters[0].machines]
+        for value, machine in workload.bound_machines.items():
+            of_value = jobs.site == value
+            site[of_value] = machine
+            widest = int(jobs.processors[of_value].max(initial=1))
+            most = cpus[machine] if machine < len(cpus) else 0
+            if widest > most:
+                expected = f"a machine with the {widest} CPUs of a job"
+                key = f"{where}.bound_machines.{value}"
+                raise input_error(key, f"machine {machine} with {most}", expected, self.file)
+        return replace(jobs, site=site)
 
     def _check_routes(self, jobs: JobTable, workload: WorkloadSection) -> None:
         if len(jobs) and (jobs.site < 0).all():

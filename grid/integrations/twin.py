@@ -10,6 +10,7 @@ import re
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -190,7 +191,7 @@ def expand(names: str) -> list[str]:
 
 
 def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
-    """The scenario in YAML: a VO for the partitions of each pool, with the jobs of the records.
+    """The scenario in YAML: a cluster with a machine for each pool of nodes, and its jobs.
 
     Raises InputError if the records have other partitions.
     """
@@ -200,41 +201,40 @@ def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
     if unknown:
         expected = f"partitions of slurm.conf: {', '.join(conf.partitions)}"
         raise input_error("Partition", unknown[0], expected, str(records))
-    vos = []
-    for names, cpus in conf.pools():
-        workload: dict[str, Any] = {
-            "trace": str(records.resolve()), "entry_point": "cluster",
-            "attributes": {"resolution_s": 1},
-        }  # fmt: skip
-        if numbers:
-            sites = [numbers[one] for one in names if one in numbers]
-            workload |= {"route": "partition", "filter": {"sites": sites}}
-        vo: dict[str, Any] = {
-            "name": _identifier("-".join(names)),
-            "clusters": [{
-                "name": "nodes", "cpus": sum(cpus),
-                "policy": {
-                    "name": "slurm",
-                    "settings": {"cpus_per_node": statistics.mode(cpus), **conf.scheduling},
-                },
-            }],
-        }  # fmt: skip
-        if not numbers or workload["filter"]["sites"]:
-            vo["workload"] = workload
-        vos.append(vo)
+    pools = list(conf.pools())
+    machines = [{"name": _identifier("-".join(names)), "cpus": sum(cpus)} for names, cpus in pools]
+    workload: dict[str, Any] = {
+        "trace": str(records.resolve()), "entry_point": "cluster",
+        "shift_s": datetime.strptime(log.header["StartTime"], "%a %b %d %H:%M:%S %Y").second,
+        "attributes": {"resolution_s": 1},
+    }  # fmt: skip
+    settings = {"cpus_per_node": statistics.mode(conf.cpus.values()), **conf.scheduling}
+    cluster: dict[str, Any] = {
+        "name": "nodes", "machines": machines, "policy": {"name": "slurm", "settings": settings},
+    }  # fmt: skip
+    if numbers and len(pools) > 1:
+        cluster["resource"] = "machine"
+        workload["route"] = "partition"
+        workload["bound_machines"] = {
+            numbers[one]: machine
+            for machine, (names, _) in enumerate(pools)
+            for one in names
+            if one in numbers
+        }
     lines = [
         "# The twin of a site, made from its slurm.conf and the records of sacct.",
         "#",
-        "# Partitions that share nodes are one VO with a pool of all their CPUs.",
+        "# Partitions that share nodes are one machine with all their CPUs.",
         "# Times of sacct are truncated to seconds: each seed draws other fractions.",
+        "# Time 0 is a full minute, since backfill counts ends of jobs by half minutes.",
     ]
     gres = dict.fromkeys(conf.gres.values())
     if gres:
         lines.append(f"# Not modelled, GRES of nodes: {', '.join(gres)}")
     if conf.ignored:
         lines.append(f"# Not modelled, SchedulerParameters: {', '.join(conf.ignored)}")
-    tree = {"name": name, "seed": 1, "vos": vos}
-    text: str = yaml.safe_dump(tree, sort_keys=False, width=100)
+    vo = {"name": "site", "clusters": [cluster], "workload": workload}
+    text: str = yaml.safe_dump({"name": name, "seed": 1, "vos": [vo]}, sort_keys=False, width=100)
     return "\n".join(lines) + "\n" + text
 
 
@@ -309,7 +309,10 @@ def compare(run: Path, records: Path) -> Comparison:
         for name, number in _partition_numbers(log).items()
     ]
     groups += [(name, (cpus >= low) & (cpus <= high)) for name, low, high in SIZES]
-    submits, starts = (submit, jobs.submit_us), (submit + waits[0], jobs.outcome.start_us)
+    # Time 0 is the first submission in the records, and a full minute in the twin.
+    later_us = (int(jobs.submit_us.min()) - int(submit.min())) // SECOND_US * SECOND_US
+    submits = submit, jobs.submit_us - later_us
+    starts = submit + waits[0], jobs.outcome.start_us - later_us
     ends = [int((start + run_us).max()) for start in starts]
     times = np.linspace(int(submit.min()), max(ends), STEPS)
     work = int((run_us * cpus).sum()) / manifest["cpus"]

@@ -147,8 +147,9 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     """One row per job, every column of shape (n,); see `Job` for meanings and units.
 
     `site` is the number that routes a job to its VO (a log's partition, group, queue or user), -1
-    without one. `requirements` is empty, or has one tuple a row. Jobs with predecessors are
-    submitted relative to their ends, and not at `submit_us`.
+    without one; of a job that enters its cluster, the only machine that it may run on, -1: any.
+    `requirements` is empty, or has one tuple a row. Jobs with predecessors are submitted relative
+    to their ends, and not at `submit_us`.
     """
 
     number: Ints = column(0, 2**53)

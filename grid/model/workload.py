@@ -299,6 +299,11 @@ class WorkloadSection(Section):
     """The field of the trace by which jobs of the grid's workload are routed: its values in
     ascending order, -1 (unknown) first, go to the VOs in turn. Required for a trace of several VOs.
     For GWF only: `site`, where the job was submitted (OrigSiteID), and `vo` (VOID)."""
+    bound_machines: dict[int, Annotated[int, Field(ge=0, strict=True)]] = Field(
+        default_factory=dict
+    )
+    """The position, from 0, of the only machine for jobs with a value of the field `route`, as for
+    partitions of a cluster with `resource: machine`. Only with `entry_point: cluster`."""
     filter: TraceFilterSection | None = None
     """Which jobs of the trace are used. Default: all."""
     shift_s: Annotated[float, Field(ge=-1e11, le=1e11, strict=True)] | None = None
@@ -359,6 +364,8 @@ class WorkloadSection(Section):
                     raise ValueError(f"`{key}` only with `{source}`")
         if self.filter is not None and self.filter.sites is not None and self.route is None:
             raise ValueError("a `route` for the `sites` of the `filter`")
+        if self.bound_machines and (self.route is None or self.entry_point == "scheduler"):
+            raise ValueError("`bound_machines` only with a `route` and `entry_point: cluster`")
         if self.waits_for_predecessors and self.entry_point == "cluster":
             raise ValueError("`waits_for_predecessors` only with `entry_point: scheduler`")
         if self.entry_point == "cluster" and any(job.after for job in self.jobs or ()):
@@ -369,7 +376,8 @@ class WorkloadSection(Section):
 _KEYS_OF_SOURCES = {
     "generator": ("settings", "seed"),
     "trace": (
-        "route", "filter", "shift_s", "interarrival_factor", "waits_for_predecessors", "repeat",
-        "cpus", "memory", "cut_at_estimate", "cancelled", "prediction_field",
+        "route", "bound_machines", "filter", "shift_s", "interarrival_factor",
+        "waits_for_predecessors", "repeat", "cpus", "memory", "cut_at_estimate", "cancelled",
+        "prediction_field",
     ),
 }  # fmt: skip

@@ -223,14 +223,16 @@ class Slurm:
 
     def _main(self, queue: list[int], starts: _Starts, now: Time) -> None:
         """Start jobs in order, up to the first that does not fit; jobs over a limit are skipped."""
+        blocked: set[int] = set()
         for slot in queue:
-            if slot in starts.slots or not starts.is_within_limits(slot):
+            machines = [one for one in starts.machines_of(slot) if one not in blocked]
+            if not machines or slot in starts.slots or not starts.is_within_limits(slot):
                 continue
-            place = starts.place_now(slot)
+            place = starts.place_now(slot, machines)
             if place is not None:
                 starts.add(slot, place, now)
             elif self._may_reserve(starts.view, slot, now):
-                return
+                blocked.update(machines)
 
     def _may_reserve(self, view: ClusterView, slot: int, now: Time) -> bool:
         waited_us = now - int(view.jobs.arrival_us[slot])
@@ -294,10 +296,10 @@ class Slurm:
         return best
 
     def _rounded(self, found: _Placement) -> tuple[Time, Time]:
-        """The planned start and end of a job in steps of the resolution."""
+        """The planned start and end of a job, rounded down to the resolution."""
         step_us = self._settings.bf_resolution * SECOND_US
         end_us = found.start_us + found.limit_us
-        return found.start_us // step_us * step_us, _up(end_us, step_us)
+        return found.start_us // step_us * step_us, end_us // step_us * step_us
 
 
 class _Placement(NamedTuple):
@@ -346,9 +348,9 @@ class _Starts:
         is_there = (self.nodes.machine == machine) & (self.view.free[machine] > 0)
         return np.where(is_there, self.nodes.free, 0)
 
-    def place_now(self, slot: int) -> _Placement | None:
+    def place_now(self, slot: int, machines: list[int]) -> _Placement | None:
         cpus, now = int(self.view.jobs.processors[slot]), self.view.now
-        for machine in self.machines_of(slot):
+        for machine in machines:
             taken = placed(self._free(machine), cpus)
             if taken is not None:
                 return _Placement(now, machine, taken, _limit_us(self.view, slot, machine))
@@ -381,6 +383,8 @@ class _Starts:
                 continue
             if next_us == NEVER or next_us > aligned_us + window_us:
                 window_us *= 2
+                while aligned_us + window_us < next_us < NEVER:
+                    window_us *= 2
                 taken = placed(free, cpus)
                 if taken is not None:
                     start = max(start, last_us, self.view.now + SECOND_US)
@@ -432,8 +436,8 @@ def slurm(settings: SlurmSettings) -> Slurm:
     | nodes of a job (`select/cons_tres`, `CR_CPU`, `--ntasks`) | best fit, nodes of equal CPUs |
     | multifactor priority, limits by user | as in `multifactor`; weights are 0 by default |
     | time limits in minutes | plans round estimates up to minutes |
-    | one partition, jobs on one machine or pool | modelled |
-    | several partitions, QOS, preemption, arrays, reservations, topology | not modelled |
+    | partitions, if they share no nodes | machines, with jobs that are bound to one |
+    | QOS, preemption, arrays, reservations, topology | not modelled |
     | run time of the schedulers themselves, RPC limits (`bf_max_time`, `bf_continue`) | 0 |
     | `CompleteWait`, epilogs, launch of jobs | 0 |
     """

@@ -125,8 +125,8 @@ def _complete(columns: Ints, records: Sequence[Record]) -> dict[str, str]:
 
     Submissions are Unix times in seconds before. Returns entries of the header.
     """
-    header = {}
     first = int(columns[:, SwfField.SUBMIT_TIME].min())
+    header = {"StartTime": f"{datetime.fromtimestamp(first, UTC):%a %b %d %H:%M:%S %Y}"}
     columns[:, SwfField.SUBMIT_TIME] = (columns[:, SwfField.SUBMIT_TIME] - first) * SECOND_US
     if all(_ZONE.search(record["Submit"]) for record in records):
         header["UnixStartTime"] = str(first)

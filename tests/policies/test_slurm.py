@@ -7,6 +7,7 @@ at the first half second after an end or submission, and three seconds after its
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import grid
+from grid.model.errors import InputError
 from grid.policies.slurm import placed
 from tests.examples import examples
 
@@ -53,10 +55,13 @@ def test_the_third_job(parameters: dict[str, int], start: float) -> None:
 
 
 def test_limits_are_rounded_up_to_minutes_and_planned_times_to_the_resolution() -> None:
-    """With a limit of 61 s, job 3 would end after 120 s; in steps of 30 minutes job 2 has all."""
+    """With a limit of 61 s, job 3 would end after 120 s. In steps of 30 minutes, rounded down, job
+    2 is planned for no time at all.
+    """
     longer = [*JOBS[:2], {**JOBS[2], "estimate_s": 61}]
     assert starts(longer) == [0, 100.5, 111.5]
-    assert starts(JOBS, bf_resolution=1800) == [0, 100.5, 111.5]
+    assert starts(JOBS, bf_resolution=1800) == [0, 100.5, 30]
+    assert starts(longer, bf_resolution=1800) == [0, 100.5, 30]
 
 
 def test_no_reservation_beyond_the_window() -> None:
@@ -113,6 +118,39 @@ def test_higher_priority_first() -> None:
     ]
     assert starts(jobs) == [0, 100.5, 111.5]
     assert starts(jobs, fair_share_weight=1000.0, calc_period_s=10.0) == [0, 111.5, 100.5]
+
+
+def test_the_main_scheduler_blocks_the_partition_of_a_job(tmp_path: Path) -> None:
+    """Job 2 does not fit in its partition, so job 3 does not start. Job 4 has another partition."""
+    records = ["JobID|Partition|User|Submit|ElapsedRaw|AllocCPUS|TimelimitRaw|State"]
+    for number, (partition, second, cpus) in enumerate(
+        [("a", 0, 1), ("a", 1, 2), ("a", 2, 1), ("b", 3, 1), ("b", 4, 1)], 1
+    ):
+        submit = f"2024-03-01T08:00:0{second}"
+        records.append(f"{number}|{partition}|u|{submit}|10|{cpus}|1|COMPLETED")
+    log = tmp_path / "sacct.txt"
+    log.write_text("\n".join(records))
+    settings = {"bf_interval": 10_000, "cpus_per_node": 2}
+    cluster = {
+        "machines": [{"cpus": 2}, {"cpus": 2}], "resource": "machine",
+        "policy": {"name": "slurm", "settings": settings},
+    }  # fmt: skip
+    workload = {"entry_point": "cluster", "trace": str(log), "route": "partition"}
+
+    def run(**bound: int) -> list[float]:
+        numbers = {1: bound["a"], 2: bound["b"]}
+        vo = {
+            "name": "lab",
+            "clusters": [cluster],
+            "workload": workload | {"bound_machines": numbers},
+        }
+        return list(grid.run({"vos": [vo]}).jobs().sort_values("job_id")["starting_time"])
+
+    assert run(a=0, b=1) == [0, 10.5, 21.5, 3.5, 6.5]
+    assert run(a=0, b=0) == [0, 10.5, 21.5, 21.5, 32.5]
+    with pytest.raises(InputError) as caught:
+        run(a=0, b=2)
+    assert [one.field for one in caught.value.errors] == ["vos.0.workload.bound_machines.2"]
 
 
 def test_a_job_over_its_user_s_limit_is_skipped() -> None:
