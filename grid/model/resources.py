@@ -155,7 +155,7 @@ class ResourceTable:
     estimates; NaN if no plugin needs it. Both were observed at `observed_at_us`. Assigned CPUs are
     known not to have changed until `confirmed_us`, which is not earlier. Both times are -inf if no
     status has arrived. `now` is when the table was made. All have the shape (resources,). `held`
-    has the amounts of resources assigned to jobs, by name, of those that jobs of the grid request."""
+    has assigned amounts of resources by name, of those that jobs of the grid request."""
 
     columns: ResourceColumns
     assigned_cpus: Floats

@@ -236,7 +236,7 @@ class ResourceObservation:
         run_us = job.estimate_us * job.reference_mips / columns.mips[at]
         places[eligible, 0] = 1.0
         places[eligible, 1] = np.where(known, load / (load + 1.0), 1.0)
-        places[eligible, 2] = known & (table.lacking_cpus(job.processors)[at] <= 0)
+        places[eligible, 2] = known & (table.lacking(job)[at] <= 0)
         places[eligible, 3] = np.clip(utilities[at], 0.0, 1.0)
         places[eligible, 4] = run_us / (run_us + HOUR_US)
         places[eligible, 5] = squashed(np.where(np.isfinite(age_us), age_us, 0.0), HOUR_US)
@@ -358,7 +358,7 @@ class AgentForwarding:
             able &= columns.vo == question.vo
         reached = np.where(able, utilities, 0.0)
         usable = np.flatnonzero(reached > 0.0)
-        busy = table.lacking_cpus(job.processors)[usable] > 0
+        busy = table.lacking(job)[usable] > 0
         load = table.assigned_cpus[usable] / columns.cpus[usable]
         order = usable[np.lexsort((load, -reached[usable], busy, columns.vo[usable]))]
         vos, first = np.unique(columns.vo[order], return_index=True)
