@@ -31,10 +31,12 @@ PARTIAL_UTILITY = str(ROOT / "scenarios" / "partial-utility.yaml")
 MANY_VOS = ("vos.0.count=64", "workload.settings.users=640")
 """A windowed run then takes some seconds."""
 WINDOWED = (PARTIAL_UTILITY, "--placement", "2", *(f"--set={one}" for one in MANY_VOS))
-LIVE = (
-    str(ROOT / "tests" / "runtime" / "fault_scenarios" / "partial-utility.yaml"),
-    *("--live", "--speedup", "4", "--placement", "vo"),
-)
+SCENARIOS = ROOT / "tests" / "runtime" / "fault_scenarios"
+AT_WORK = ("--live", "--speedup", "4", "--placement", "vo")
+LIVE = (str(SCENARIOS / "partial-utility.yaml"), *AT_WORK)
+RECOVERING = (str(SCENARIOS / "lost-vos.yaml"), *AT_WORK)
+KILLS = 25
+"""Kills of actors in a run with repeated ones."""
 STOP_SECONDS = 20.0
 STARTS_SECONDS = 240.0
 ENDS_SECONDS = 240.0
@@ -77,6 +79,8 @@ class Trial:
             start_new_session=True,
         )
         self._own: dict[int, Process] = {}
+        self.kills = 0
+        """How many of its actors were killed, if repeatedly."""
 
     def processes(self, *names: str) -> list[int]:
         """The ids of running processes of the run whose command contains one of `names`."""
@@ -153,7 +157,11 @@ class Trial:
         if code == 0 and not whole:
             return "WRONG: done with jobs unfinished"
         # A manifest is only written if each job has one final state.
-        return f"exit {code}, {'all' if whole else 'some'} jobs ended" if jobs or code else "WRONG"
+        ended = f"exit {code}, {'all' if whole else 'some'} jobs ended" if jobs or code else "WRONG"
+        if not self.kills:
+            return ended
+        metrics = json.loads((self.folder / "out" / "metrics.json").read_text())["grid"]
+        return f"{ended}; {self.kills} kills, {metrics['resubmissions']:g} copies of jobs"
 
     def _left(self) -> list[str]:
         """Processes of the run that are still running."""
@@ -235,6 +243,15 @@ def _stop(pid: int) -> None:
         os.kill(pid, signal.SIGCONT)
 
 
+def _kill_repeatedly(trial: Trial) -> None:
+    while trial.kills < KILLS and trial.driver.poll() is None:
+        if pids := trial.processes(*ACTORS):
+            with suppress(ProcessLookupError):
+                os.kill(trial.rng.choice(pids), signal.SIGKILL)
+                trial.kills += 1
+        time.sleep(trial.rng.uniform(0.2, 4.0))
+
+
 def _twice(number: signal.Signals) -> Act:
     def act(trial: Trial) -> None:
         os.killpg(trial.driver.pid, number)
@@ -249,13 +266,14 @@ FAULTS: dict[str, Act] = {
     "control": _killed("gcs_server"),
     "raylet": _killed("raylet/raylet"),
     "actor": _killed(*ACTORS),
+    "actors": _kill_repeatedly,
     "stopped-actor": _stop_actor,
     "stopped-driver": lambda trial: _stop(trial.driver.pid),
     "term": lambda trial: trial.driver.send_signal(signal.SIGTERM),
     "term-group": lambda trial: os.killpg(trial.driver.pid, signal.SIGTERM),
     "interrupts": _twice(signal.SIGINT),
 }
-KINDS = {"windowed": WINDOWED, "live": LIVE}
+KINDS = {"windowed": WINDOWED, "live": LIVE, "recovering": RECOVERING}
 
 
 def inject(kind: str, fault: str, number: int) -> str:

@@ -148,11 +148,16 @@ def _of_size(size: int) -> str:
 
 
 def _old_information(given: Parameters) -> dict[str, float]:
-    servers = given["servers"]
-    if servers != 2:
-        raise input_error("--set", f"{servers} servers", "2, for theory of old-information")
+    servers, d = given["servers"], min(given["d"], given["servers"])
+    if servers not in (2, 3):
+        raise input_error("--set", f"{servers} servers", "2 or 3, for theory of old information")
     load = WORK_S / (given["gap_s"] * servers)
-    time = theory.periodic_updates(min(given["d"], 2), load, given["period_s"] / WORK_S)
+    if given["discount"] == "own_dispatches":
+        # The only dispatcher sees all arrivals and ends: its information is never old.
+        time = theory.power_of_d(servers, d, load)
+    else:
+        longest = 100 if servers == 2 else 40
+        time = theory.periodic_updates(servers, d, load, given["period_s"] / WORK_S, longest)
     return {TIME: time, OF_FIRST: 1.0}
 
 
@@ -329,16 +334,21 @@ class Case:
     """Whether the jobs are control variates."""
     events: bool = False
     """Whether `found` reads the events of a run."""
+    scenario: str = ""
+    """The name of the scenario, if it is not that of the case."""
+    settings: tuple[str, ...] = ()
+    """Parameters of the scenario in this case, as PARAMETER=VALUE."""
 
     @property
     def file(self) -> Path:
-        return shipped_folder() / "verify" / f"{self.name}.yaml"
+        return shipped_folder() / "verify" / f"{self.scenario or self.name}.yaml"
 
     def parameters(self, settings: Sequence[str] = ()) -> dict[str, Any]:
         """Those of the scenario, with the settings that are among them."""
         tree, _ = read_tree(read_text(self.file, 1 << 16, "a case"), str(self.file))
         known: dict[str, Any] = tree.plain()["parameters"]
-        given = {name: node.plain() for name, node in map(written_override, settings)}
+        overrides = map(written_override, (*self.settings, *settings))
+        given = {name: node.plain() for name, node in overrides}
         return {name: given.get(name, value) for name, value in known.items()}
 
 
@@ -367,6 +377,19 @@ def _shared(name: str, title: str, time: Callable[[Parameters], float], full: Ef
         name, title, "truncated Markov chain", lambda given: {TIME: time(given)}, _time,
         lambda given: _at(given["vos"], given["load"], given["vos"]),
         quick=Effort(20, 500), full=full, controlled=True,
+    )  # fmt: skip
+
+
+def _stale(name: str, title: str, *settings: str) -> Case:
+    """Jobs that one VO sends to the least loaded of `d` servers, which publish periodically."""
+    return Case(
+        name, title, "Markov chain from update to update (Mitzenmacher 2000)",
+        _old_information, _time_and_first,
+        lambda given: Jobs(
+            WORK_S, given["gap_s"], given["servers"], period_s=given["period_s"]
+        ),
+        quick=Effort(20, 1_000), full=Effort(40, 5_000), controlled=True,
+        scenario="old-information", settings=settings,
     )  # fmt: skip
 
 
@@ -432,12 +455,13 @@ CASES = {
                 lambda machines, load, d: theory.power_of_d(machines, d, load), 5_000),
         _routed("least-loaded", "Join the shortest of all queues", "truncated Markov chain",
                 lambda machines, load, _: theory.power_of_d(machines, machines, load), 5_000),
-        Case("old-information", "The shorter of two queues by periodic status updates",
-             "Markov chain from update to update (Mitzenmacher 2000)",
-             _old_information, _time_and_first,
-             lambda given: Jobs(WORK_S, given["gap_s"], given["servers"],
-                                period_s=given["period_s"]),
-             quick=Effort(20, 1_000), full=Effort(40, 5_000), controlled=True),
+        _stale("old-information", "The shorter of two queues by periodic status updates"),
+        _stale("old-least-loaded", "Herding: the shortest of three queues by rare status updates",
+               "servers=3", "d=3", "gap_s=666.6667", "period_s=5000"),
+        _stale("old-two-of-three", "The shorter of two random queues by rare status updates",
+               "servers=3", "d=2", "gap_s=666.6667", "period_s=5000"),
+        _stale("own-dispatches", "The shortest of three queues by rare updates and own dispatches",
+               "servers=3", "d=3", "gap_s=666.6667", "period_s=5000", "discount=own_dispatches"),
         _averaging("gossip", "Gossip averaging: each VO once per period, in a new order each time",
                    "1 / (2 √e)", "shuffled"),
         _averaging("gossip-of-pairs", "Gossip averaging: two VOs at a time, at random times",

@@ -268,8 +268,8 @@ def _one_of(wanted: int, vos: int, hops: int) -> float:
 #
 # Mitzenmacher, "How useful is old information?" (2000): each job goes to the shortest of `d`
 # servers drawn, by the queue lengths at the last update. Between updates the arrival rate of a
-# server depends only on these, so each server is an M/M/1 queue. Two servers are a Markov chain
-# from update to update.
+# server depends only on these, so each server is an M/M/1 queue, and the lengths at updates are a
+# Markov chain.
 
 FIXED = 1e-11
 MOST_PERIODS = 200_000
@@ -296,31 +296,46 @@ def over_a_period(rates: Floats, period: float) -> tuple[Floats, Floats]:
     return after, jobs
 
 
-def periodic_updates(d: int, load: float, period: float, longest: int = 100) -> float:
-    """Mean time in the system of two servers, each with the `load`; `period` in service times."""
-    lengths = np.arange(longest + 1)
-    # Share of jobs of a server whose known queue is shorter, equally long, longer.
-    shares = (0.5, 0.5, 0.5) if d == 1 else (1.0, 0.5, 0.0)
-    mine = [over_a_period(np.full(longest + 1, 2.0 * load * share), period) for share in shares]
-    cases = [
-        np.less.outer(lengths, lengths),
-        np.equal.outer(lengths, lengths),
-        np.greater.outer(lengths, lengths),
-    ]
-    share = np.zeros((longest + 1, longest + 1))
-    share[0, 0] = 1.0
+def periodic_updates(servers: int, d: int, load: float, period: float, longest: int = 40) -> float:
+    """Mean time in the system, each of 2 or 3 servers with the `load`; `period` in service times.
+
+    The state at an update is the tensor of probabilities of all lengths up to `longest`. States
+    with the same order of servers have the same arrival rates until the next update.
+    """
+    lengths = np.indices((longest + 1,) * servers)
+    shorter = (lengths[:, None] > lengths[None, :]).sum(axis=1)
+    orders = np.unique(shorter.reshape(servers, -1), axis=1).T
+    moves: dict[tuple[int, int], tuple[Floats, Floats]] = {}
+    steps: list[tuple[Floats, list[tuple[Floats, Floats]]]] = []
+    for order in orders:
+        # The shortest of d is one of `alike` servers if one of them is drawn and none before them.
+        ranks = [(int(rank), int((order == rank).sum())) for rank in order]
+        for rank, alike in ranks:
+            drawn = comb(servers - rank, d) - comb(servers - rank - alike, d)
+            rate = servers * load * drawn / comb(servers, d) / alike
+            if (rank, alike) not in moves:
+                moves[rank, alike] = over_a_period(np.full(longest + 1, rate), period)
+        is_so = (shorter == order.reshape(-1, *(1,) * servers)).all(axis=0)
+        steps.append((is_so, [moves[one] for one in ranks]))
+    share = np.zeros((longest + 1,) * servers)
+    share[(0,) * servers] = 1.0
     for _ in range(MOST_PERIODS):
         after = np.zeros_like(share)
-        for case, (one, _), (other, _) in zip(cases, mine, mine[::-1], strict=True):
-            after += one.T @ (share * case) @ other
+        for is_so, of_servers in steps:
+            part = share * is_so
+            # Each product replaces the first axis by the next length, as the last axis.
+            for one, _ in of_servers:
+                part = np.tensordot(part, one, (0, 0))
+            after += part
         if np.abs(after - share).sum() < FIXED:
             break
         share = after
     jobs = 0.0
-    for case, (_, one), (_, other) in zip(cases, mine, mine[::-1], strict=True):
-        within = share * case
-        jobs += float(one @ within.sum(axis=1) + other @ within.sum(axis=0))
-    return jobs / (period * 2.0 * load)
+    for is_so, of_servers in steps:
+        part = share * is_so
+        for axis, (_, one) in enumerate(of_servers):
+            jobs += float(np.tensordot(part, one, (axis, 0)).sum())
+    return jobs / (period * servers * load)
 
 
 # Gossip of averages

@@ -135,6 +135,8 @@ def verify(
     The seed of the scenario is that of the first run. If `full`, runs are added until three
     standard errors are precise enough. Raises InputError, also if the theory does not hold.
     """
+    chosen = dict(one.split("=", 1) for one in (*case.settings, *settings))
+    settings = [f"{name}={value}" for name, value in chosen.items()]
     seed, given = load_scenario(case.file, settings).seed, case.parameters(settings)
     jobs = None if case.jobs is None else case.jobs(given)
     if jobs is not None and jobs.servers:

@@ -71,10 +71,19 @@ def test_starts_on_one_server_are_those_of_lindley() -> None:
 
 
 def test_current_information_is_join_the_shorter_and_stale_is_worse_than_none() -> None:
-    current = theory.periodic_updates(2, 0.5, 0.01, longest=30)
+    current = theory.periodic_updates(2, 2, 0.5, 0.01, longest=30)
     assert current == pytest.approx(theory.power_of_d(2, 2, 0.5), rel=0.01)
-    assert current < theory.periodic_updates(2, 0.5, 1.0, longest=40) < 2.0
-    assert theory.periodic_updates(2, 0.5, 100.0, longest=120) > 2.0
+    assert current < theory.periodic_updates(2, 2, 0.5, 1.0, longest=40) < 2.0
+    assert theory.periodic_updates(2, 2, 0.5, 100.0, longest=120) > 2.0
+
+
+def test_three_servers_with_old_information() -> None:
+    """At random the period has no effect, and with rare updates all jobs go to the same server."""
+    at_random, two, shortest = (
+        theory.periodic_updates(3, d, 0.5, 5.0, longest=25) for d in (1, 2, 3)
+    )
+    assert at_random == pytest.approx(2.0, rel=1e-4)
+    assert two < at_random < shortest
 
 
 def test_queues_over_a_period_by_an_ordinary_differential_equation() -> None:
