@@ -181,18 +181,21 @@ class ClusterView:
         down, or whose CPUs are reserved for others before the estimated end of the job.
         """
         jobs = self.jobs
-        licenses = int(jobs.licenses[slot])
         if len(self.machines.windows) and not self._fits_around_windows(slot, machine):
             return False
         return bool(
             jobs.processors[slot] <= self.free[machine]
             and (jobs.resources[:, slot] <= self.free_resources[:, machine]).all()
             and jobs.bound_machine[slot] in (-1, machine)
-            and licenses & ~int(self.machines.licenses[machine]) == 0
-            and all(
-                self.license_users[machine, number] or self.license_copies_free[number]
-                for number in _bits(licenses)
-            )
+            and self.has_licenses(slot, machine)
+        )
+
+    def has_licenses(self, slot: int, machine: int) -> bool:
+        """Whether the machine has a copy of each license of the job, free or in use there."""
+        licenses = int(self.jobs.licenses[slot])
+        return licenses & ~int(self.machines.licenses[machine]) == 0 and all(
+            self.license_users[machine, number] or self.license_copies_free[number]
+            for number in _bits(licenses)
         )
 
     def _fits_around_windows(self, slot: int, machine: int) -> bool:

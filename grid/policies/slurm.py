@@ -12,7 +12,7 @@ from pydantic import Field, Strict
 
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.time import NEVER, SECOND_US, Time
-from grid.policies.interface import ClusterView, Plan
+from grid.policies.interface import ClusterView, JobColumns, MachineColumns, Plan
 from grid.policies.multifactor import Multifactor, MultifactorSettings, Weight
 
 MINUTE_US = 60 * SECOND_US
@@ -21,6 +21,8 @@ CHECK_US = SECOND_US // 2
 iterations begin with a second: in a real slurmctld both loops drift."""
 WINDOW_US = 30 * SECOND_US
 """The ends of running jobs that backfill counts as one at first, as of `bf_window_linear`."""
+ROUNDING = 1e-6
+"""A CPU for which this share of its resources is missing can be used."""
 Count = Annotated[int, Strict()]
 
 
@@ -71,24 +73,72 @@ class SlurmSettings(MultifactorSettings):
 
 
 class Nodes:
-    """The nodes of a cluster, with their free CPUs, shape (nodes,)."""
+    """The nodes of a cluster, with what running jobs leave of their CPUs and resources.
 
-    def __init__(self, machine_cpus: Ints, cpus_per_node: int) -> None:
+    Each has its share by CPUs of the resources of its machine. Jobs take resources in proportion to
+    their CPUs.
+    """
+
+    def __init__(self, machines: MachineColumns, cpus_per_node: int) -> None:
         sizes = [
             [*[cpus_per_node] * (cpus // cpus_per_node), *filter(None, [cpus % cpus_per_node])]
-            for cpus in machine_cpus.tolist()
+            for cpus in machines.cpus.tolist()
         ]
-        self.free = np.concatenate(sizes).astype(np.int64)
+        self.cpus: Ints = np.concatenate(sizes).astype(np.int64)
         self.machine = np.repeat(np.arange(len(sizes)), [len(one) for one in sizes])
+        self.own = len(machines.resources) - machines.shared
+        """How many resources are those of machines, the first ones."""
+        share = self.cpus / machines.cpus[self.machine]
+        self.amounts = machines.resources[: self.own, self.machine] * share
+        """Of each resource on each node, shape (resources, nodes)."""
+        self.free, self.left = self.cpus.copy(), self.amounts.copy()
+        """The free CPUs of each node, shape (nodes,), and of the `amounts`."""
         self.held: dict[int, Ints] = {}
         """The CPUs of each running job on each node, by slot."""
+        self._per_cpu: dict[int, Floats] = {}
+        self.windows = [(*one, self._last(*one[::3])) for one in machines.windows.tolist()]
 
-    def run(self, slot: int, cpus: Ints) -> None:
+    def _last(self, machine: int, cpus: int) -> Bools:
+        """The last nodes of a machine, up to that many CPUs."""
+        own = self.machine == machine
+        after = np.cumsum((self.cpus * own)[::-1])[::-1] - self.cpus
+        return own & (after < cpus)
+
+    def reserved(self, jobs: JobColumns, slot: int, start: Time, end: Time) -> tuple[Bools, Time]:
+        """The nodes that are reserved for other jobs in that time, and the first end of these."""
+        found, until = np.zeros(len(self.cpus), np.bool_), NEVER
+        for _, first, last, _, resource, nodes in self.windows:
+            if first < end and start < last and (resource < 0 or jobs.resources[resource, slot]):
+                found, until = found | nodes, min(until, last)
+        return found, until
+
+    def per_cpu(self, jobs: JobColumns, slot: int) -> Floats:
+        amounts: Floats = jobs.resources[: self.own, slot] / jobs.processors[slot]
+        return amounts
+
+    def run(self, slot: int, cpus: Ints, jobs: JobColumns) -> None:
+        self.held[slot], self._per_cpu[slot] = cpus, self.per_cpu(jobs, slot)
         self.free -= cpus
-        self.held[slot] = cpus
+        self.left -= self.amounts_of(slot)
 
     def end(self, slot: int) -> None:
+        self.left += self.amounts_of(slot)
         self.free += self.held.pop(slot)
+        del self._per_cpu[slot]
+
+    def amounts_of(self, slot: int) -> Floats:
+        """The resources of a running job on each node, shape (resources, nodes)."""
+        amounts: Floats = np.outer(self._per_cpu[slot], self.held[slot])
+        return amounts
+
+
+def usable(cpus: Ints, left: Floats, per_cpu: Floats) -> Ints:
+    """How many of the CPUs of nodes a job can take, with its resources for each; shape (nodes,)."""
+    for amount, on_nodes in zip(per_cpu.tolist(), left, strict=True):
+        if amount:
+            most = np.minimum(np.floor(on_nodes / amount + ROUNDING), cpus)
+            cpus = most.astype(np.int64)
+    return cpus
 
 
 def placed(free: Ints, cpus: int) -> Ints | None:
@@ -163,7 +213,7 @@ class NodeSpace:
 class Slurm:
     """The two schedulers of Slurm, in order of priority."""
 
-    ignores = ("resources", "licenses", "reservations", "one job per machine")
+    ignores = ("one job per machine",)
 
     def __init__(self, settings: SlurmSettings) -> None:
         self._settings = settings
@@ -181,7 +231,7 @@ class Slurm:
     def plan(self, view: ClusterView, now: Time) -> Plan:
         settings = self._settings
         if self._nodes is None:
-            self._nodes = Nodes(view.machines.cpus, settings.cpus_per_node)
+            self._nodes = Nodes(view.machines, settings.cpus_per_node)
         if self._ending or len(view.arrived):
             self._tested = []
         for slot in self._ending:
@@ -194,6 +244,8 @@ class Slurm:
         plan = Plan()
         user_of = dict(zip(queue, users[order].tolist(), strict=True))
         starts = _Starts(view, self._nodes, plan, user_of, *self._priority.quotas(view))
+        plan.reject += [slot for slot in view.arrived.tolist() if not starts.can_ever_run(slot)]
+        queue = [slot for slot in queue if slot not in plan.reject]
         if self._due_us < now:  # Nothing waited then.
             self._main_us, self._due_us = self._due_us, NEVER
         is_whole = now % (settings.sched_interval * SECOND_US) == CHECK_US
@@ -211,13 +263,18 @@ class Slurm:
             earliest = max(self._main_us + delay_us, now + 1)
             self._due_us = _next(earliest - 1, SECOND_US, CHECK_US)
         left = [slot for slot in queue if slot not in starts.slots]
-        # If nothing runs, only a job that a scheduler has not tested yet can start later.
+        # If nothing runs, only a job that a scheduler has not tested yet can start before the end
+        # of a reservation.
         goes_on = len(view.running) + len(plan.start) + len(view.ended) > 0
-        if left and (goes_on or any(view.fastest(slot) >= 0 for slot in left)):
+        later = now
+        if not goes_on and all(view.fastest(slot) < 0 for slot in left):
+            ends = view.machines.windows[:, 2]
+            later = int(ends[ends > now].min(initial=NEVER)) - 1
+        if left and later < NEVER - 1:
             plan.wake_us = min(
                 self._due_us,
-                _next(now, settings.sched_interval * SECOND_US, CHECK_US),
-                _next(now, settings.bf_interval * SECOND_US),
+                _next(later, settings.sched_interval * SECOND_US, CHECK_US),
+                _next(later, settings.bf_interval * SECOND_US),
             )
         return plan
 
@@ -232,7 +289,7 @@ class Slurm:
             if place is not None:
                 starts.add(slot, place, now)
             elif self._may_reserve(starts.view, slot, now):
-                blocked.update(machines)
+                blocked.update(one for one in machines if starts.is_waiting_for_ends(slot, one))
 
     def _may_reserve(self, view: ClusterView, slot: int, now: Time) -> bool:
         waited_us = now - int(view.jobs.arrival_us[slot])
@@ -244,7 +301,7 @@ class Slurm:
         Returns whether iterations to come find the same starts if nothing else happens.
         """
         settings = self._settings
-        is_same_later = settings.bf_min_age_reserve == 0
+        is_same_later = settings.bf_min_age_reserve == 0 and not starts.nodes.windows
         window_us = settings.bf_window * MINUTE_US
         space = NodeSpace(now, now + window_us, len(starts.nodes.free))
         tested: dict[int, int] = {}
@@ -283,6 +340,10 @@ class Slurm:
             limit_us, start = _limit_us(starts.view, slot, machine), now
             while start < NEVER:
                 available, later = space.available(start, start + limit_us)
+                reserved, until = starts.nodes.reserved(
+                    starts.view.jobs, slot, start, start + limit_us
+                )
+                available, later = available & ~reserved, min(later, until)
                 found = starts.place(slot, machine, available, max(start, now))
                 if found is None or found.start_us > max(later, now):
                     start = later
@@ -338,23 +399,53 @@ class _Starts:
         return bool(self._jobs[user] >= 1 and self._cpus[user] >= self.view.jobs.processors[slot])
 
     def machines_of(self, slot: int) -> list[int]:
-        """The machines on which a job may run, the fastest first."""
-        bound = int(self.view.jobs.bound_machine[slot])
-        order: list[int] = self.view.machines.speed_order.tolist()
-        return order if bound < 0 else [bound]
+        """The machines for a job, with licenses and resources of the cluster; the fastest first."""
+        view, own = self.view, self.nodes.own
+        bound = int(view.jobs.bound_machine[slot])
+        order: list[int] = view.machines.speed_order.tolist()
+        shared = view.jobs.resources[own:, slot, None] <= view.free_resources[own:]
+        return [
+            one
+            for one in (order if bound < 0 else [bound])
+            if shared[:, one].all() and view.has_licenses(slot, one)
+        ]
 
-    def _free(self, machine: int) -> Ints:
-        """The free CPUs of each node of a machine; none if it is down."""
-        is_there = (self.nodes.machine == machine) & (self.view.free[machine] > 0)
-        return np.where(is_there, self.nodes.free, 0)
+    def can_ever_run(self, slot: int) -> bool:
+        """Whether a job fits on the nodes of any machine that it may run on."""
+        bound = int(self.view.jobs.bound_machine[slot])
+        machines = range(len(self.view.machines.cpus)) if bound < 0 else [bound]
+        return any(self._placed_on(slot, self.nodes.machine == one) for one in machines)
+
+    def is_waiting_for_ends(self, slot: int, machine: int) -> bool:
+        """Whether a job that does not fit could start now if running jobs ended."""
+        return self._placed_on(slot, self._unreserved(slot, machine))
+
+    def _placed_on(self, slot: int, nodes: Bools) -> bool:
+        """Whether a job fits on these nodes if nothing runs."""
+        jobs, cpus = self.view.jobs, np.where(nodes, self.nodes.cpus, 0)
+        able = usable(cpus, self.nodes.amounts, self.nodes.per_cpu(jobs, slot))
+        return bool(able.sum() >= jobs.processors[slot])
+
+    def _unreserved(self, slot: int, machine: int) -> Bools:
+        """The nodes of a machine that are not reserved for others while a job would run."""
+        view = self.view
+        end = view.now + _limit_us(view, slot, machine)
+        reserved, _ = self.nodes.reserved(view.jobs, slot, view.now, end)
+        return (self.nodes.machine == machine) & ~reserved
 
     def place_now(self, slot: int, machines: list[int]) -> _Placement | None:
-        cpus, now = int(self.view.jobs.processors[slot]), self.view.now
         for machine in machines:
-            taken = placed(self._free(machine), cpus)
+            nodes = self._unreserved(slot, machine) & (self.view.free[machine] > 0)
+            taken = self._placed(slot, np.where(nodes, self.nodes.free, 0), self.nodes.left)
             if taken is not None:
-                return _Placement(now, machine, taken, _limit_us(self.view, slot, machine))
+                limit_us = _limit_us(self.view, slot, machine)
+                return _Placement(self.view.now, machine, taken, limit_us)
         return None
+
+    def _placed(self, slot: int, free: Ints, left: Floats) -> Ints | None:
+        jobs = self.view.jobs
+        able = usable(free, left, self.nodes.per_cpu(jobs, slot))
+        return placed(able, int(jobs.processors[slot]))
 
     def place(self, slot: int, machine: int, available: Bools, start: Time) -> _Placement | None:
         """When enough CPUs of the available nodes are free, if running jobs end at their limits.
@@ -363,10 +454,12 @@ class _Starts:
         are aligned with the first end, on a multiple of the first window. Whether another end is in
         the window is looked up after an end on these nodes only, for the end that comes next.
         """
-        cpus, limit_us = int(self.view.jobs.processors[slot]), _limit_us(self.view, slot, machine)
+        limit_us = _limit_us(self.view, slot, machine)
         available = available & (self.nodes.machine == machine)
-        free = np.where(available, self._free(machine), 0)
-        taken = placed(free, cpus)
+        # A machine that is down has no free CPUs.
+        free = np.where(available & (self.view.free[machine] > 0), self.nodes.free, 0)
+        left = self.nodes.left.copy()
+        taken = self._placed(slot, free, left)
         if taken is not None:
             return _Placement(start, machine, taken, limit_us)
         window_us, aligned_us, last_us = WINDOW_US, NEVER, NEVER
@@ -379,13 +472,14 @@ class _Starts:
                     aligned_us = _next(end_us, window_us)
                 last_us = end_us
                 free += np.where(available, held, 0)
+                left += self.nodes.amounts_of(running)
             elif next_us < NEVER:
                 continue
             if next_us == NEVER or next_us > aligned_us + window_us:
                 window_us *= 2
                 while aligned_us + window_us < next_us < NEVER:
                     window_us *= 2
-                taken = placed(free, cpus)
+                taken = self._placed(slot, free, left)
                 if taken is not None:
                     start = max(start, last_us, self.view.now + SECOND_US)
                     return _Placement(start, machine, taken, limit_us)
@@ -393,7 +487,8 @@ class _Starts:
 
     def add(self, slot: int, place: _Placement, now: Time) -> None:
         user = self.user_of[slot]
-        self.nodes.run(slot, place.cpus)
+        self.nodes.run(slot, place.cpus, self.view.jobs)
+        self.view.take(slot, place.machine)
         self._plan.start.append((slot, place.machine))
         self._ends.append((now + place.limit_us, slot))
         self.slots[slot] = None
@@ -437,7 +532,10 @@ def slurm(settings: SlurmSettings) -> Slurm:
     | multifactor priority, limits by user | as in `multifactor`; weights are 0 by default |
     | time limits in minutes | plans round estimates up to minutes |
     | partitions, if they share no nodes | machines, with jobs that are bound to one |
-    | QOS, preemption, arrays, reservations, topology | not modelled |
+    | GRES and memory of nodes (`CR_CPU_Memory`) | shares of those of machines, by CPUs of jobs |
+    | licenses | jobs without theirs are skipped; also resources of the cluster |
+    | reservations, for maintenance, users, accounts | the last nodes of a machine, whole ones |
+    | QOS, preemption, arrays, topology | not modelled |
     | run time of the schedulers themselves, RPC limits (`bf_max_time`, `bf_continue`) | 0 |
     | `CompleteWait`, epilogs, launch of jobs | 0 |
     """

@@ -27,12 +27,14 @@ JOBS = [
 ]
 
 
-def starts(jobs: list[dict[str, Any]], policy: str = "slurm", **parameters: int) -> list[float]:
-    """The start of each job in seconds."""
-    cluster = {"cpus": 4, "policy": {"name": policy, "settings": parameters}}
+def starts(
+    jobs: list[dict[str, Any]], policy: str = "slurm", machine: Any = None, **parameters: Any
+) -> list[float]:
+    """The start of each job in seconds, -1 if it is rejected."""
+    cluster = {"policy": {"name": policy, "settings": parameters}} | (machine or {"cpus": 4})
     workload = {"entry_point": "cluster", "jobs": jobs}
     done = grid.run({"vos": [{"name": "lab", "clusters": [cluster], "workload": workload}]})
-    return list(done.jobs().sort_values("job_id")["starting_time"])
+    return list(done.jobs().sort_values("job_id")["starting_time"].fillna(-1))
 
 
 @pytest.mark.parametrize(
@@ -190,8 +192,79 @@ def test_jobs_are_placed_on_nodes_that_fit_best() -> None:
     assert placed(free, 13) is None
 
 
-def by_checks(jobs: list[dict[str, Any]]) -> list[float]:
-    """FCFS at half seconds after events, at least three seconds after the last time."""
+def test_resources_of_nodes_are_used_in_proportion_to_cpus() -> None:
+    """Two nodes of four CPUs with two GPUs each. A job of four CPUs and four GPUs needs both."""
+    site = {"machines": [{"cpus": 8, "resources": {"gpus": 4}, "ram_mb": 80}]}
+    jobs = [
+        {"run_s": 100, "cpus": 4, "resources": {"gpus": 4}, "user": 1},
+        {"submit_s": 1, "run_s": 10, "resources": {"gpus": 1}, "user": 1},
+        {"submit_s": 2, "run_s": 10, "cpus": 4, "user": 1},
+        {"submit_s": 3, "run_s": 10, "cpus": 1, "resources": {"gpus": 3}, "user": 1},
+        {"submit_s": 3, "run_s": 10, "cpus": 8, "ram_mb": 81, "user": 1},
+    ]
+    # Job 3 uses two CPUs of each node. Jobs 4 and 5 fit on no node and on no machine.
+    assert starts(jobs[:4], machine=site, cpus_per_node=4) == [0, 100.5, 30, -1]
+    # A node with all of it: job 4 has enough.
+    assert starts(jobs[:4], machine=site, cpus_per_node=8) == [0, 100.5, 30, 100.5]
+    assert starts(jobs[4:], machine=site, cpus_per_node=8) == [-1]
+
+
+def test_jobs_without_their_licenses_are_skipped() -> None:
+    """Job 2 waits for a resource of the cluster, and gets no reservation. Job 3 starts."""
+    site = {"cpus": 4, "resources": {"licenses": 1}}
+    licensed = {"run_s": 100, "resources": {"licenses": 1}, "user": 1}
+    jobs = [
+        licensed,
+        {**licensed, "submit_s": 1},
+        {"submit_s": 2, "run_s": 300, "cpus": 3, "user": 1},
+    ]
+    assert starts(jobs, machine=site) == [0, 100.5, 3.5]
+
+
+def test_jobs_do_not_start_if_their_limits_reach_into_a_reservation() -> None:
+    """All four CPUs, in nodes of two, are reserved from 150 s to 200 s; or one of the nodes."""
+    jobs = [
+        {"submit_s": 1, "run_s": 20, "estimate_s": 130, "user": 1},
+        {"submit_s": 2, "run_s": 20, "estimate_s": 60, "cpus": 4, "user": 1},
+        {"submit_s": 3, "run_s": 20, "estimate_s": 60, "cpus": 2, "user": 1},
+    ]
+    machine = {"name": "m", "cpus": 4}
+    window = {"from_s": 150, "to_s": 200, "machines": ["m"]}
+    site = {"machines": [machine], "reservations": [window]}
+    # Job 1 has a limit of three minutes, and blocks no job behind it.
+    assert starts(jobs, machine=site, cpus_per_node=2) == [210, 4.5, 25.5]
+    half = {"machines": [machine], "reservations": [{**window, "cpus": 2}]}
+    assert starts(jobs, machine=half, cpus_per_node=2) == [1.5, 22.5, 43.5]
+    own = {"machines": [machine], "reservations": [{**window, "users": [1]}]}
+    assert starts(jobs, machine=own, cpus_per_node=2) == [1.5, 22.5, 43.5]
+
+
+@settings(max_examples=examples(15), deadline=None)
+@given(
+    st.lists(st.tuples(*map(st.integers, (0, 1, 1), (90, 90, 4)), st.integers(0, 150)), min_size=1)
+)
+def test_gpus_of_a_node_are_like_cpus(described: list[tuple[int, int, int, int]]) -> None:
+    jobs = [
+        {"submit_s": submit, "run_s": run, "estimate_s": run + more, "user": 1}
+        for submit, run, _, more in sorted(described)
+    ]
+    amounts = [amount for _, _, amount, _ in sorted(described)]
+    on_gpus = [
+        {**job, "resources": {"gpus": amount}} for job, amount in zip(jobs, amounts, strict=True)
+    ]
+    on_cpus = [{**job, "cpus": amount} for job, amount in zip(jobs, amounts, strict=True)]
+    site = {"machines": [{"cpus": 1000, "resources": {"gpus": 4}}]}
+    expected = starts(on_cpus, cpus_per_node=4, bf_interval=7)
+    assert starts(on_gpus, machine=site, cpus_per_node=1000, bf_interval=7) == expected
+
+
+def by_checks(
+    jobs: list[dict[str, Any]], reserved: tuple[float, float] = (1e9, 1e9)
+) -> list[float]:
+    """FCFS at half seconds after events, at least three seconds after the last time.
+
+    Jobs whose limits reach into the time when all is reserved are skipped.
+    """
     found: dict[int, float] = {}
     ends: dict[int, float] = {}
     check, last = 0.5, -10.0
@@ -203,7 +276,10 @@ def by_checks(jobs: list[dict[str, Any]]) -> list[float]:
         if is_full or (check >= last + 3 and any(last <= event < check for event in events)):
             last = check
             for number, job in enumerate(jobs):
+                limit = -(-job["run_s"] // 60) * 60
                 if number in found or job["submit_s"] > check:
+                    continue
+                if check < reserved[1] and check + limit > reserved[0]:
                     continue
                 held = sum(jobs[one]["cpus"] for one, end in ends.items() if end >= check)
                 if held + job["cpus"] > 4:
@@ -214,11 +290,19 @@ def by_checks(jobs: list[dict[str, Any]]) -> list[float]:
 
 
 @settings(max_examples=examples(15), deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 90), st.integers(1, 40), st.integers(1, 4)), max_size=9))
-def test_the_main_scheduler_alone_is_fcfs_at_checks(described: list[tuple[int, int, int]]) -> None:
+@given(
+    st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90), st.integers(1, 4)), max_size=9),
+    st.integers(1, 200),
+)
+def test_the_main_scheduler_alone_is_fcfs_at_checks(
+    described: list[tuple[int, int, int]], reserved_s: int
+) -> None:
     jobs = [
         {"submit_s": submit + 1, "run_s": run, "cpus": cpus, "user": 1}
         for submit, run, cpus in sorted(described)
     ]
     if jobs:
         assert starts(jobs, bf_interval=10_800) == by_checks(jobs)
+        window = (float(reserved_s), reserved_s + 55.0)
+        site = {"cpus": 4, "reservations": [{"from_s": window[0], "to_s": window[1]}]}
+        assert starts(jobs, machine=site, bf_interval=10_800) == by_checks(jobs, window)
