@@ -102,7 +102,8 @@ class Nodes:
         """The last nodes of a machine, up to that many CPUs."""
         own = self.machine == machine
         after = np.cumsum((self.cpus * own)[::-1])[::-1] - self.cpus
-        return own & (after < cpus)
+        last: Bools = own & (after < cpus)
+        return last
 
     def reserved(self, jobs: JobColumns, slot: int, start: Time, end: Time) -> tuple[Bools, Time]:
         """The nodes that are reserved for other jobs in that time, and the first end of these."""
@@ -431,7 +432,8 @@ class _Starts:
         view = self.view
         end = view.now + _limit_us(view, slot, machine)
         reserved, _ = self.nodes.reserved(view.jobs, slot, view.now, end)
-        return (self.nodes.machine == machine) & ~reserved
+        nodes: Bools = (self.nodes.machine == machine) & ~reserved
+        return nodes
 
     def place_now(self, slot: int, machines: list[int]) -> _Placement | None:
         for machine in machines:
