@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import copy
+import itertools
 import json
 import math
 import os
@@ -13,20 +15,24 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow.parquet
 
 import grid
-from grid.integrations.twin import CLOSE_S
+from grid.integrations.twin import CLOSE_S, compare, expand, read_slurm_conf, twin_scenario
 from grid.lab.report.picture import Picture
 from grid.lab.statistics import mean_interval
+from grid.model.time import SECOND_US
+from grid.policies.interface import Plan
+from grid.policies.slurm import Nodes, Placement, Slurm, SlurmSettings, Starts, placed
 
 ROOT = Path(__file__).parents[1]
 FEDERATION = ROOT / "scenarios" / "slurm-federation.yaml"
@@ -38,6 +44,12 @@ SIZES = {1: 30, 2: 20, 4: 20, 8: 15, 16: 10, 32: 5}
 POLICIES = ("slurm", "easy", "conservative")
 
 
+PARTITIONS = {"main": NODES}
+SITE = {"main": 6, "debug": 2}
+"""Nodes of the partitions of a cluster."""
+DETAILS = "SlurmctldDebug=debug", "DebugFlags=Backfill,BackfillMap"
+
+
 class Submission(NamedTuple):
     """A job for `sbatch`."""
 
@@ -45,15 +57,19 @@ class Submission(NamedTuple):
     cpus: int
     run_s: float
     limit_minutes: int
+    partition: str = "main"
 
 
-def workload(load: float, seed: int, jobs: int, seconds: float) -> list[Submission]:
-    """Jobs submitted at random within `seconds`, with a share `load` of the cluster's CPUs.
+def workload(
+    load: float, seed: int, jobs: int, seconds: float, nodes: int = NODES, partition: str = "main"
+) -> list[Submission]:
+    """Jobs submitted at random within `seconds`, with a share `load` of the partition's CPUs.
 
     Run times are log-normal, time limits 1 to 4 times as long, in whole minutes.
     """
     rng = random.Random(f"{load} {seed}")
-    sizes, weights = list(SIZES), list(SIZES.values())
+    sizes = [cpus for cpus in SIZES if cpus <= nodes * CPUS_OF_NODE]
+    weights = [SIZES[cpus] for cpus in sizes]
     drawn = sorted(
         (
             rng.uniform(0.0, seconds),
@@ -63,21 +79,22 @@ def workload(load: float, seed: int, jobs: int, seconds: float) -> list[Submissi
         )
         for _ in range(jobs)
     )
-    scale = load * NODES * CPUS_OF_NODE * seconds / sum(cpus * run for _, cpus, run, _ in drawn)
+    scale = load * nodes * CPUS_OF_NODE * seconds / sum(cpus * run for _, cpus, run, _ in drawn)
     submissions = []
     for at_s, cpus, run, factor in drawn:
         run_s = round(max(1.0, run * scale), 3)
-        submissions.append(Submission(at_s, cpus, run_s, math.ceil(run_s * factor / 60.0)))
+        minutes = math.ceil(run_s * factor / 60.0)
+        submissions.append(Submission(at_s, cpus, run_s, minutes, partition))
     return submissions
 
 
 @contextmanager
-def clusters(count: int, nodes: int) -> Iterator[list[Path]]:
-    """Real clusters; their slurm.conf files."""
+def clusters(count: int, nodes: int, conf: Sequence[str] = DETAILS[:1]) -> Iterator[list[Path]]:
+    """Real clusters; their slurm.conf files, with the lines of `conf`."""
     with tempfile.TemporaryDirectory(prefix="slurm-") as folder:
         home = f"{folder}/s"
         sizes = ["--clusters", str(count), "--nodes", str(nodes), "--cpus", str(CPUS_OF_NODE)]
-        started = slurm("start", home, *sizes, "--conf", "SlurmctldDebug=debug")
+        started = slurm("start", home, *sizes, *(f"--conf={line}" for line in conf))
         try:
             yield [Path(line) for line in started.split()]
         finally:
@@ -101,9 +118,10 @@ def call(conf: Path, *command: str) -> str:
 def submit(conf: Path, jobs: Sequence[Submission]) -> None:
     """Submit the jobs in time, and wait until they have ended."""
     start = time.monotonic()
-    for at_s, cpus, run_s, minutes in jobs:
+    for at_s, cpus, run_s, minutes, partition in jobs:
         time.sleep(max(0.0, start + at_s - time.monotonic()))
         options = [f"--ntasks={cpus}", f"--time={minutes}", "--output=/dev/null"]
+        options.append(f"--partition={partition}")
         call(conf, "sbatch", *options, f"--wrap=exec sleep {run_s}")
     while call(conf, "squeue", "--noheader"):
         time.sleep(1.0)
@@ -177,7 +195,7 @@ def emulated(times: Times, jobs: Sequence[Submission], policy: str) -> dict[int,
 def validate_cluster(given: argparse.Namespace) -> None:
     """Submit jobs to real clusters; print and draw waits there and in virtual time."""
     for seed in [] if given.report else given.seeds:
-        with clusters(len(given.loads), NODES) as confs, ThreadPoolExecutor() as pool:
+        with clusters(len(given.loads), NODES, DETAILS) as confs, ThreadPoolExecutor() as pool:
             jobs = [workload(load, seed, given.jobs, given.seconds) for load in given.loads]
             list(pool.map(submit, confs, jobs))
             given.out.mkdir(parents=True, exist_ok=True)
@@ -225,6 +243,173 @@ def report_clusters(given: argparse.Namespace) -> None:
     }
     picture = Picture("slurm", "Real and emulated waits.", specification, {"jobs": points})
     (given.out / "slurm.png").write_bytes(picture.png)
+
+
+def partition_jobs(seed: int, jobs: int, seconds: float) -> list[Submission]:
+    """Jobs of all partitions of `SITE`, in order of submission."""
+    loads = {"main": 0.8, "debug": 0.7}
+    each = [
+        workload(loads[name], seed, jobs * nodes // NODES, seconds, nodes, name)
+        for name, nodes in SITE.items()
+    ]
+    return sorted(itertools.chain(*each))
+
+
+def validate_twin(given: argparse.Namespace) -> None:
+    """Submit jobs to the partitions of real sites; compare the twins of these with them."""
+    if not given.report:
+        nodes = iter(range(1, NODES + 1))
+        each = {name: [f"n{next(nodes)}" for _ in range(count)] for name, count in SITE.items()}
+        lines = [f"PartitionName={name} Nodes={','.join(own)}" for name, own in each.items()]
+        sites = [partition_jobs(seed, given.jobs, given.seconds) for seed in given.seeds]
+        conf = [*DETAILS, *lines]
+        with clusters(len(sites), NODES, conf) as confs, ThreadPoolExecutor() as pool:
+            list(pool.map(submit, confs, sites))
+            for seed, one, jobs in zip(given.seeds, confs, sites, strict=True):
+                folder = given.out / str(seed)
+                folder.mkdir(parents=True)
+                for name in ("slurm.conf", "controller.log"):
+                    (folder / name).write_bytes((one.parent / name).read_bytes())
+                (folder / "sacct.txt").write_text(sacct(one.parent / "jobcomp.txt", jobs))
+    head = ["site", "jobs", "real wait (s)", "twin (s)", "error (%)",
+            f"starts within {CLOSE_S:g} s (%)"]  # fmt: skip
+    print(_row(head), _row(["---"] * len(head)), sep="\n")
+    for seed in given.seeds:
+        folder = given.out / str(seed)
+        records, twin = folder / "sacct.txt", folder / "twin.yaml"
+        twin.write_text(twin_scenario(read_slurm_conf(folder / "slurm.conf"), records))
+        runs = []
+        for draw in range(1, 7):
+            grid.run(twin, set=[f"seed={draw}"], out=folder / "run", force=True)
+            runs.append(compare(folder / "run", records).rows)
+        for rows in zip(*runs, strict=True):
+            real, name = rows[0].real_wait_s, rows[0].jobs_of
+            wait, close = (np.mean([row[at] for row in rows]) for at in (3, 4))
+            means = f"{real:.1f}", f"{wait:.1f}", f"{100 * (wait / real - 1):+.1f}"
+            print(_row([str(seed), name, *means, f"{100 * close:.1f}"]))
+
+
+def sacct(completed: Path, jobs: Sequence[Submission]) -> str:
+    """The records of completed jobs, as sacct prints them."""
+    rows = ["JobID|User|Partition|Submit|Start|End|State|ReqCPUS|TimelimitRaw"]
+    each = (dict(word.partition("=")[::2] for word in line.split())
+            for line in completed.read_text().splitlines())  # fmt: skip
+    for one in sorted(each, key=lambda one: int(one["JobId"])):
+        job = jobs[int(one["JobId"]) - 1]
+        times = one["SubmitTime"], one["StartTime"], one["EndTime"]
+        cells = (one["JobId"], "user", job.partition, *times, one["JobState"])
+        rows.append("|".join((*cells, str(job.cpus), str(job.limit_minutes))))
+    return "\n".join(rows) + "\n"
+
+
+class Planned(Starts):
+    """Starts that also records when and on which nodes each job starts, by number."""
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self.found: dict[int, tuple[float, list[int]]] = {}
+
+    def add(self, slot: int, place: Placement, now: int) -> None:
+        super().add(slot, place, now)
+        self.reserve(slot, place)
+
+    def reserve(self, slot: int, place: Placement) -> None:
+        self.found[slot] = (place.start_us / SECOND_US, np.flatnonzero(place.cpus).tolist())
+
+
+class Shadow:
+    """The state of slurmctld as its log reports it, and the plans of the policy in that state."""
+
+    def __init__(self, jobs: Sequence[Submission], partitions: Mapping[str, int]) -> None:
+        count = len(jobs) + 1
+        settings = SlurmSettings(bf_interval=1, bf_resolution=1, cpus_per_node=CPUS_OF_NODE)
+        self._policy, machines = Slurm(settings), len(partitions)
+        self.machines = SimpleNamespace(
+            cpus=CPUS_OF_NODE * np.array([*partitions.values()]), mips=np.ones(machines),
+            speed_order=np.arange(machines), resources=np.empty((0, machines)), shared=0,
+            windows=np.empty((0, 5)),
+        )  # fmt: skip
+        self.jobs = SimpleNamespace(
+            processors=np.array([0, *(job.cpus for job in jobs)]),
+            estimate_us=60 * SECOND_US * np.array([1, *(job.limit_minutes for job in jobs)]),
+            bound_machine=np.array([0, *([*partitions].index(job.partition) for job in jobs)]),
+            resources=np.empty((0, count)), reference_mips=np.ones(count),
+            start_us=np.zeros(count, np.int64), arrival_us=np.zeros(count, np.int64),
+        )  # fmt: skip
+        self.jobs.machine = self.jobs.bound_machine
+        self.nodes = Nodes(self.machines, CPUS_OF_NODE)
+        self.queue: list[int] = []
+
+    def start(self, number: int, names: str, at_s: float) -> None:
+        """A job has started on nodes such as n[1-3]."""
+        here = np.isin(np.arange(len(self.nodes.cpus)), nodes_of(names))
+        taken = placed(np.where(here, self.nodes.free, 0), int(self.jobs.processors[number]))
+        self.nodes.run(number, taken, self.jobs)
+        self.jobs.start_us[number] = int(at_s) * SECOND_US
+        self.queue.remove(number)
+
+    def plans(self, at_s: float) -> dict[int, tuple[float, list[int]]]:
+        """The start and nodes of each job by an iteration of backfill at that time."""
+        now = int(at_s) * SECOND_US
+        view = SimpleNamespace(
+            now=now, jobs=self.jobs, machines=self.machines, take=lambda *_: None,
+            has_licenses=lambda *_: True, free=np.ones(len(self.machines.cpus)),
+            free_resources=np.empty((0, len(self.machines.cpus))),
+        )  # fmt: skip
+        users, limits = dict.fromkeys(self.queue, 0), np.array([np.inf])
+        starts = Planned(view, copy.deepcopy(self.nodes), Plan(), users, limits, limits.copy())
+        self._policy.backfill(list(self.queue), starts, now)
+        return starts.found
+
+
+def nodes_of(names: str) -> list[int]:
+    return [int(name[1:]) - 1 for name in expand(names)]
+
+
+def same_plans(log: Path, shadow: Shadow) -> Iterator[bool]:
+    """Of each job in each iteration of backfill in a log: whether the policy plans the same.
+
+    That is the same nodes, and the same second: an iteration may begin just before one ends.
+    """
+    real: dict[int, tuple[float, list[int]]] = {}
+    planned: dict[int, tuple[float, list[int]]] = {}
+    for line in log.read_text(errors="replace").splitlines():
+        time_of, _, text = line.removeprefix("[").partition("] ")
+        if "_attempt_backfill: beginning" in text:
+            real, planned = {}, shadow.plans(datetime.fromisoformat(time_of).timestamp())
+        elif found := re.search(
+            r"_dump_job_sched: JobId=(\d+) to start at (\S+), .* on nodes (\S+)", text
+        ):
+            real[int(found[1])] = (datetime.fromisoformat(found[2]).timestamp(), nodes_of(found[3]))
+        elif found := re.search(
+            r"(Started|Allocate) JobId=(\d+) (?:in \S+ on |NodeList=)(\S+)", text
+        ):
+            number, at_s = int(found[2]), datetime.fromisoformat(time_of).timestamp()
+            shadow.start(number, found[3], at_s)
+            if found[1] == "Started":
+                real[number] = (int(at_s), nodes_of(found[3]))
+        elif found := re.search(r"_slurm_rpc_submit_batch_job: JobId=(\d+)", text):
+            shadow.queue.append(int(found[1]))
+        elif found := re.search(r"_job_complete: JobId=(\d+) done", text):
+            shadow.nodes.end(int(found[1]))
+        elif "reached end of job queue" in text:
+            for number, (start_s, nodes) in real.items():
+                other_s, others = planned.get(number, (-1, []))
+                yield nodes == others and abs(start_s - other_s) <= 1
+            real = {}
+
+
+def report_plans(given: argparse.Namespace) -> None:
+    """Compare each backfill plan in the logs of `cluster` and `twin` with that of the policy."""
+    for log in sorted(given.out.glob("**/*.log")):
+        if log.name == "controller.log":
+            jobs = partition_jobs(int(log.parent.name), given.jobs, given.seconds)
+            shadow = Shadow(jobs, SITE)
+        else:
+            load, seed = map(float, log.stem.split("-"))
+            shadow = Shadow(workload(load, int(seed), given.jobs, given.seconds), PARTITIONS)
+        same = list(same_plans(log, shadow))
+        print(f"{log}: {sum(same):,} of {len(same):,} plans are the same")
 
 
 def validate_federation(given: argparse.Namespace) -> None:
@@ -304,20 +489,25 @@ def _row(cells: Sequence[str]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/slurm-validation")
     commands = parser.add_subparsers(required=True)
-    for name, command in (("cluster", validate_cluster), ("federation", validate_federation)):
+    for name, command in (
+        ("cluster", validate_cluster), ("twin", validate_twin), ("plans", report_plans),
+        ("federation", validate_federation),
+    ):  # fmt: skip
         one = commands.add_parser(name, help=command.__doc__)
         one.add_argument("out", type=Path, metavar="OUT")
         one.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-        one.set_defaults(command=command)
-        if command is validate_cluster:
-            one.add_argument("--loads", type=float, nargs="+", default=[0.6, 0.9])
-            one.add_argument("--jobs", type=int, default=300)
-            one.add_argument("--seconds", type=float, default=1200.0)
-            one.add_argument("--report", action="store_true", help="of logs that OUT has")
-        else:
-            one.set_defaults(report=False)
+        one.set_defaults(command=command, report=command is report_plans)
+        if command is validate_federation:
             one.add_argument("--kill", action="store_true")
             one.add_argument("--set", dest="settings", action="append", default=[])
+            continue
+        is_twin = command is validate_twin
+        one.add_argument("--jobs", type=int, default=240 if is_twin else 300)
+        one.add_argument("--seconds", type=float, default=900.0 if is_twin else 1200.0)
+        if command is not report_plans:
+            one.add_argument("--report", action="store_true", help="of records that OUT has")
+        if command is validate_cluster:
+            one.add_argument("--loads", type=float, nargs="+", default=[0.6, 0.9])
     given = parser.parse_args()
     if given.out.exists() and not given.report:
         sys.exit(f"{given.out} exists")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Annotated, NamedTuple
 
 import numpy as np
@@ -182,15 +181,17 @@ class NodeSpace:
         ends = [*self._begin[1:], self._end]
         return zip(self._begin, ends, self._available, strict=True)
 
-    def available(self, start: Time, end: Time) -> tuple[Bools, Time]:
-        """The nodes available from start to end, and when the next becomes available; or NEVER."""
-        steps = [one for one in self._steps() if one[1] > start]
-        found = np.ones_like(self._available[0])
-        for begin, _, available in steps:
-            if begin <= end:
-                found &= available
-        later = (after[0] for before, after in pairwise(steps) if (after[2] & ~before[2]).any())
-        return found, next(later, NEVER)
+    def available(self, start: Time, end: Time, nodes: Bools) -> tuple[Bools, Time]:
+        """The nodes available from start to end, and when others are, of these nodes; or NEVER."""
+        found, later = nodes.copy(), NEVER
+        steps = [step for step in self._steps() if step[1] > start]
+        for (begin, last, available), after in zip(steps, [*steps[1:], None], strict=True):
+            if later == NEVER and after and (nodes & after[2] & ~(found & available)).any():
+                later = last
+            if begin > end:
+                break
+            found &= available
+        return found, later
 
     def are_available(self, start: Time, end: Time, nodes: Bools) -> bool:
         return all(
@@ -209,6 +210,9 @@ class NodeSpace:
         for begin, available in zip(self._begin, self._available, strict=True):
             if start <= begin < end:
                 available &= ~nodes
+        for place in range(len(self._begin) - 1, 0, -1):
+            if (self._available[place] == self._available[place - 1]).all():
+                del self._begin[place], self._available[place]
 
 
 class Slurm:
@@ -244,7 +248,7 @@ class Slurm:
         queue = view.queue[order].tolist()
         plan = Plan()
         user_of = dict(zip(queue, users[order].tolist(), strict=True))
-        starts = _Starts(view, self._nodes, plan, user_of, *self._priority.quotas(view))
+        starts = Starts(view, self._nodes, plan, user_of, *self._priority.quotas(view))
         plan.reject += [slot for slot in view.arrived.tolist() if not starts.can_ever_run(slot)]
         queue = [slot for slot in queue if slot not in plan.reject]
         if self._due_us < now:  # Nothing waited then.
@@ -254,7 +258,7 @@ class Slurm:
             self._main_us, self._due_us = now, NEVER
             self._main(queue if is_whole else queue[: settings.default_queue_depth], starts, now)
         if now % (settings.bf_interval * SECOND_US) == 0 and queue != self._tested:
-            is_same_later = self._backfill(queue, starts, now)
+            is_same_later = self.backfill(queue, starts, now)
             self._tested = queue if is_same_later else []
         if plan.start:
             self._tested = []
@@ -279,7 +283,7 @@ class Slurm:
             )
         return plan
 
-    def _main(self, queue: list[int], starts: _Starts, now: Time) -> None:
+    def _main(self, queue: list[int], starts: Starts, now: Time) -> None:
         """Start jobs in order, up to the first that does not fit; jobs over a limit are skipped."""
         blocked: set[int] = set()
         for slot in queue:
@@ -296,7 +300,7 @@ class Slurm:
         waited_us = now - int(view.jobs.arrival_us[slot])
         return waited_us >= self._settings.bf_min_age_reserve * SECOND_US
 
-    def _backfill(self, queue: list[int], starts: _Starts, now: Time) -> bool:
+    def backfill(self, queue: list[int], starts: Starts, now: Time) -> bool:
         """Give each job the first start that delays no job before it; start those that can now.
 
         Returns whether iterations to come find the same starts if nothing else happens.
@@ -329,22 +333,22 @@ class Slurm:
                     continue
                 reserved += 1
                 starts.reserve(slot, found)
-                space.take(*self._rounded(found), found.cpus > 0)
+                begin, end = self._rounded(found)
+                end = max(end, max(begin, now) + settings.bf_resolution * SECOND_US)
+                space.take(begin, end, found.cpus > 0)
         return is_same_later
 
-    def _earliest(
-        self, space: NodeSpace, slot: int, starts: _Starts, now: Time
-    ) -> _Placement | None:
+    def _earliest(self, space: NodeSpace, slot: int, starts: Starts, now: Time) -> Placement | None:
         """The first start of a job on nodes that no planned job has; None if there is none."""
-        best: _Placement | None = None
+        best: Placement | None = None
         for machine in starts.machines_of(slot):
             limit_us, start = _limit_us(starts.view, slot, machine), now
             while start < NEVER:
-                available, later = space.available(start, start + limit_us)
-                reserved, until = starts.nodes.reserved(
-                    starts.view.jobs, slot, start, start + limit_us
-                )
-                available, later = available & ~reserved, min(later, until)
+                end = start + limit_us
+                reserved, until = starts.nodes.reserved(starts.view.jobs, slot, start, end)
+                nodes = (starts.nodes.machine == machine) & ~reserved
+                available, later = space.available(start, end, nodes)
+                later = min(later, until)
                 found = starts.place(slot, machine, available, max(start, now))
                 if found is None or found.start_us > max(later, now):
                     start = later
@@ -357,14 +361,14 @@ class Slurm:
                     start = found.start_us if found.start_us > start else later
         return best
 
-    def _rounded(self, found: _Placement) -> tuple[Time, Time]:
+    def _rounded(self, found: Placement) -> tuple[Time, Time]:
         """The planned start and end of a job, rounded down to the resolution."""
         step_us = self._settings.bf_resolution * SECOND_US
         end_us = found.start_us + found.limit_us
         return found.start_us // step_us * step_us, end_us // step_us * step_us
 
 
-class _Placement(NamedTuple):
+class Placement(NamedTuple):
     """When and where a job can start: its machine, its CPUs on each node, and its time limit."""
 
     start_us: Time
@@ -373,7 +377,7 @@ class _Placement(NamedTuple):
     limit_us: Time
 
 
-class _Starts:
+class Starts:
     """The starts of a plan so far, what runs then, and what is left of the limits of users."""
 
     def __init__(
@@ -435,13 +439,13 @@ class _Starts:
         nodes: Bools = (self.nodes.machine == machine) & ~reserved
         return nodes
 
-    def place_now(self, slot: int, machines: list[int]) -> _Placement | None:
+    def place_now(self, slot: int, machines: list[int]) -> Placement | None:
         for machine in machines:
             nodes = self._unreserved(slot, machine) & (self.view.free[machine] > 0)
             taken = self._placed(slot, np.where(nodes, self.nodes.free, 0), self.nodes.left)
             if taken is not None:
                 limit_us = _limit_us(self.view, slot, machine)
-                return _Placement(self.view.now, machine, taken, limit_us)
+                return Placement(self.view.now, machine, taken, limit_us)
         return None
 
     def _placed(self, slot: int, free: Ints, left: Floats) -> Ints | None:
@@ -449,7 +453,7 @@ class _Starts:
         able = usable(free, left, self.nodes.per_cpu(jobs, slot))
         return placed(able, int(jobs.processors[slot]))
 
-    def place(self, slot: int, machine: int, available: Bools, start: Time) -> _Placement | None:
+    def place(self, slot: int, machine: int, available: Bools, start: Time) -> Placement | None:
         """When enough CPUs of the available nodes are free, if running jobs end at their limits.
 
         It is tested after all ends of a window, and then of windows of twice the time each. They
@@ -457,13 +461,12 @@ class _Starts:
         the window is looked up after an end on these nodes only, for the end that comes next.
         """
         limit_us = _limit_us(self.view, slot, machine)
-        available = available & (self.nodes.machine == machine)
         # A machine that is down has no free CPUs.
         free = np.where(available & (self.view.free[machine] > 0), self.nodes.free, 0)
         left = self.nodes.left.copy()
         taken = self._placed(slot, free, left)
         if taken is not None:
-            return _Placement(start, machine, taken, limit_us)
+            return Placement(start, machine, taken, limit_us)
         window_us, aligned_us, last_us = WINDOW_US, NEVER, NEVER
         ends = sorted(self._ends)
         nexts = [*(end_us for end_us, _ in ends), NEVER][1:]
@@ -484,10 +487,10 @@ class _Starts:
                 taken = self._placed(slot, free, left)
                 if taken is not None:
                     start = max(start, last_us, self.view.now + SECOND_US)
-                    return _Placement(start, machine, taken, limit_us)
+                    return Placement(start, machine, taken, limit_us)
         return None
 
-    def add(self, slot: int, place: _Placement, now: Time) -> None:
+    def add(self, slot: int, place: Placement, now: Time) -> None:
         user = self.user_of[slot]
         self.nodes.run(slot, place.cpus, self.view.jobs)
         self.view.take(slot, place.machine)
@@ -497,7 +500,7 @@ class _Starts:
         self._jobs[user] -= 1
         self._cpus[user] -= self.view.jobs.processors[slot]
 
-    def reserve(self, slot: int, place: _Placement) -> None:
+    def reserve(self, slot: int, place: Placement) -> None:
         self._plan.reserve.append((slot, place.machine, place.start_us))  # type: ignore[union-attr]
 
 

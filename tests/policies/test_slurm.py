@@ -57,13 +57,10 @@ def test_the_third_job(parameters: dict[str, int], start: float) -> None:
 
 
 def test_limits_are_rounded_up_to_minutes_and_planned_times_to_the_resolution() -> None:
-    """With a limit of 61 s, job 3 would end after 120 s. In steps of 30 minutes, rounded down, job
-    2 is planned for no time at all.
-    """
+    """With a limit of 61 s, job 3 would end after 120 s; for the first 30 minutes job 2 has all."""
     longer = [*JOBS[:2], {**JOBS[2], "estimate_s": 61}]
     assert starts(longer) == [0, 100.5, 111.5]
-    assert starts(JOBS, bf_resolution=1800) == [0, 100.5, 30]
-    assert starts(longer, bf_resolution=1800) == [0, 100.5, 30]
+    assert starts(JOBS, bf_resolution=1800) == [0, 100.5, 111.5]
 
 
 def test_no_reservation_beyond_the_window() -> None:
