@@ -35,7 +35,7 @@ SCENARIOS = ROOT / "tests" / "runtime" / "fault_scenarios"
 AT_WORK = ("--live", "--speedup", "4", "--placement", "vo")
 LIVE = (str(SCENARIOS / "partial-utility.yaml"), *AT_WORK)
 RECOVERING = (str(SCENARIOS / "lost-vos.yaml"), *AT_WORK)
-KILLS = 25
+KILLS = 50
 """Kills of actors in a run with repeated ones."""
 STOP_SECONDS = 20.0
 STARTS_SECONDS = 240.0
@@ -249,7 +249,7 @@ def _kill_repeatedly(trial: Trial) -> None:
             with suppress(ProcessLookupError):
                 os.kill(trial.rng.choice(pids), signal.SIGKILL)
                 trial.kills += 1
-        time.sleep(trial.rng.uniform(0.2, 4.0))
+        time.sleep(trial.rng.uniform(0.1, 3.0))
 
 
 def _twice(number: signal.Signals) -> Act:

@@ -13,7 +13,7 @@ ended, also by an outage, is queued when its tasks have been transferred.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from grid.kernel.entity import Context, MessageHandler
 from grid.model.messages import (
@@ -42,10 +42,20 @@ class Peer:
     processors: int
 
 
-class GangGiver(MessageHandler):
-    """Gives gangs of `cluster`, number `number` of the VO's that migrate, to the others.
+@dataclass(slots=True)
+class _Attempt:
+    """The current attempt of a giver at a taker."""
 
-    After a round without a grant it pauses for the policy's `ask_every_us`.
+    number: int
+    wanted: int
+    """Processors of a request without an answer."""
+    reservation: int | None = None
+
+
+class Migration(MessageHandler):
+    """Gives gangs of `cluster`, number `number` of the VO's that migrate, and takes others' gangs.
+
+    After a round without a grant a giver pauses for the policy's `ask_every_us`.
     """
 
     def __init__(self, cluster: GangCluster, number: int, peers: tuple[Peer, ...]) -> None:
@@ -55,14 +65,38 @@ class GangGiver(MessageHandler):
         # Incremented by the number of dispatchers, so that no two use the same number.
         self._number = number
         self._gang: WaitingGang | None = None
-        """The gang of this attempt."""
+        """The gang of this attempt as a giver."""
         self._is_sent = False
         """It is on its way to the taker."""
         self._is_pausing = False
         self._left: list[Peer] = []
         self._taker = ""
+        self._attempts: dict[str, _Attempt] = {}
+        """As a taker, by giver."""
+        self._late: dict[int, MoveGang] = {}
 
-    def consider(self, ctx: Context) -> None:
+    def after_plan(self, ctx: Context) -> None:
+        """Answer other clusters first: the plan has already used what gangs here could use."""
+        self._answer(ctx)
+        self._consider(ctx)
+
+    def timeout(self, ctx: Context, timer: str) -> None:
+        if timer == _ASK_AGAIN:
+            self._is_pausing = False
+        elif timer == _NO_ANSWER:
+            ctx.send(self._taker, CancelMigration(self._number))
+            self._ask_next(ctx)
+        elif timer.startswith(_LATE):
+            # All tasks of a late gang are here.
+            moved = self._late.pop(int(timer.removeprefix(_LATE)))
+            self._cluster.receive_late(moved.job, moved.progress, ctx.now)
+        else:
+            # A gang did not arrive within its reservation.
+            self._end(ctx, timer.removeprefix(_RESERVED))
+
+    # Giving
+
+    def _consider(self, ctx: Context) -> None:
         """After a plan: begin an attempt, if there is none and a gang waits."""
         if self._gang is None and not self._is_pausing:
             self._gang = self._cluster.waiting_gang()
@@ -96,13 +130,6 @@ class GangGiver(MessageHandler):
         del ctx, moved
         self._gang, self._is_sent = None, False
 
-    def timeout(self, ctx: Context, timer: str) -> None:
-        if timer == _ASK_AGAIN:
-            self._is_pausing = False
-        else:
-            ctx.send(self._taker, CancelMigration(self._number))
-            self._ask_next(ctx)
-
     def _is_asked(self, number: int) -> bool:
         """Whether that attempt waits for an answer; it may have been cancelled."""
         return self._gang is not None and not self._is_sent and number == self._number
@@ -121,31 +148,13 @@ class GangGiver(MessageHandler):
         ctx.send(self._taker, AskMigration(self._number, self._gang.processors))
         ctx.set_timer(self._cluster.policy.answer_within_us, _NO_ANSWER)
 
-
-@dataclass(slots=True)
-class _Attempt:
-    """The current attempt of a giver at a taker."""
-
-    number: int
-    wanted: int
-    """Processors of a request without an answer."""
-    reservation: int | None = None
-
-
-class Taker(MessageHandler):
-    """Takes gangs of other clusters into `cluster`."""
-
-    def __init__(self, cluster: GangCluster) -> None:
-        self._cluster = cluster
-        self._attempts: dict[str, _Attempt] = {}
-        """By giver."""
-        self._late: dict[int, MoveGang] = {}
+    # Taking
 
     def on_ask_migration(self, _: Context, giver: str, ask: AskMigration) -> None:
         """Note the request, which is answered after the plan of this instant."""
         self._attempts[giver] = _Attempt(ask.number, ask.processors)
 
-    def answer(self, ctx: Context) -> None:
+    def _answer(self, ctx: Context) -> None:
         """After a plan, which goes first: answer requests with the processors left idle."""
         for giver, attempt in list(self._attempts.items()):
             if attempt.wanted == 0:
@@ -182,33 +191,3 @@ class Taker(MessageHandler):
             self._cluster.cancel(kept, ctx.now)
         self._late[moved.number] = moved
         ctx.set_timer(self._cluster.policy.external_overhead_us, f"{_LATE}{moved.number}")
-
-    def timeout(self, ctx: Context, timer: str) -> None:
-        """All tasks of a late gang are here, or a gang did not arrive within its reservation."""
-        if timer.startswith(_LATE):
-            moved = self._late.pop(int(timer.removeprefix(_LATE)))
-            self._cluster.receive_late(moved.job, moved.progress, ctx.now)
-        else:
-            self._end(ctx, timer.removeprefix(_RESERVED))
-
-
-class Migration:
-    """Giver and taker of one Local Dispatcher; see `GangGiver` for the arguments."""
-
-    def __init__(self, cluster: GangCluster, number: int, peers: tuple[Peer, ...]) -> None:
-        self._giver = GangGiver(cluster, number, peers)
-        self._taker = Taker(cluster)
-
-    def handle(self, ctx: Context, sender: str, message: Any) -> None:
-        is_for_taker = isinstance(message, AskMigration | CancelMigration | MoveGang)
-        part = self._taker if is_for_taker else self._giver
-        part.handle(ctx, sender, message)
-
-    def timeout(self, ctx: Context, timer: str) -> None:
-        part = self._taker if timer.startswith((_RESERVED, _LATE)) else self._giver
-        part.timeout(ctx, timer)
-
-    def after_plan(self, ctx: Context) -> None:
-        """Answer other clusters first: the plan has already used what gangs here could use."""
-        self._taker.answer(ctx)
-        self._giver.consider(ctx)

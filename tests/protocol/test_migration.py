@@ -159,7 +159,7 @@ class Vo:
         assert list(cluster.broken_limits()) == []
         held = [
             (ctx.name, giver, attempts.number)
-            for giver, attempts in migration._taker._attempts.items()
+            for giver, attempts in migration._attempts.items()
             if attempts.reservation is not None
         ]
         assert reservations(cluster) == len(held), "a reservation without a migration"

@@ -31,7 +31,7 @@ from grid.protocol.checkers import Checked
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
 from grid.protocol.local_scheduler import LocalScheduler
-from grid.protocol.migration import GangGiver
+from grid.protocol.migration import Migration
 from grid.protocol.resource_manager import ResourceManager
 from grid.results.checkers import check
 from grid.runtime.chaos import LONGEST, Subject, faults_of, subject_of
@@ -270,7 +270,7 @@ def end_reported_twice(right: Any, self: Any, ctx: Context) -> None:
     ctx.effects.sent += ctx.effects.sent[-1:]
 
 
-@replaced(GangGiver, "on_migration_granted")
+@replaced(Migration, "on_migration_granted")
 def gang_sent_and_kept(right: Any, self: Any, ctx: Context, *given: Any) -> None:
     right(self, ctx, *given)
     for _, sent, _ in ctx.effects.sent:
