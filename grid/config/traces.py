@@ -135,6 +135,7 @@ class Traces:
             cut_at_estimate=section.cut_at_estimate,
             cpus=section.cpus,
             memory=section.memory,
+            gres=section.gres,
             keep_cancelled=section.cancelled == "wait",
         )
         if len(jobs) == 0:

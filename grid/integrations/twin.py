@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -43,6 +44,8 @@ _PRIORITY = {
     "PriorityDecayHalfLife": "half_life_s",
     "PriorityCalcPeriod": "calc_period_s",
 }
+_GRES = re.compile(r"(?:^|,)([^:,(]+)(?::[^:,(]*[^:,(\d][^:,(]*)?(?::(\d+))?(?:\([^)]*\))?(?=,|$)")
+"""Name and amount of gpu, gpu:2 and gpu:a100:2(S:0)."""
 _SECONDS = {"max_age_s": 1, "half_life_s": 1, "calc_period_s": 60}
 """Settings that are times, and the seconds of their unit if only a number is given."""
 
@@ -53,7 +56,8 @@ class SlurmConf:
 
     cpus: dict[str, int] = field(default_factory=dict)
     """CPUs of each node."""
-    gres: dict[str, str] = field(default_factory=dict)
+    gres: dict[str, Counter[str]] = field(default_factory=dict)
+    """Amounts of generic resources of each node, by name."""
     partitions: dict[str, list[str]] = field(default_factory=dict)
     """The nodes of each partition."""
     scheduling: dict[str, Any] = field(default_factory=dict)
@@ -61,8 +65,8 @@ class SlurmConf:
     ignored: list[str] = field(default_factory=list)
     """Parameters of scheduling that the policy does not have."""
 
-    def pools(self) -> Iterator[tuple[list[str], list[int]]]:
-        """The names of partitions that share nodes, with the CPUs of each node."""
+    def pools(self) -> Iterator[tuple[list[str], list[str]]]:
+        """The names of partitions that share nodes, with the names of these."""
         left = dict(self.partitions)
         while left:
             pool = [next(iter(left))]
@@ -70,7 +74,7 @@ class SlurmConf:
             while sharing := [one for one in left if nodes.keys() & left[one]]:
                 pool += sharing
                 nodes |= dict.fromkeys(node for one in sharing for node in left.pop(one))
-            yield pool, [self.cpus[node] for node in nodes]
+            yield pool, list(nodes)
 
 
 def read_slurm_conf(path: Path) -> SlurmConf:
@@ -121,7 +125,9 @@ def _add_nodes(conf: SlurmConf, pairs: Mapping[str, str]) -> None:
     for node in expand(pairs["nodename"]):
         conf.cpus[node] = cpus
         if "gres" in pairs:
-            conf.gres[node] = pairs["gres"]
+            conf.gres[node] = Counter()
+            for name, amount in _GRES.findall(pairs["gres"]):
+                conf.gres[node][name] += int(amount or 1)
 
 
 def _add_partition(conf: SlurmConf, pairs: Mapping[str, str]) -> None:
@@ -202,12 +208,20 @@ def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
         expected = f"partitions of slurm.conf: {', '.join(conf.partitions)}"
         raise input_error("Partition", unknown[0], expected, str(records))
     pools = list(conf.pools())
-    machines = [{"name": _identifier("-".join(names)), "cpus": sum(cpus)} for names, cpus in pools]
+    machines: list[dict[str, Any]] = []
+    for names, nodes in pools:
+        cpus = sum(conf.cpus[node] for node in nodes)
+        machines.append({"name": _identifier("-".join(names)), "cpus": cpus})
+        if gres := sum((conf.gres.get(node, Counter()) for node in nodes), Counter[str]()):
+            machines[-1]["resources"] = dict(gres)
     workload: dict[str, Any] = {
         "trace": str(records.resolve()), "entry_point": "cluster",
         "shift_s": datetime.strptime(log.header["StartTime"], "%a %b %d %H:%M:%S %Y").second,
         "attributes": {"resolution_s": 1},
     }  # fmt: skip
+    known = {name for machine in machines for name in machine.get("resources", ())}
+    if held := sorted(known & log.gres.keys()):
+        workload["gres"] = held
     settings = {"cpus_per_node": statistics.mode(conf.cpus.values()), **conf.scheduling}
     cluster: dict[str, Any] = {
         "name": "nodes", "machines": machines, "policy": {"name": "slurm", "settings": settings},
@@ -224,13 +238,10 @@ def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
     lines = [
         "# The twin of a site, made from its slurm.conf and the records of sacct.",
         "#",
-        "# Partitions that share nodes are one machine with all their CPUs.",
+        "# Partitions that share nodes are one machine with all their CPUs and GRES.",
         "# Times of sacct are truncated to seconds: each seed draws other fractions.",
         "# Time 0 is a full minute, since backfill counts ends of jobs by half minutes.",
     ]
-    gres = dict.fromkeys(conf.gres.values())
-    if gres:
-        lines.append(f"# Not modelled, GRES of nodes: {', '.join(gres)}")
     if conf.ignored:
         lines.append(f"# Not modelled, SchedulerParameters: {', '.join(conf.ignored)}")
     vo = {"name": "site", "clusters": [cluster], "workload": workload}

@@ -321,6 +321,9 @@ class WorkloadSection(Section):
     memory: Literal["requested", "used"] | None = None
     """The field of the trace that is read as `ram_mb`: kilobytes per processor, times processors.
     Default: none, so jobs need no memory."""
+    gres: tuple[Name, ...] = ()
+    """Names of the resources that jobs of a log of sacct hold, by ReqTRES, else AllocTRES: `gpu`
+    for `gres/gpu=2`. Default: none."""
     cancelled: Literal["left_out", "wait"] = "left_out"
     """Jobs of the trace that were cancelled while they waited: status 5, no run time, a wait and a
     requested time. `wait`: they wait and are cancelled after the same time; one that starts earlier
@@ -377,7 +380,7 @@ _KEYS_OF_SOURCES = {
     "generator": ("settings", "seed"),
     "trace": (
         "route", "bound_machines", "filter", "shift_s", "interarrival_factor",
-        "waits_for_predecessors", "repeat", "cpus", "memory", "cut_at_estimate", "cancelled",
-        "prediction_field",
+        "waits_for_predecessors", "repeat", "cpus", "memory", "gres", "cut_at_estimate",
+        "cancelled", "prediction_field",
     ),
 }  # fmt: skip

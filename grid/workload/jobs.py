@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -55,15 +56,17 @@ def jobs_from_log(
     cut_at_estimate: bool = True,
     cpus: CpusOf = "requested",
     memory: MemoryOf | None = None,
+    gres: Sequence[str] = (),
     keep_cancelled: bool = False,
 ) -> tuple[JobTable, dict[str, int]]:
     """The jobs of `log` that can run, by submission, and how many records were left out and why.
 
     Numbers and times are the log's own. CPUs are the requested ones, else the allocated ones, or
     vice versa, by `cpus`. `memory` names the field, if any, that is read as memory: kilobytes a
-    processor, times processors. The estimate is the requested time, else the run time. With
-    `cut_at_estimate` a job runs at most its estimate, as enforced by the log's batch system. `site`
-    is the field that `route` names. `runnable_rows` defines what is left out. With `predecessors`
+    processor, times processors; `gres` are the names of resources that jobs hold. The estimate is
+    the requested time, else the run time. With `cut_at_estimate` a job runs at most its
+    estimate, as enforced by the log's batch system. `site` is the field that `route` names.
+    `runnable_rows` defines what is left out. With `predecessors`
     (SWF only), jobs wait for their preceding jobs, and for the think time after these; tasks of
     workflows always wait. With
     `keep_cancelled`, jobs that were cancelled while they waited (see `cancelled_in_queue`) are
@@ -100,8 +103,12 @@ def jobs_from_log(
         field = SwfField.REQUESTED_MEMORY if memory == "requested" else SwfField.USED_MEMORY
         kilobytes = np.maximum(log[field][rows], 0) * jobs.processors.astype(np.float64)
         jobs = replace(jobs, resources={MEMORY: kilobytes / 1024})
+    lines = log.lines[rows].tolist()
+    for name in gres:
+        amounts = [log.gres.get(name, {}).get(line, 0) for line in lines]
+        jobs = replace(jobs, resources={**jobs.resources, name: np.array(amounts, np.float64)})
     if log.tasks is not None:
-        tasks = [log.tasks[line] for line in log.lines[rows].tolist()]
+        tasks = [log.tasks[line] for line in lines]
         jobs = replace(
             jobs,
             input_mb=np.array([task.input_mb for task in tasks]),

@@ -180,6 +180,8 @@ class Log:
     extra_us: Ints | None = None
     several: dict[int, tuple[int, ...]] = field(default_factory=dict)
     tasks: dict[int, Task] | None = None
+    gres: dict[str, dict[int, int]] = field(default_factory=dict)
+    """By the name of a generic resource and line, the amount of records that have some."""
 
     @property
     def is_gwf(self) -> bool:

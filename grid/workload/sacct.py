@@ -57,6 +57,7 @@ _UNKNOWN_TEXTS = (
 _ZONE = re.compile(r"^\d+$|(Z|[+-]\d\d:?\d\d)$")
 _DURATION = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?|(\d+)-(\d+)")
 _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)([cn]?)", re.IGNORECASE)
+_GRES = re.compile(r"(?:^|,)gres/([^:=,]+)=(\d{1,9})(?=,|$)")
 _KILOBYTES = {"K": 1.0, "": 1024.0, "M": 1024.0, "G": 1024.0**2, "T": 1024.0**3, "P": 1024.0**4}
 _JOB = re.compile(r"\d+(_(\d+|\[[^\]]*\])|\+\d+)?")
 
@@ -117,7 +118,12 @@ def read_sacct(path: Path) -> Log:
     order = np.argsort(columns[:, SwfField.SUBMIT_TIME], kind="stable")
     blank_lines = text.count("\n") + (not text.endswith("\n")) - len(numbered)
     remarks = {"job_steps": steps} if steps else {}
-    return Log(path, columns[order], np.array(lines)[order], header, blank_lines, remarks)
+    log = Log(path, columns[order], np.array(lines)[order], header, blank_lines, remarks)
+    for line, of_job in zip(lines, records, strict=True):
+        tres = of_job.get("ReqTRES") or of_job.get("AllocTRES", "")
+        for resource, amount in _GRES.findall(tres):
+            log.gres.setdefault(resource, {})[line] = int(amount)
+    return log
 
 
 def _complete(columns: Ints, records: Sequence[Record]) -> dict[str, str]:

@@ -19,7 +19,7 @@ PriorityMaxAge=1-12:00:00
 PriorityDecayHalfLife=7-0
 PriorityCalcPeriod=5
 PriorityFlags=NO_FAIR_TREE
-NodeName=DEFAULT CPUs=2 Gres=gpu:2
+NodeName=DEFAULT CPUs=2 Gres=gpu:a100:2(S:0-1),nic
 NodeName=n[1-2]
 NodeName=big Sockets=1 CPUs=4
 PartitionName=main Nodes=n[1-2]
@@ -50,7 +50,8 @@ def test_lists_of_nodes() -> None:
 def test_slurm_conf(site: Path) -> None:
     conf = read_slurm_conf(site / "slurm.conf")
     assert conf.cpus == {"n1": 2, "n2": 2, "big": 4}
-    assert list(conf.pools()) == [(["main", "debug"], [2, 2]), (["large"], [4])]
+    assert list(conf.pools()) == [(["main", "debug"], ["n1", "n2"]), (["large"], ["big"])]
+    assert conf.gres["n1"] == {"gpu": 2, "nic": 1}
     assert conf.scheduling == {
         "bf_interval": 1, "bf_resolution": 1, "age_weight": 1000.0, "max_age_s": 129_600.0,
         "half_life_s": 604_800.0, "calc_period_s": 300.0, "algorithm": "classic",
@@ -81,6 +82,23 @@ def test_an_unknown_partition_is_refused(site: Path) -> None:
     with pytest.raises(InputError) as caught:
         twin_scenario(read_slurm_conf(site / "slurm.conf"), records)
     assert [(one.field, one.found) for one in caught.value.errors] == [("Partition", "gpu")]
+
+
+def test_gres_of_nodes_and_jobs(site: Path) -> None:
+    """Job 8 holds all GPUs of two nodes with two each, and job 9 waits. Job 10 fits on no nodes."""
+    (site / "sacct.txt").write_text(
+        "JobIDRaw|User|Partition|Submit|ElapsedRaw|ReqCPUS|TimelimitRaw|ReqTRES|State\n"
+        "8|a|main|2024-03-01T08:00:05|100|2|2|cpu=2,gres/gpu:a100=4,gres/gpu=4|COMPLETED\n"
+        "9|a|main|2024-03-01T08:00:07|100|1|2|cpu=1,gres/gpu=1|COMPLETED\n"
+        "10|a|main|2024-03-01T08:00:09|100|1|2|cpu=1,gres/gpu=3|COMPLETED\n"
+    )
+    text = twin_scenario(read_slurm_conf(site / "slurm.conf"), site / "sacct.txt")
+    (site / "twin.yaml").write_text(text)
+    jobs = grid.run(site / "twin.yaml").jobs().sort_values("job_id")
+    assert jobs["final_state"].str.contains("COMPLETED").tolist() == [True, True, False]
+    assert jobs["starting_time"].iloc[1] == pytest.approx(
+        jobs["starting_time"].iloc[0] + 101, abs=2
+    )
 
 
 def test_a_twin_is_compared_with_the_records(site: Path) -> None:
