@@ -11,10 +11,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from heapq import heappop, heappush
+from math import inf
 from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
+from grid.model.arrays import Floats
 from grid.model.errors import InvalidPlugin, PluginFailed
 from grid.model.time import NEVER, SECOND_US, Time, to_seconds
 from grid.policies.batsim.messages import (
@@ -29,7 +31,7 @@ from grid.policies.batsim.messages import (
     read_answer,
     text_of,
 )
-from grid.policies.interface import ClusterView, Plan
+from grid.policies.interface import ClusterView, MachineColumns, Plan
 
 Message = dict[str, Any]
 Converse = Callable[[Message], Any]
@@ -63,16 +65,16 @@ class _Known(NamedTuple):
 class Batsim:
     """Decisions of a scheduler that speaks Batsim's protocol, version 4.
 
-    The resources of the protocol are the CPUs of the pool. Once an instant the scheduler receives
-    all events of it: ends first, then arrivals, then the calls that it requested. Decisions with a
-    later time than the message take effect then; until then the scheduler is busy, and receives
-    later events when it is ready.
+    The resources of the protocol are the CPUs of the pool. Amounts of others are in the field
+    `resources` of a job and of the configuration: starting a job that lacks them is an error. Once
+    an instant the scheduler receives all events of it: ends first, then arrivals, then the calls
+    that it requested. Decisions with a later time than the message take effect then; until then the
+    scheduler is busy, and receives later events when it is ready.
     """
 
     ignores = (
         "several machines",
         "machine outages",
-        "resources",
         "reservations",
         "licenses",
         "one job per machine",
@@ -112,7 +114,7 @@ class Batsim:
         try:
             if not self._has_begun:
                 self._has_begun = True
-                self._event(-CLOCK_US, "SIMULATION_BEGINS", _beginning(_resources(view)))
+                self._event(-CLOCK_US, "SIMULATION_BEGINS", _beginning(view.machines))
                 self._carry_on(view, -CLOCK_US, plan)
             while not self._here() and (before := self._next_us()) < now:
                 self._carry_on(view, before, plan)
@@ -161,7 +163,8 @@ class Batsim:
             self._waiting[known.name] = known
             mips = float(view.machines.mips[0])
             limit_us = round(int(jobs.estimate_us[slot]) * float(jobs.reference_mips[slot]) / mips)
-            job = _job(known, max(1, limit_us), int(jobs.submit_us[slot]))
+            held = _amounts(view.machines, jobs.resources[:, slot])
+            job = _job(known, max(1, limit_us), int(jobs.submit_us[slot]), held)
             self._event(now, "JOB_SUBMITTED", job)
 
     def _ended(self, name: str, now: Time, state: str) -> None:
@@ -290,7 +293,14 @@ def _resources(view: ClusterView) -> int:
     return int(view.machines.cpus.sum())
 
 
-def _job(known: _Known, limit_us: Time, submit_us: Time) -> Message:
+def _amounts(machines: MachineColumns, of: Floats) -> Message:
+    """Amounts above zero of resources besides CPUs, by name; of a job, or in the configuration."""
+    named = zip(machines.resource_names, of.tolist(), strict=True)
+    held = {name: amount for name, amount in named if 0 < amount < inf}
+    return {"resources": held} if held else {}
+
+
+def _job(known: _Known, limit_us: Time, submit_us: Time, held: Message) -> Message:
     """A job as sent to the scheduler: its profile is a delay as long as the estimate."""
     limit_s = limit_us / SECOND_US
     job = {
@@ -299,12 +309,14 @@ def _job(known: _Known, limit_us: Time, submit_us: Time) -> Message:
         "res": known.processors,
         "subtime": _clock_s(submit_us),
         "walltime": limit_s,
+        **held,
     }
     return {"job_id": known.name, "job": job, "profile": {"type": "delay", "delay": limit_s}}
 
 
-def _beginning(resources: int) -> Message:
+def _beginning(machines: MachineColumns) -> Message:
     """The data of SIMULATION_BEGINS."""
+    resources = int(machines.cpus.sum())
     return {
         "nb_resources": resources,
         "nb_compute_resources": resources,
@@ -321,6 +333,7 @@ def _beginning(resources: int) -> Message:
             "profile-reuse-enabled": False,
             "forward-unknown-events": False,
             "sched-config": "",
+            **_amounts(machines, machines.resources[:, 0]),
         },
         "compute_resources": [
             {"id": number, "name": f"cpu{number}", "state": "idle", "properties": {}}

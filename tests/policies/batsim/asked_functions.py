@@ -34,12 +34,11 @@ def drawn_jobs(count: int, seed: int) -> JobTable:
 
 
 def schedule(
-    policy: Policy, jobs: JobTable, processors: int = CPUS
+    policy: Policy, jobs: JobTable, processors: int = CPUS, **resources: float
 ) -> tuple[list[int], list[int], list[int]]:
     """Start, end and state of each job of a pool of so many processors under `policy`, by row."""
-    cluster = make_cluster(
-        Cluster("pool", (Machine("pool", processors),), PluginRef("batsim")), policy
-    )
+    machine = Machine("pool", processors, resources=resources)
+    cluster = make_cluster(Cluster("pool", (machine,), PluginRef("batsim")), policy)
     cluster.submit_rows(jobs)
     cluster.advance(2**60)
     rows, outcome = cluster.take_ended_rows()

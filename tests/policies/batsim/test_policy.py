@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -61,6 +62,51 @@ def test_messages_to_a_scheduler() -> None:
         "alloc": f"0-{CPUS - 1}",
     }
     assert ended[1]["job_state"] == "COMPLETED_WALLTIME_REACHED"
+
+
+class InTurnWithGpus(InTurn):
+    """Also counts GPUs, by the fields of the configuration and of jobs."""
+
+    gpus, asks = 0, dict[str, int]()
+
+    def __call__(self, message: dict[str, Any]) -> dict[str, Any]:
+        for one in message["events"]:
+            data = one["data"]
+            if one["type"] == "SIMULATION_BEGINS":
+                self.gpus = data["config"]["resources"]["gpus"]
+            elif one["type"] == "JOB_SUBMITTED":
+                self.asks[data["job_id"]] = data["job"].get("resources", {}).get("gpus", 0)
+            elif one["type"] == "JOB_COMPLETED":
+                self.gpus += self.asks[data["job_id"]]
+        return super().__call__(message)
+
+    def starts(self) -> list[tuple[str, dict[str, Any]]]:
+        waiting, started = self.queue, []
+        while waiting and self.asks[waiting[0][0]] <= self.gpus:
+            self.queue = waiting[:1]
+            started += super().starts()
+            if self.queue:
+                break
+            self.gpus -= self.asks[waiting[0][0]]
+            waiting = waiting[1:]
+        self.queue = waiting
+        return started
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_scheduler_that_counts_gpus_schedules_as_our_own(seed: int) -> None:
+    jobs = drawn_jobs(100, seed)
+    held = np.random.default_rng(seed).integers(0, 5, len(jobs)) // 2.0
+    jobs = replace(jobs, resources={"gpus": held})
+    expected = schedule(fcfs(), jobs, gpus=2)
+    assert expected != schedule(fcfs(), jobs, gpus=100)
+    assert schedule(asked(InTurnWithGpus()), jobs, gpus=2) == expected
+
+
+def test_a_scheduler_that_ignores_gpus_breaks_its_plan() -> None:
+    jobs = few((0, 30, 1), (5, 30, 1), resources={"gpus": [2.0, 1.0]})
+    with pytest.raises(PluginFailed, match="lacks free gpus"):
+        schedule(asked(InTurn()), jobs, gpus=2)
 
 
 def test_a_scheduler_is_not_told_true_run_times() -> None:
