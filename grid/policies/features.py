@@ -72,6 +72,7 @@ FEATURES = {
     "machine outages": Feature(
         "machines", lambda spec: spec.outages and "outages of machines", gangs=True
     ),
+    # A job holds an amount on one machine, but the tasks of a gang are on processors of several.
     "resources": Feature("machines", _resources),
     "licenses": Feature("licenses", lambda spec: spec.platform.licenses and "licenses"),
     "reservations": Feature(
