@@ -140,6 +140,7 @@ def _of_jobs(jobs: JobResults) -> Values:
         "jobs_rejected": int(np.count_nonzero(outcome.state == JobState.REJECTED)),
         "jobs_cancelled": int(np.count_nonzero(outcome.state == JobState.CANCELLED)),
         "jobs_forwarded": int(np.count_nonzero(placement.hops > 0)),
+        "forwarded_percent": _mean(np.where(placement.hops > 0, 100.0, 0.0)),
         "hops_mean": hops_mean,
         **_of_users(jobs, completed),
         "wait_mean": wait_mean,
