@@ -59,7 +59,7 @@ NO_ROW = -(1 << 62)
 def advance(
     until: int, first: int, end: int, blocks: Blocks, arrivals: Ints, rows: Ints, count: int
 ) -> int:
-    """Carry out `count` rows of a plan, if it was asked for, and simulate up to the next plan.
+    """Execute `count` rows of a plan, if one was requested, and simulate up to the next plan.
 
     Positions `first` to before `end` of `arrivals` are to arrive; NEXT_ARRIVAL is left at the first
     that has not. For `rows` see `grid.policies.columns`. Returns ASK, REACHED if no plan is needed
@@ -135,7 +135,7 @@ def _to_next_plan(until: int, end: int, arrivals: Ints, store: Store) -> int:
 
 @inner(allocates=False)
 def next_end(store: Store) -> int:
-    """When a job ends, passes an estimate that is extended, or a policy asked for a plan."""
+    """When a job ends or exceeds an extended estimate, or a policy requested a plan."""
     counters, lists = store.counters, store.lists
     now = counters[at.WAKE]
     if counters[at.N_RUNNING] > 0:
@@ -267,7 +267,7 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
 def _may_ever_run(
     processors: int, requests: Floats, licenses: int, bound: int, store: Store
 ) -> bool:
-    """Whether there is a machine for such a job when nothing else runs."""
+    """Whether a machine could run such a job if nothing else ran."""
     counters, machines = store.counters, store.machines
     if bound < 0 and licenses == 0 and not requests.any():
         return bool(processors <= counters[at.WIDEST])
@@ -312,7 +312,8 @@ def _predict(slot: int, given: int, store: Store) -> None:
 
 @inner(allocates=False)
 def _carry_out(rows: Ints, store: Store) -> int:
-    """Carry out a plan; OK, or what it breaks, with the job in ERROR_SLOT and its machine."""
+    """Execute a plan; OK, or the rule that it violates, with the job in ERROR_SLOT and its
+    machine."""
     counters, now = store.counters, store.counters[at.NOW]
     for place in range(counters[at.N_GONE]):
         store.lists[at.FREE_SLOTS, counters[at.N_FREE]] = store.lists[at.GONE, place]
@@ -341,7 +342,8 @@ def _carry_out(rows: Ints, store: Store) -> int:
 
 @inner(allocates=False)
 def _stop_or_mark(row: Ints, now: int, store: Store) -> int:
-    """Kill or preempt the job of a row, or mark that it waits no more; OK, or what it breaks."""
+    """Kill or preempt the job of a row, or mark that it no longer waits; OK, or the violated
+    rule."""
     kind, slot, state = row[0], row[1], store.whole[at.STATE]
     if kind == WAKE:
         store.counters[at.WAKE] = row[3]
@@ -360,7 +362,7 @@ def _stop_or_mark(row: Ints, now: int, store: Store) -> int:
 
 @inner(allocates=False)
 def _view_of(store: Store) -> CompiledView:
-    """What a policy's kernel sees of the store."""
+    """The part of the store that a policy's kernel reads."""
     lists, counters, whole, real = store.lists, store.counters, store.whole, store.real
     cells, speeds, resources = store.machines, store.speeds, counters[at.N_RESOURCES]
     free = at.AMOUNTS + resources
@@ -395,7 +397,7 @@ def _view_of(store: Store) -> CompiledView:
 
 @kernel(allocates=False)
 def change_end(slot: int, now: int, blocks: Blocks) -> None:
-    """The job, which runs, ends at `now` and not later."""
+    """The running job ends at `now` instead of later."""
     runs.end_at(slot, now, store_of(blocks))
 
 

@@ -44,7 +44,7 @@ class Trial(NamedTuple):
     seed: int
     broken: list[str]
     details: str = ""
-    """The traceback of a part that failed."""
+    """The traceback of a plugin that failed."""
 
 
 Progress = Callable[[int, int], None]

@@ -1,4 +1,4 @@
-"""The scaled clock of a live run, and how late the machine is on it. Loads no Ray."""
+"""The scaled clock of a live run, and the lateness of the machine. Does not load Ray."""
 
 from __future__ import annotations
 

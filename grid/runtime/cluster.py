@@ -47,7 +47,7 @@ CONNECT_SECONDS = 5.0
 PLACING_SECONDS = 60.0
 WATCH_SECONDS = 0.5
 NEEDED = ("gcs_server", "raylet")
-"""Processes of Ray without which a run cannot go on."""
+"""Processes of Ray without which a run cannot continue."""
 SIGNAL_DELAY_SECONDS = 10.0
 SLIVER = 0.001
 """CPUs of a bundle, which must require some; actors share the CPUs of their node."""

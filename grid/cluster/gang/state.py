@@ -84,7 +84,7 @@ whether other gangs wait than those in WAITING and SMALLEST.
 
 
 class State(NamedTuple):
-    """All that the compiled functions work on."""
+    """All arrays of the compiled functions."""
 
     gangs: Ints
     numbers: Floats

@@ -118,7 +118,7 @@ def queue_gang(state: State, gang: int, chosen: Ints) -> None:
 
 @inner(allocates=False)
 def dequeue_gang(state: State, gang: int) -> None:
-    """Take a queued gang out of all queues; its tasks keep their processors."""
+    """Remove a queued gang from all queues; its tasks keep their processors."""
     remove(state.lists[at.QUEUE], state.counters[at.N_QUEUED], gang)
     state.counters[at.N_QUEUED] -= 1
     for task in range(state.gangs[at.SIZE, gang]):
@@ -230,7 +230,7 @@ def stop_task(state: State, p: int, now: Time) -> None:
 
 @inner(allocates=False)
 def end_tasks(state: State, now: Time) -> None:
-    """End the tasks whose time has come."""
+    """End the tasks that are due."""
     ends, counters = state.processors[at.ENDS], state.counters
     if counters[at.NEXT_END_US] > now:
         return
