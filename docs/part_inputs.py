@@ -201,7 +201,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "resources": "Amounts, shape (resources, machines); inf: no limit.",
         "resource_names": "Their names; those that all machines share are last.",
         "shared": "Number of resources that all machines share.",
-        "windows": "Machine, start and end of each reservation for maintenance.",
+        "windows": "Machine, start, end, CPUs and resource of each reservation.",
     },
     Plan: {
         "start": "Pairs of a slot and a machine where the job starts.",

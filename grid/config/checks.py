@@ -189,7 +189,7 @@ def _reservation_problems(cluster: Cluster, path: Path, vos: Sequence[str]) -> I
     machines = cluster.expanded().machines
     names = [machine.name or "" for machine in machines]
     for r, one in enumerate(cluster.reservations):
-        chosen = [each for each in machines if each.name in one.machines or not one.machines]
+        chosen = [each for each in machines if one.is_of(each)]
         least = min((each.cpus for each in chosen), default=one.cpus or 0)
         if one.cpus is not None and one.cpus > least:
             expected = f"at most {least}, the CPUs of a machine"

@@ -13,6 +13,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -220,6 +221,9 @@ class Reservation:
     from_us = Microseconds("from_s")
     to_us = Microseconds("to_s")
 
+    def is_of(self, machine: Machine) -> bool:
+        return not self.machines or machine.name in self.machines
+
     @property
     def beneficiaries(self) -> Beneficiaries:
         return Beneficiaries(tuple(sorted(self.users)), tuple(sorted(self.vos)))
@@ -282,6 +286,31 @@ class Window(NamedTuple):
     end_us: Time
     cpus: int
     beneficiaries: tuple[Beneficiaries, ...] = ()
+
+
+@cache
+def _parts(
+    reservations: tuple[Reservation, ...], cpus: int
+) -> list[tuple[Time, Time, int, tuple[Beneficiaries, ...]]]:
+    """The windows of a machine without its number; disjoint for the same beneficiaries.
+
+    While reservations for several overlap, there is a window for each set of them: jobs of none of
+    the set may not use what is reserved for any of it.
+    """
+    found = []
+    edges = sorted({edge for one in reservations for edge in (one.from_us, one.to_us)})
+    for start_us, end_us in pairwise(edges):
+        held = Counter({NO_BENEFICIARY: 0})
+        for one in reservations:
+            if one.from_us <= start_us < one.to_us:
+                held[one.beneficiaries] += one.cpus or cpus
+        down = held.pop(NO_BENEFICIARY)
+        for size in range(len(held) + 1):
+            for group in combinations(sorted(held), size):
+                reserved = min(down + sum(held[one] for one in group), cpus)
+                if reserved:
+                    found.append((start_us, end_us, reserved, group))
+    return found
 
 
 class JobLimits(NamedTuple):
@@ -409,30 +438,14 @@ class Cluster:
         return max(machine.cpus for machine in self.machines)
 
     def windows(self) -> list[Window]:
-        """The reserved CPUs over time, from the first on.
-
-        Those of a machine with the same beneficiaries are disjoint. While reservations for several
-        overlap, there is a window for each set of them: jobs of none of the set may not use what is
-        reserved for any of it.
-        """
-        found = []
-        for number, machine in enumerate(self.machines):
-            own = [
-                one for one in self.reservations if not one.machines or machine.name in one.machines
-            ]
-            edges = sorted({edge for one in own for edge in (one.from_us, one.to_us)})
-            for start_us, end_us in pairwise(edges):
-                cpus = Counter({NO_BENEFICIARY: 0})
-                for one in own:
-                    if one.from_us <= start_us < one.to_us:
-                        cpus[one.beneficiaries] += one.cpus or machine.cpus
-                down = cpus.pop(NO_BENEFICIARY)
-                for size in range(len(cpus) + 1):
-                    for group in combinations(sorted(cpus), size):
-                        reserved = min(down + sum(cpus[one] for one in group), machine.cpus)
-                        if reserved:
-                            found.append(Window(number, start_us, end_us, reserved, group))
-        return sorted(found, key=lambda one: (one.start_us, one.machine, one.beneficiaries))
+        """The reserved CPUs over time, from the first on."""
+        each = [
+            Window(number, *part)
+            for number, machine in enumerate(self.machines)
+            for own in [[one for one in self.reservations if one.is_of(machine)]]
+            for part in _parts(tuple(own), machine.cpus)
+        ]
+        return sorted(each, key=lambda one: (one.start_us, one.machine, one.beneficiaries))
 
     def reserved(self) -> dict[str, tuple[Beneficiaries, ...]]:
         """The beneficiaries of windows, if any, by the name of a resource of each machine.

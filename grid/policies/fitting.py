@@ -256,13 +256,21 @@ def room_now(view: CompiledView) -> Ints:
     windows, jobs = view.machines.windows, view.jobs
     if len(windows) == 0:
         return windows.reshape(-1)
-    room = np.empty(len(windows), np.int64)
+    room = room_without_jobs(view)
     for number in range(len(windows)):
         machine = windows[number, 0]
-        room[number] = view.machines.cpus[machine] - windows[number, 3]
         for slot in view.running:
             if jobs.machine[slot] == machine and jobs.expected_end_us[slot] > windows[number, 1]:
                 room[number] -= kept_out(slot, windows[number], jobs)
+    return room
+
+
+@inner(forceinline=True)
+def room_without_jobs(view: CompiledView) -> Ints:
+    windows = view.machines.windows
+    room = np.empty(len(windows), np.int64)
+    for number in range(len(windows)):
+        room[number] = view.machines.cpus[windows[number, 0]] - windows[number, 3]
     return room
 
 

@@ -19,8 +19,10 @@ from tests.cluster.clusters import Asking, general_cluster
 S = SECOND_US
 POLICIES = (
     "fcfs", "sjf", "edf", "easy", "easy_sjbf", "conservative", "selective", "flexible",
-    "multifactor", "python",
+    "multifactor", "eg_edf", "tabu", "python",
 )  # fmt: skip
+PREEMPTIVE = ("cs2", "cs2_cs_td", "cs_i_p", "cs_ni_np")
+
 MACHINES = (Machine("a", 4, 2000.0), Machine("b", 2), Machine("c", 4, 500.0))
 
 
@@ -34,9 +36,29 @@ def first_fit(view: ClusterView) -> Plan:
     return plan
 
 
+class Checked:
+    """The policy of that name; each start of its plans has to fit."""
+
+    def __init__(self, policy: str) -> None:
+        self._policy = make_policy(policy, {})
+
+    def plan(self, view: ClusterView, now: int) -> Plan:
+        plan = self._policy.plan(view, now)
+        for slot in plan.preempt:
+            view.give_back(slot)
+        for slot, machine in plan.start:
+            assert view.fits(slot, machine)
+            view.take(slot, machine)
+        return plan
+
+
 def outcomes(platform: Cluster, policy: str, jobs: list[Job]) -> list[Any]:
     made = Asking(first_fit) if policy == "python" else make_policy(policy, {})
-    cluster = general_cluster(platform, made)
+    return outcomes_under(platform, made, jobs)
+
+
+def outcomes_under(platform: Cluster, policy: Any, jobs: list[Job]) -> list[Any]:
+    cluster = general_cluster(platform, policy)
     for one in jobs:
         cluster.advance(one.submit_us)
         assert list(cluster.broken_limits()) == []
@@ -133,6 +155,16 @@ def test_no_other_job_runs_on_reserved_machines(policy: str, data: st.DataObject
                 if one.machine == number and one.start_us <= at_s * S < one.end_us
             ]
             assert within_limits(machine, at_s, there, platform)
+
+
+@pytest.mark.parametrize("policy", (*POLICIES[:-1], *PREEMPTIVE))
+@given(data=st.data())
+@settings(max_examples=15, deadline=None)
+def test_every_start_fits_next_to_reservations(policy: str, data: st.DataObject) -> None:
+    platform = Cluster("c", MACHINES, reservations=data.draw(reservations()))
+    jobs = data.draw(streams(exact=False))
+    ran = outcomes_under(platform, Checked(policy), jobs)
+    assert {one.state for one in ran} == {JobState.COMPLETED}
 
 
 def one_by_one(platform: Cluster, jobs: list[Job], *, in_turn: bool) -> list[tuple[int, int]]:

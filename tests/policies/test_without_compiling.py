@@ -18,12 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
+from grid.model.platform import Reservation
 from grid.model.time import NEVER
 from grid.policies.registry import make_policy
 from tests.cluster.clusters import general_cluster
 from tests.policies.convergent.clusters import random_cluster
 
 ROOT = Path(__file__).parents[2]
+RESERVED = (Reservation(1800, 5400, cpus=1, users=(0, 1)), Reservation(9000, 9600))
 SEEDS = int(os.environ.get("GRID_RUNS", "2"))
 POLICIES: tuple[tuple[str, dict[str, object]], ...] = (
     ("fcfs", {}),
@@ -50,7 +52,7 @@ POLICIES: tuple[tuple[str, dict[str, object]], ...] = (
 def played(seeds: int) -> Iterator[tuple[str, list[list[int]]]]:
     """A case, and when each job ended there, for each cluster and policy.
 
-    Every second cluster has jobs whose estimates are wrong.
+    Every second cluster has jobs whose estimates are wrong, and reservations.
     """
     for seed in range(seeds):
         platform, jobs = random_cluster(seed)

@@ -44,15 +44,22 @@ JOBS = st.lists(
             "submit_s": st.one_of(st.integers(0, 20), st.floats(0, 20)),
             "run_s": st.floats(1e-6, 15),
             "cpus": st.integers(1, 3),
+            "user": st.integers(0, 1),
             "input_mb": st.sampled_from([0.0, 0.5, 7.0]),
             "requirements": st.sampled_from([[], REQUIREMENTS[:1], REQUIREMENTS]),
         }
     ),
     max_size=10,
 )
+RESERVED = [
+    {"from_s": 5.0, "to_s": 9.0},
+    {"from_s": 7.0, "to_s": 20.0, "cpus": 2, "vos": ["v0"]},
+    {"from_s": 12.0, "to_s": 15.0, "users": [1]},
+]
 CLUSTER = st.fixed_dictionaries(
     {
-        "policy": st.sampled_from(["fcfs", "easy"]),
+        "policy": st.sampled_from(["fcfs", "easy", "eg_edf"]),
+        "reservations": st.sampled_from([[], RESERVED]),
         "resource": st.sampled_from(["machine", "cluster"]),
         "machines": st.lists(
             st.fixed_dictionaries(

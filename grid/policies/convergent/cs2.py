@@ -24,8 +24,6 @@ class Cs2:
     `quicksort` (which is not stable) only the eligible ones.
     """
 
-    ignores = ("reservations",)
-
     def __init__(
         self, heuristics: Heuristics, *, classes: bool, period_us: Time | None, matching: str
     ) -> None:
@@ -43,7 +41,7 @@ class Cs2:
         plan = Plan(made=False)
         if period is None or now % period == 0:
             matrix = self._builder.matrix(view, self._heuristics)
-            plan = plan_of(matrix, _match(matrix, self._matching, self._classes))
+            plan = plan_of(view, matrix, _match(matrix, self._matching, self._classes))
         if period is not None:
             plan.wake_us = now - now % period + period
         return plan

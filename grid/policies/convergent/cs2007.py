@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, Strict
@@ -40,7 +40,6 @@ class Cs2007:
     knapsack, 0 for the paper's greedy one.
     """
 
-    ignores: ClassVar[tuple[str, ...]] = ("reservations",)
     heuristics: Heuristics
     preemptive: bool
     matching: str
@@ -73,7 +72,7 @@ class Cs2007:
         machine_of[rows] = self._match(matrix, rows, np.flatnonzero(open_machines), before)
         if matrix.shared:
             _keep_within_shared(matrix, machine_of)
-        return plan_of(matrix, machine_of)
+        return plan_of(view, matrix, machine_of)
 
     def _choose(self, values: Floats, licenses: Ints, copies: Ints) -> Bools:
         """C07 4.2, the jobs that are not discarded."""

@@ -181,7 +181,7 @@ class HeuristicPriority:
     def __call__(self, view: ClusterView, now: Time) -> Floats:
         from grid.policies.convergent.kernels import row_values
 
-        matrix = self._builder.matrix(view, self._heuristics)
+        matrix = self._builder.matrix(view, self._heuristics, reserved=False)
         values: Floats = row_values(matrix.priority, matrix.eligible, matrix.running, self._of_mean)
         return values
 

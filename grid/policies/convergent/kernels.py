@@ -16,7 +16,14 @@ from grid.model.time import NEVER, SECOND_US
 from grid.policies.columns import PackedView
 from grid.policies.convergent.heuristics import FORMULA, WORDS_MAX, Cs2Weights, Cs2007Weights
 from grid.policies.convergent.matching import has_resources
-from grid.policies.fitting import take_resources, unpacked
+from grid.policies.fitting import (
+    room_fits,
+    room_without_jobs,
+    stable_order,
+    take_resources,
+    take_room,
+    unpacked,
+)
 
 
 class MatrixJobs(NamedTuple):
@@ -255,6 +262,48 @@ def fill_cs2007(
             to[own] += weights.overhead
         if weights.anti_aging:
             _add(to, weights.anti_aging * age_s[row])
+
+
+@kernel()
+def exclude_reserved(
+    packed: PackedView, slots: Ints, priority: Floats, remaining_s: Floats, eligible: Ints
+) -> None:
+    """-inf where a job would run into a reservation by its estimate, unless it runs there now."""
+    view = unpacked(packed)
+    room, jobs, windows = room_without_jobs(view), view.jobs, view.machines.windows
+    for row in range(len(slots)):
+        slot = slots[row]
+        own = jobs.machine[slot] if row < len(view.running) else -1
+        for m in range(len(view.free)):
+            if priority[row, m] > -np.inf and m != own:
+                end = view.now + max(1, int(np.rint(remaining_s[row, m] * SECOND_US)))
+                if not room_fits(slot, m, view.now, end, jobs, windows, room):
+                    priority[row, m] = -np.inf
+                    eligible[row] -= 1
+
+
+@kernel()
+def keep_reserved(
+    packed: PackedView, slots: Ints, priority: Floats, remaining_s: Floats, machine_of: Ints
+) -> None:
+    """Set -1 for jobs that would together hold reserved CPUs.
+
+    Running jobs that stay where they are go first, then those of the highest priorities.
+    """
+    view = unpacked(packed)
+    room, jobs, windows = room_without_jobs(view), view.jobs, view.machines.windows
+    rows, keys = np.flatnonzero(machine_of >= 0), np.empty(len(slots))
+    for row in rows:
+        keys[row] = -priority[row, machine_of[row]]
+        if row < len(view.running) and machine_of[row] == jobs.machine[slots[row]]:
+            keys[row] = -np.inf
+    for row in rows[stable_order(keys[rows])]:
+        slot, m = slots[row], machine_of[row]
+        end = view.now + max(1, int(np.rint(remaining_s[row, m] * SECOND_US)))
+        if keys[row] == -np.inf or room_fits(slot, m, view.now, end, jobs, windows, room):
+            take_room(slot, m, end, 1, jobs, windows, room)
+        else:
+            machine_of[row] = -1
 
 
 @inner(allocates=False, forceinline=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from grid.model.arrays import Floats, Ints
+from grid.model.arrays import Bools, Floats, Ints
 from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, Plan
 
@@ -44,6 +44,8 @@ class JobMachineMatrix:
     """The largest remaining time of a job on a machine that can run it (Sup of CS2 Eq. 12)."""
     eligible: Ints
     """On how many machines each job can run, |M_Aff|."""
+    impossible: Bools
+    """Whether no machine could ever run the job."""
     machine: Ints
     """Where each job runs, or ran when it was preempted; -1: nowhere yet."""
     elapsed_s: Floats
@@ -82,8 +84,13 @@ class MatrixBuilder:
         """A copy begins without the buffers, whose content no other plan uses."""
         return MatrixBuilder, ()
 
-    def matrix(self, view: ClusterView, heuristics: Heuristics) -> JobMachineMatrix:
-        """The matrix; its `priority` and `remaining_s` are overwritten by the next call."""
+    def matrix(
+        self, view: ClusterView, heuristics: Heuristics, *, reserved: bool = True
+    ) -> JobMachineMatrix:
+        """The matrix; its `priority` and `remaining_s` are overwritten by the next call.
+
+        With `reserved`, no job can run on a machine where it would run into a reservation.
+        """
         from grid.policies.convergent import kernels
         from grid.policies.convergent.heuristics import Cs2Weights
 
@@ -105,8 +112,11 @@ class MatrixBuilder:
         else:
             links = _links(heuristics.bandwidths_mbps, len(view.free))
             kernels.fill_cs2007(*filled, heuristics.weights, input_mb, input_machine, links)
+        impossible = eligible == 0
+        if reserved and len(view.machines.windows):
+            kernels.exclude_reserved(packed_view(view), slots, priority, remaining_s, eligible)
         matrix = JobMachineMatrix(
-            slots, running, priority, remaining_s, described.longest_s, eligible, own,
+            slots, running, priority, remaining_s, described.longest_s, eligible, impossible, own,
             jobs.elapsed_s, jobs.age_s, jobs.slack_s, jobs.licenses, jobs.processors,
             jobs.resources, input_mb, input_machine, described.capacity, described.requests,
             described.copies, described.amounts, view.machines.shared,
@@ -122,11 +132,16 @@ def _links(bandwidths_mbps: tuple[float, ...], machines: int) -> Floats:
     return np.resize(np.array(bandwidths_mbps, np.float64), machines)
 
 
-def plan_of(matrix: JobMachineMatrix, machine_of: Ints) -> Plan:
+def plan_of(view: ClusterView, matrix: JobMachineMatrix, machine_of: Ints) -> Plan:
     """The changes that bring every job to its machine of `machine_of` (-1: to none).
 
     A job that no machine of the cluster could ever run is rejected.
     """
+    if len(view.machines.windows):
+        from grid.policies.convergent.kernels import keep_reserved
+
+        packed = packed_view(view)
+        keep_reserved(packed, matrix.slots, matrix.priority, matrix.remaining_s, machine_of)
     running = matrix.running
     moved = machine_of != matrix.machine
     moved[running:] = True
@@ -135,5 +150,5 @@ def plan_of(matrix: JobMachineMatrix, machine_of: Ints) -> Plan:
     return Plan(
         start=list(zip(slots[starting].tolist(), machine_of[starting].tolist(), strict=True)),
         preempt=slots[:running][moved[:running]].tolist(),
-        reject=slots[running:][matrix.eligible[running:] == 0].tolist(),
+        reject=slots[running:][matrix.impossible[running:]].tolist(),
     )

@@ -19,6 +19,7 @@ from grid.policies.schedule.search import improve, place
 from grid.policies.schedule.timetable import (
     UNPLANNED,
     Schedule,
+    clear_from,
     first_not_due,
     insert,
     length_us,
@@ -59,7 +60,14 @@ def place_waiting(schedule: Schedule, view: CompiledView) -> Ints:
     """
     rejected, count = np.empty(len(view.queue), np.int64), 0
     for slot in view.queue:
-        if schedule.slots[at.MACHINE_OF, slot] != UNPLANNED or place(schedule, view, slot):
+        if schedule.slots[at.MACHINE_OF, slot] != UNPLANNED:
+            continue
+        if len(schedule.windows):
+            schedule.slots[at.KEPT_OUT, slot] = 0
+            for resource in range(len(view.jobs.resources)):
+                requests = view.jobs.resources[resource, slot] > 0
+                schedule.slots[at.KEPT_OUT, slot] |= int(requests) << resource
+        if place(schedule, view, slot):
             continue
         if not lengths_us(slot, view.jobs, view.machines).any():
             rejected[count] = slot
@@ -143,7 +151,7 @@ def repair(schedule: Schedule, view: CompiledView, moves: bool) -> Bools:
             end_us[position] = end
             free -= schedule.jobs[at.PROCESSORS, machine, position]
         # A machine that is down has no free CPUs, even if its jobs hold fewer.
-        up = view.free[machine] == free
+        up = view.free[machine] == free or _in_maintenance(schedule, machine, now)
         schedule.machines[at.UP, machine] = up
         running, planned = (
             schedule.machines[at.RUNNING, machine],
@@ -156,6 +164,16 @@ def repair(schedule: Schedule, view: CompiledView, moves: bool) -> Bools:
             for position in range(planned - 1, kept - 1, -1):
                 take_out(schedule, slots[position], now)
     return early
+
+
+@inner()
+def _in_maintenance(schedule: Schedule, machine: int, now: int) -> bool:
+    """Whether the machine is down as was known ahead."""
+    for window in schedule.windows:
+        is_now = window[0] == machine and window[1] <= now < window[2]
+        if is_now and window[4] < 0 and window[3] == schedule.machines[at.CPUS, machine]:
+            return True
+    return False
 
 
 @inner()
@@ -206,7 +224,11 @@ def _next_to_start(schedule: Schedule, view: CompiledView, machine: int) -> tupl
                 continue
             # From its present start on, a job of this machine has its CPUs already.
             until = min(now + length, start) if other == machine else now + length
-            if _idle_until(schedule, machine, processors[position], until):
+            needed = processors[position]
+            if (
+                _idle_until(schedule, machine, needed, until)
+                and clear_from(schedule, machine, slot, needed, now, length) == now
+            ):
                 best, best_position, best_deadline, best_start = other, position, deadline, start
     return best, best_position
 

@@ -43,7 +43,6 @@ class ScheduleBased:
     has one, as in a log, only makespan and ends decide, and the search has no effect.
     """
 
-    ignores = ("reservations",)
     schedule: Schedule
     """Of the cluster that the policy serves, from the first plan on."""
 

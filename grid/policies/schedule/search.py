@@ -107,7 +107,7 @@ def _best_gap(schedule: Schedule, view: CompiledView, slot: int, lengths: Ints) 
             # It cannot be better if it starts later, unless it alone is in time.
             no_worse = best.start + length
             latest_end = no_worse if best.gain else max(no_worse, deadline)
-        start = earliest_gap(schedule, machine, processors, length, view.now, latest_end)
+        start = earliest_gap(schedule, machine, slot, processors, length, view.now, latest_end)
         if start < NEVER:
             end = start + length
             candidate = _Place(1.0 if end <= deadline else 0.0, start, end, machine)
@@ -139,7 +139,7 @@ def _best_by_deadline(schedule: Schedule, view: CompiledView, slot: int, lengths
         if _better(best, _Place(gain, start, end, machine)):
             continue
         late, last_us, end = timed(
-            schedule, machine, now, position, False, processors, length, False
+            schedule, machine, now, position, False, slot, processors, length, False
         )
         last_us = max(makespan_us, last_us - schedule.origin_us)
         late -= schedule.machines[at.LATE, machine] + (end <= deadline)
@@ -239,7 +239,9 @@ def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, i
         other = (machine + step) % len(lengths)
         if lengths[other] == 0 or not schedule.machines[at.UP, other]:
             continue
-        start = earliest_gap(schedule, other, processors, lengths[other], view.now, latest_end)
+        start = earliest_gap(
+            schedule, other, slot, processors, lengths[other], view.now, latest_end
+        )
         if start != NEVER:
             return other, start, lengths[other]
     return UNPLANNED, 0, 0
@@ -251,7 +253,7 @@ def _latest_end(schedule: Schedule, machine: int, position: int, now: int) -> in
 
     NEVER: whenever it ends there; 0: there is no such time.
     """
-    late, last_us, _ = timed(schedule, machine, now, position, True, 0, 0, False)
+    late, last_us, _ = timed(schedule, machine, now, position, True, 0, 0, 0, False)
     makespan_us, in_time = figures(schedule, now)
     last_us = max(last_us, now)
     for other in range(schedule.machines.shape[1]):

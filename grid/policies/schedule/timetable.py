@@ -33,9 +33,10 @@ TIME, FREE = range(2)
 """Rows of `Schedule.edges`: FREE CPUs are idle from TIME to the next edge; after the last edge, at
 which the machine's last job ends, all are idle."""
 
-MACHINE_OF, BARRED = range(2)
-"""Rows of `Schedule.slots`: in whose schedule a job is, or UNPLANNED, and its last entry in the
-tabu list, 0 for none."""
+MACHINE_OF, BARRED, KEPT_OUT = range(3)
+"""Rows of `Schedule.slots`: in whose schedule a job is, or UNPLANNED, its last entry in the tabu
+list, 0 for none, and a bit mask of the resources of windows that it may not use, see
+`MachineColumns`."""
 
 _FIRST_POSITIONS = 16
 
@@ -58,7 +59,9 @@ class Schedule(NamedTuple):
     """Of shape (2, machines, 2 * positions + 2)."""
     slots: Ints
     active: Ints
-    """Scratch, shape (2, positions + 2): ends and CPUs of jobs that are active at a time."""
+    """Scratch, shape (3, positions + 2): ends, CPUs and KEPT_OUT of jobs active at a time."""
+    windows: Ints
+    """See `MachineColumns`."""
     origin_us: int
     """The instant from which the makespan counts."""
     wide_gaps: bool
@@ -71,8 +74,9 @@ def empty_schedule(machines: MachineColumns, origin_us: int, wide_gaps: bool) ->
         machines=np.zeros((EDGES + 1, count), np.int64),
         jobs=np.zeros((DEADLINE + 1, count, 0), np.int64),
         edges=np.zeros((FREE + 1, count, 0), np.int64),
-        slots=np.zeros((BARRED + 1, 0), np.int64),
-        active=np.zeros((2, 0), np.int64),
+        slots=np.zeros((KEPT_OUT + 1, 0), np.int64),
+        active=np.zeros((3, 0), np.int64),
+        windows=machines.windows,
         origin_us=origin_us,
         wide_gaps=wide_gaps,
     )
@@ -113,29 +117,27 @@ def timed(
     now: int,
     position: int,
     skips: bool,
+    slot: int,
     processors: int,
     length_us: int,
     writes: bool,
 ) -> tuple[int, int, int]:
-    """Time the waiting jobs of a machine, each as early as the order allows.
+    """Time the waiting jobs of a machine, each as early as the order and reservations allow.
 
-    It is as if a job of `processors` and `length_us` came before `position`, unless `processors` is
-    0, and as if, with `skips`, the job at `position` were not there. Returns how many of the
-    machine's own jobs are late, the last end, and the end of the job that came. Only with `writes`
-    are times and profile changed.
+    It is as if the job of `slot`, with `processors` and `length_us`, came before `position`, unless
+    `processors` is 0, and as if, with `skips`, the job at `position` were not there. Returns how
+    many of the machine's own jobs are late, the last end, and the end of the job that came. Only
+    with `writes` are times and profile changed.
     """
     wanted, start_us = schedule.jobs[PROCESSORS, machine], schedule.jobs[START, machine]
     end_us, deadline_us = schedule.jobs[END, machine], schedule.jobs[DEADLINE, machine]
     edge_us, edge_free = schedule.edges[TIME, machine], schedule.edges[FREE, machine]
-    active_end, active_cpus = schedule.active[0], schedule.active[1]
+    active_end, active_cpus, slots = schedule.active[0], schedule.active[1], schedule.slots
+    is_reserved, mask = len(schedule.windows) > 0, 0
+    active_kept_out = schedule.active[2, : schedule.active.shape[1] * is_reserved]
     running, planned = schedule.machines[RUNNING, machine], schedule.machines[PLANNED, machine]
-    time, free = now, schedule.machines[CPUS, machine]
-    head = tail = late = completion = own_end = edges = 0
-    for place in range(running):
-        late += end_us[place] > deadline_us[place]
-        completion = max(completion, end_us[place])
-        tail = _hold(active_end, active_cpus, head, tail, end_us[place], wanted[place])
-        free -= wanted[place]
+    time, head, own_end, edges = now, 0, 0, 0
+    late, completion, free, tail = _begin(schedule, machine, active_kept_out)
     if writes:
         edges = _edge(edge_us, edge_free, edges, time, free)
     place, comes = running, processors > 0
@@ -145,15 +147,21 @@ def timed(
             place += 1
             continue
         needed = processors if is_new else wanted[place]
+        length = length_us if is_new else end_us[place] - start_us[place]
         while free < needed:
             time = max(time, active_end[head])
             free += active_cpus[head]
             head += 1
             if writes:
                 edges = _edge(edge_us, edge_free, edges, time, free)
-        end = time + (length_us if is_new else end_us[place] - start_us[place])
+        if is_reserved:
+            mask = slots[KEPT_OUT, slot if is_new else schedule.jobs[SLOT, machine, place]]
+            job = mask, needed, length
+            found = _next_clear(schedule, machine, job, time, free, head, tail, edges, writes)
+            time, free, head, edges = found
+        end = time + length
         completion = max(completion, end)
-        tail = _hold(active_end, active_cpus, head, tail, end, needed)
+        tail = _hold(active_end, active_cpus, active_kept_out, head, tail, end, needed, mask)
         free -= needed
         if is_new:
             own_end, comes = end, False
@@ -172,17 +180,72 @@ def timed(
     return late, completion, own_end
 
 
+@inner(forceinline=True)
+def _begin(schedule: Schedule, machine: int, active_kept_out: Ints) -> tuple[int, int, int, int]:
+    """Make the running jobs the active ones: how many are late, the last end, free CPUs, tail."""
+    planned, free = schedule.jobs[:, machine], schedule.machines[CPUS, machine]
+    late = completion = tail = mask = 0
+    for place in range(schedule.machines[RUNNING, machine]):
+        end, cpus = planned[END, place], planned[PROCESSORS, place]
+        late += end > planned[DEADLINE, place]
+        completion = max(completion, end)
+        if len(active_kept_out):
+            mask = schedule.slots[KEPT_OUT, planned[SLOT, place]]
+        active_end, active_cpus = schedule.active[0], schedule.active[1]
+        tail = _hold(active_end, active_cpus, active_kept_out, 0, tail, end, cpus, mask)
+        free -= cpus
+    return late, completion, free, tail
+
+
+@inner()
+def _next_clear(
+    schedule: Schedule,
+    machine: int,
+    job: tuple[int, int, int],
+    time: int,
+    free: int,
+    head: int,
+    tail: int,
+    edges: int,
+    writes: bool,
+) -> tuple[int, int, int, int]:
+    """`time`, `free`, `head` and `edges` when the job can start and keeps clear of windows.
+
+    `job` is its KEPT_OUT, its CPUs and its length.
+    """
+    active_end, active_cpus = schedule.active[0], schedule.active[1]
+    edge_us, edge_free = schedule.edges[TIME, machine], schedule.edges[FREE, machine]
+    while True:
+        while head < tail and (free < job[1] or active_end[head] <= time):
+            time = max(time, active_end[head])
+            free += active_cpus[head]
+            if writes:
+                edges = _edge(edge_us, edge_free, edges, active_end[head], free)
+            head += 1
+        later = _next_try(schedule, machine, job, time, head, tail)
+        if later == time:
+            return time, free, head, edges
+        time = later
+
+
 @inner()
 def retime(schedule: Schedule, machine: int, now: int) -> None:
     """Time the waiting jobs of a machine again after a change of its order or of an end."""
-    late, completion, _ = timed(schedule, machine, now, 0, False, 0, 0, True)
+    late, completion, _ = timed(schedule, machine, now, 0, False, 0, 0, 0, True)
     schedule.machines[LATE, machine] = late
     schedule.machines[COMPLETION, machine] = completion
 
 
 @inner()
 def _hold(
-    active_end: Ints, active_cpus: Ints, head: int, tail: int, end: int, processors: int
+    active_end: Ints,
+    active_cpus: Ints,
+    active_kept_out: Ints,
+    head: int,
+    tail: int,
+    end: int,
+    processors: int,
+    mask: int,
 ) -> int:
     """Sort one more job into the active ones, which are at `head` to `tail` - 1; the new tail."""
     place = tail
@@ -190,7 +253,76 @@ def _hold(
         active_end[place], active_cpus[place] = active_end[place - 1], active_cpus[place - 1]
         place -= 1
     active_end[place], active_cpus[place] = end, processors
+    if len(active_kept_out):
+        for later in range(tail, place, -1):
+            active_kept_out[later] = active_kept_out[later - 1]
+        active_kept_out[place] = mask
     return tail + 1
+
+
+@inner()
+def _next_try(
+    schedule: Schedule,
+    machine: int,
+    job: tuple[int, int, int],
+    start: int,
+    head: int,
+    tail: int,
+) -> int:
+    """`start` if a job that starts then keeps clear of windows next to the active ones.
+
+    Else when the first of them, or the window that it runs into, has ended.
+    """
+    active, (mask, processors, length) = schedule.active, job
+    for window in schedule.windows:
+        if window[0] != machine or window[1] >= start + length or window[2] <= start:
+            continue
+        needed, later = _kept_out(processors, mask, window), window[2]
+        left = schedule.machines[CPUS, machine] - window[3] - needed
+        for place in range(head, tail):
+            if active[0, place] > start:
+                later = min(later, active[0, place])
+            if active[0, place] > max(start, window[1]):
+                left -= _kept_out(active[1, place], active[2, place], window)
+        if needed and left < 0:
+            return int(later)
+    return start
+
+
+@inner(forceinline=True)
+def _kept_out(processors: int, mask: int, window: Ints) -> int:
+    """As `grid.policies.fitting.kept_out`."""
+    return processors if window[4] < 0 or mask >> window[4] & 1 else 0
+
+
+@inner()
+def clear_from(
+    schedule: Schedule, machine: int, slot: int, processors: int, start: int, length: int
+) -> int:
+    """`start` if a job that starts then keeps clear of windows next to the others planned there.
+
+    Else when the first of them, or the window that it runs into, has ended.
+    """
+    planned, slots = schedule.jobs[:, machine], schedule.slots
+    count, cpus = schedule.machines[PLANNED, machine], schedule.machines[CPUS, machine]
+    for window in schedule.windows:
+        needed = _kept_out(processors, slots[KEPT_OUT, slot], window)
+        first, end = max(start, window[1]), min(start + length, window[2])
+        if window[0] != machine or first >= end or needed == 0:
+            continue
+        for begin in range(-1, count):
+            time = first if begin < 0 else planned[START, begin]
+            left, later = cpus - window[3] - needed, window[2]
+            for place in range(count if first <= time < end else 0):
+                other = planned[SLOT, place]
+                if planned[END, place] > start:
+                    later = min(later, planned[END, place])
+                if other != slot and planned[START, place] <= time < planned[END, place]:
+                    held = planned[PROCESSORS, place]
+                    left -= _kept_out(held, slots[KEPT_OUT, other], window)
+            if first <= time < end and left < 0:
+                return int(later)
+    return start
 
 
 @inner()
@@ -204,9 +336,29 @@ def _edge(edge_us: Ints, edge_free: Ints, edges: int, time: int, free: int) -> i
 
 @inner()
 def earliest_gap(
-    schedule: Schedule, machine: int, processors: int, length_us: int, now: int, latest_end_us: int
+    schedule: Schedule,
+    machine: int,
+    slot: int,
+    processors: int,
+    length_us: int,
+    now: int,
+    latest_end_us: int,
 ) -> int:
     """Start of the machine's earliest gap, see `Schedule`, that ends by `latest_end_us`; NEVER."""
+    start = _earliest_idle(schedule, machine, processors, length_us, now, latest_end_us)
+    while len(schedule.windows) and start < NEVER:
+        later = clear_from(schedule, machine, slot, processors, start, length_us)
+        if later == start:
+            break
+        start = _earliest_idle(schedule, machine, processors, length_us, later, latest_end_us)
+    return start
+
+
+@inner()
+def _earliest_idle(
+    schedule: Schedule, machine: int, processors: int, length_us: int, now: int, latest_end_us: int
+) -> int:
+    """The same without reservations."""
     running, planned = schedule.machines[RUNNING, machine], schedule.machines[PLANNED, machine]
     limit = 0
     if schedule.wide_gaps:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from grid.cluster import make_cluster
 from grid.model.job import Job
-from grid.model.platform import Cluster, Machine, MachineOutage
-from grid.model.time import NEVER
+from grid.model.platform import Cluster, Machine, MachineOutage, Reservation
+from grid.model.time import NEVER, SECOND_US
 from grid.policies.interface import Policy
 
 
@@ -21,6 +21,7 @@ class History:
     machines: tuple[Machine, ...]
     jobs: list[tuple[Job, int]]
     outages: tuple[MachineOutage, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
 
 
 @st.composite
@@ -38,7 +39,7 @@ def histories(draw: st.DrawFn, exact: bool = False) -> History:
         job = Job(
             number=number,
             vo="vo",
-            user=0,
+            user=draw(st.integers(1, 2)),
             submit_us=now,
             processors=draw(st.integers(1, 6)),
             estimate_us=estimate,
@@ -68,7 +69,7 @@ def crowds(draw: st.DrawFn, exact: bool = False) -> History:
         job = Job(
             number=number,
             vo="vo",
-            user=0,
+            user=number % 2 + 1,
             submit_us=submit,
             processors=processors,
             estimate_us=estimate,
@@ -81,7 +82,8 @@ def crowds(draw: st.DrawFn, exact: bool = False) -> History:
 
 def play(history: History, policy: Policy, overrun: str = "kill") -> list[tuple[int, ...]]:
     """(number, machine, state, start, end) of each job."""
-    platform = Cluster("c", history.machines, overrun=overrun)
+    machines, reserved = history.machines, history.reservations
+    platform = Cluster("c", machines, overrun=overrun, reservations=reserved)
     cluster = make_cluster(platform, policy, None, history.outages)
     for job, machine in history.jobs:
         cluster.submit(job, machine, job.submit_us)
@@ -103,4 +105,19 @@ def failures(draw: st.DrawFn, of: st.SearchStrategy[History]) -> History:
             down_until = begin + draw(st.integers(1, 20))
             outages.append(MachineOutage(machine, begin, down_until))
     history.outages = tuple(outages)
+    return history
+
+
+@st.composite
+def reserved(draw: st.DrawFn, of: st.SearchStrategy[History]) -> History:
+    """A history with reservations for maintenance, or for users."""
+    history = draw(of)
+    for _ in range(draw(st.integers(1, 4))):
+        begin = draw(st.integers(0, 40))
+        machine = draw(st.sampled_from(history.machines))
+        cpus = draw(st.none() | st.integers(1, machine.cpus))
+        end_s = (begin + draw(st.integers(1, 30))) / SECOND_US
+        users = draw(st.sampled_from(((), (1,), (2,))))
+        name = (str(machine.name),)
+        history.reservations += (Reservation(begin / SECOND_US, end_s, name, cpus, users),)
     return history

@@ -22,6 +22,8 @@ class PlainJob:
     processors: int
     deadline: int
     lengths: list[int]
+    requests: list[float] = field(default_factory=list)
+    """Of each resource."""
 
 
 @dataclass
@@ -37,6 +39,8 @@ class PlainMachine:
 class PlainSchedule:
     def __init__(self, cpus: list[int], *, wide_gaps: bool = False) -> None:
         self.wide_gaps = wide_gaps
+        self.windows: list[list[int]] = []
+        """As of `MachineColumns`."""
         self.jobs: dict[int, PlainJob] = {}
         self.known: dict[tuple[object, ...], list[Planned]] = {}
         """What `timed` found at this instant, for all copies."""
@@ -44,7 +48,7 @@ class PlainSchedule:
 
     def copy(self) -> PlainSchedule:
         other = PlainSchedule([], wide_gaps=self.wide_gaps)
-        other.jobs, other.known = self.jobs, self.known
+        other.jobs, other.known, other.windows = self.jobs, self.known, self.windows
         other.machines = [
             PlainMachine(m.cpus, m.up, list(m.running), list(m.waiting)) for m in self.machines
         ]
@@ -63,11 +67,10 @@ class PlainSchedule:
         planned = list(machine.running)
         earliest = now
         for slot in machine.waiting:
-            ends = {end for _, _, end in planned if end > earliest}
-            start = min(
+            start = next(
                 t
-                for t in {earliest, *ends}
-                if self._used(planned, t) + self.jobs[slot].processors <= machine.cpus
+                for t in self._tries(number, planned, earliest)
+                if self._fits(number, planned, slot, t)
             )
             planned.append((slot, start, start + self.jobs[slot].lengths[number]))
             earliest = start
@@ -91,13 +94,32 @@ class PlainSchedule:
         if not (machine.waiting or self.wide_gaps):
             return None
         limit = max(end for _, _, end in planned) if self.wide_gaps else planned[-1][1]
-        for start in sorted({now, *(end for _, _, end in planned if end > now)}):
-            end = start + job.lengths[number]
-            instants = {start, *(s for _, s, _ in planned if start < s < end)}
-            fits = all(self._used(planned, t) + job.processors <= machine.cpus for t in instants)
-            if end <= limit and fits:
+        for start in self._tries(number, planned, now):
+            if start + job.lengths[number] <= limit and self._fits(number, planned, slot, start):
                 return start
         return None
+
+    def _tries(self, number: int, planned: list[Planned], first: int) -> list[int]:
+        """When a job could start on the machine."""
+        ends = [end for _, _, end in planned] + [w[2] for w in self.windows if w[0] == number]
+        return sorted({first, *(end for end in ends if end > first)})
+
+    def _fits(self, number: int, planned: list[Planned], slot: int, start: int) -> bool:
+        end = start + self.jobs[slot].lengths[number]
+        begins = [s for _, s, _ in planned] + [w[1] for w in self.windows]
+        for t in {start, *(begin for begin in begins if start < begin < end)}:
+            there = [slot, *(s for s, b, e in planned if b <= t < e)]
+            if sum(self.jobs[s].processors for s in there) > self.machines[number].cpus:
+                return False
+            for place, begin, until, cpus, resource in self.windows:
+                held = [
+                    self.jobs[s].processors if resource < 0 else self.jobs[s].requests[resource]
+                    for s in there
+                ]
+                is_open = place == number and begin <= t < until and held[0]
+                if is_open and sum(held) + cpus > self.machines[number].cpus:
+                    return False
+        return True
 
     def insert_in_gap(self, number: int, slot: int, start: int, now: int) -> None:
         planned = self.timed(number, now)[len(self.machines[number].running) :]
@@ -115,9 +137,6 @@ class PlainSchedule:
 
     def times_of(self, slot: int, now: int) -> tuple[int, int]:
         return next((b, e) for entries in self.all_timed(now) for s, b, e in entries if s == slot)
-
-    def _used(self, planned: list[Planned], time: int) -> int:
-        return sum(self.jobs[s].processors for s, start, end in planned if start <= time < end)
 
 
 def weight(old: tuple[int, int], new: tuple[int, int], origin: int) -> float:
@@ -147,6 +166,7 @@ class PlainPolicy:
         if self.schedule is None:
             cpus = view.machines.cpus.tolist()
             self.schedule, self.origin = PlainSchedule(cpus, wide_gaps=self.wide_gaps), now
+            self.schedule.windows = view.machines.windows.tolist()
         self.schedule.known.clear()
         for slot in view.arrived.tolist():
             self._learn(view, slot)
@@ -175,7 +195,10 @@ class PlainPolicy:
             lengths.append(max(1, round(float(time))) if able else 0)
         assert self.schedule is not None
         self.schedule.jobs[slot] = PlainJob(
-            int(jobs.processors[slot]), int(jobs.deadline_us[slot]), lengths
+            int(jobs.processors[slot]),
+            int(jobs.deadline_us[slot]),
+            lengths,
+            jobs.resources[:, slot].tolist(),
         )
 
     def _scheduled(self) -> list[int]:
@@ -195,7 +218,9 @@ class PlainPolicy:
             stopped = [s for s, _, _ in machine.running if view.jobs.expected_end_us[s] == NEVER]
             machine.running = [entry for entry in machine.running if entry[0] not in stopped]
             held = sum(schedule.jobs[s].processors for s, _, _ in machine.running)
-            machine.up = bool(view.free[number] == machine.cpus - held)
+            known = [w for w in schedule.windows if w[1] <= now < w[2] and w[4] < 0]
+            in_maintenance = any(w[0] == number and w[3] == machine.cpus for w in known)
+            machine.up = bool(view.free[number] == machine.cpus - held) or in_maintenance
             running = [
                 (s, start, int(view.jobs.expected_end_us[s])) for s, start, _ in machine.running
             ]

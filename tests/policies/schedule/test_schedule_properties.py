@@ -14,7 +14,7 @@ from grid.policies.schedule.search import figures
 from grid.policies.schedule.timetable import Schedule
 from tests.examples import examples
 from tests.policies.schedule.hand_made import planned
-from tests.policies.schedule.histories import History, crowds, failures, histories, play
+from tests.policies.schedule.histories import History, crowds, failures, histories, play, reserved
 from tests.policies.schedule.plain_schedule import PlainPolicy
 
 
@@ -35,7 +35,7 @@ class Both:
 
 
 HISTORIES = st.one_of(histories(), crowds())
-HISTORIES |= failures(HISTORIES)
+HISTORIES |= failures(HISTORIES) | reserved(HISTORIES)
 SEARCH = st.sampled_from([{}, {"iterations": 2, "tabu_list": 3}, {"iterations": 5}])
 OVERRUN = st.sampled_from(["kill", "extend"])
 
