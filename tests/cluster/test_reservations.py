@@ -217,6 +217,11 @@ def test_jobs_start_where_they_can_one_by_one(policy: str, data: st.DataObject) 
         # 2 begins before it and ends in it; 4 runs in it; 3 has to wait for 1.
         ("easy", [0, 20, 0, 32, 12]),
         ("conservative", [0, 20, 0, 32, 12]),
+        ("eg_edf", [0, 20, 0, 32, 12]),
+        # In order of estimates, 3 waits for the end of the reservation, and delays the others.
+        ("sjf", [0, 36, 36, 20, 28]),
+        ("cs2", [0, 28, 0, 20, 12]),
+        ("cs_i_p", [0, 36, 16, 28, 8]),
     ],
 )
 def test_jobs_of_those_that_have_the_reservation_run_in_it(policy: str, starts: list[int]) -> None:
@@ -244,6 +249,12 @@ def test_other_jobs_that_outlive_their_estimates_are_interrupted() -> None:
         # 2 fits before the maintenance, 3 does not.
         ("easy", [0, 20, 0, 26]),
         ("conservative", [0, 20, 0, 26]),
+        ("eg_edf", [0, 20, 0, 26]),
+        # 1 is the shortest.
+        ("sjf", [20, 0, 20, 28]),
+        ("cs2", [20, 0, 20, 28]),
+        # One job at a time.
+        ("cs_i_p", [20, 0, 28, 38]),
     ],
 )
 def test_the_gap_before_maintenance_is_backfilled(policy: str, starts: list[int]) -> None:
@@ -260,6 +271,11 @@ def test_the_gap_before_maintenance_is_backfilled(policy: str, starts: list[int]
         # 3 runs next to the reserved CPUs once 0 has ended, but not beyond 20 s.
         ("easy", [0, 20, 0, 26]),
         ("conservative", [0, 20, 0, 26]),
+        ("tabu", [0, 20, 0, 26]),
+        # After 1, 0 and 3 run next to the reserved CPUs.
+        ("sjf", [6, 0, 20, 14]),
+        ("cs2", [6, 0, 20, 14]),
+        ("cs_ni_np", [6, 0, 27, 14]),
     ],
 )
 def test_narrow_jobs_fit_next_to_reserved_cpus(policy: str, starts: list[int]) -> None:
