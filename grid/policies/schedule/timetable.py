@@ -345,16 +345,17 @@ def earliest_gap(
     latest_end_us: int,
 ) -> int:
     """Start of the machine's earliest gap, see `Schedule`, that ends by `latest_end_us`; NEVER."""
-    start = _earliest_idle(schedule, machine, processors, length_us, now, latest_end_us)
-    while len(schedule.windows) and start < NEVER:
+    later = now
+    while True:
+        start = _earliest_idle(schedule, machine, processors, length_us, later, latest_end_us)
+        if start == NEVER or len(schedule.windows) == 0:
+            return start
         later = clear_from(schedule, machine, slot, processors, start, length_us)
         if later == start:
-            break
-        start = _earliest_idle(schedule, machine, processors, length_us, later, latest_end_us)
-    return start
+            return start
 
 
-@inner()
+@inner(forceinline=True)
 def _earliest_idle(
     schedule: Schedule, machine: int, processors: int, length_us: int, now: int, latest_end_us: int
 ) -> int:
