@@ -79,6 +79,10 @@ class ResourceColumns:
         """The most of a resource that one job may hold; inf for memory without a limit."""
         return self.resources.get(name, np.broadcast_to(unlisted(name), len(self)))
 
+    def total(self, name: str) -> Floats:
+        """All of a resource that there is; inf for memory without a limit."""
+        return self.totals.get(name, np.broadcast_to(unlisted(name), len(self)))
+
     def place(self, row: int) -> tuple[int, int]:
         return int(self.vo[row]), int(self.number[row])
 
@@ -183,7 +187,7 @@ class ResourceTable:
         assigned, cpus = self.assigned_cpus, self.columns.cpus
         for name, amount in job.resources:
             if name in self.held:
-                total = self.columns.totals[name]
+                total = self.columns.total(name)
                 lacking = self.held[name] + rounded(amount) - total
                 scarce = (lacking > 0.0) & (total > 0.0)
                 share = np.divide(lacking, total, out=np.ones(len(total)), where=scarce)
@@ -278,10 +282,7 @@ def concatenate_resources(parts: Sequence[ResourceColumns]) -> ResourceColumns:
     columns: Any = zip(*map(_columns, parts), strict=True)
     names = dict.fromkeys(name for part in parts for name in part.resources)
     most = {name: np.concatenate([one.most(name) for one in parts]) for name in names}
-    totals = {
-        name: np.concatenate([one.totals.get(name, one.most(name)) for one in parts])
-        for name in names
-    }
+    totals = {name: np.concatenate([one.total(name) for one in parts]) for name in names}
     return _made(map(np.concatenate, columns), most, totals)
 
 

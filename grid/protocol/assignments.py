@@ -125,7 +125,7 @@ class Assignments:
             return free < job.processors
         for name, amount in job.resources:
             if row := self._names.get(name, 0):
-                free = self._resources.totals[name][resource] - self.assigned[row, resource]
+                free = self._resources.total(name)[resource] - self.assigned[row, resource]
                 if free + (0.0 if beyond is None else beyond[row, resource]) < rounded(amount):
                     return True
         return False

@@ -191,9 +191,11 @@ def test_snapshots_have_free_resources(selection: str, detail: str) -> None:
     """Of two VOs with GPUs, one with all of them held: a job goes to the other one, and starts."""
     machine = {"cpus": 64, "resources": {"gpus": 4}}
     jobs = [{"submit_s": 5, "run_s": 500, "resources": {"gpus": 4}}]
-    held = {"name": "held", "clusters": [{"machines": [machine]}], "workload": {"jobs": jobs}}
+    # The other VOs have no limit of memory.
+    limited = {**machine, "ram_mb": 100}
+    held = {"name": "held", "clusters": [{"machines": [limited]}], "workload": {"jobs": jobs}}
     asks = [
-        {"submit_s": 60 + n, "run_s": 20, "cpus": 2, "resources": {"gpus": gpus}}
+        {"submit_s": 60 + n, "run_s": 20, "cpus": 2, "ram_mb": 10, "resources": {"gpus": gpus}}
         for n, gpus in enumerate((1, 2))
     ]
     # The held VO would be the less loaded one by its CPUs.
