@@ -28,47 +28,36 @@ Count = Annotated[int, Strict()]
 class SlurmSettings(MultifactorSettings):
     """Parameters of slurm.conf (SchedulerParameters) under their names, in its units."""
 
-    age_weight: Weight = Field(default=0.0, description="PriorityWeightAge")
-    fair_share_weight: Weight = Field(default=0.0, description="PriorityWeightFairshare")
-    default_queue_depth: Annotated[Count, Field(ge=0)] = Field(
-        default=100, description="jobs that the main scheduler tests after an event"
-    )
-    sched_interval: Annotated[Count, Field(ge=1)] = Field(
-        default=60, description="seconds between runs of the main scheduler over the whole queue"
-    )
-    batch_sched_delay: Annotated[Count, Field(ge=0)] = Field(
-        default=3, description="minimum seconds between two such runs"
-    )
-    sched_min_interval: Annotated[Count, Field(ge=0)] = Field(
-        default=2, description="minimum microseconds between two runs of the main scheduler"
-    )
-    cpus_per_node: Annotated[Count, Field(ge=1)] = Field(
-        default=1, description="CPUs of each node; backfill reserves whole nodes for jobs"
-    )
-    bf_interval: Annotated[Count, Field(ge=1, le=10_800)] = Field(
-        default=30, description="seconds between backfill iterations"
-    )
-    bf_window: Annotated[Count, Field(ge=1, le=43_200)] = Field(
-        default=1440, description="minutes into the future for which backfill plans"
-    )
-    bf_resolution: Annotated[Count, Field(ge=1, le=3600)] = Field(
-        default=60, description="resolution of planned starts and ends in seconds"
-    )
-    bf_max_job_test: Annotated[Count, Field(ge=1, le=1_000_000)] = Field(
-        default=500, description="jobs that a backfill iteration tests"
-    )
-    bf_max_job_start: Annotated[Count, Field(ge=0)] = Field(
-        default=0, description="jobs that a backfill iteration starts; 0: no limit"
-    )
-    bf_max_job_user: Annotated[Count, Field(ge=0)] = Field(
-        default=0, description="jobs of a user that a backfill iteration tests; 0: no limit"
-    )
-    bf_min_age_reserve: Annotated[Count, Field(ge=0, le=2_592_000)] = Field(
-        default=0, description="seconds that a job must have waited to get a reservation"
-    )
-    bf_job_part_count_reserve: Annotated[Count, Field(ge=0, le=100_000)] = Field(
-        default=0, description="number of jobs, by priority, that get a reservation; 0: all"
-    )
+    age_weight: Weight = 0.0
+    """PriorityWeightAge"""
+    fair_share_weight: Weight = 0.0
+    """PriorityWeightFairshare"""
+    default_queue_depth: Annotated[Count, Field(ge=0)] = 100
+    """jobs that the main scheduler tests after an event"""
+    sched_interval: Annotated[Count, Field(ge=1)] = 60
+    """seconds between runs of the main scheduler over the whole queue"""
+    batch_sched_delay: Annotated[Count, Field(ge=0)] = 3
+    """minimum seconds between two such runs"""
+    sched_min_interval: Annotated[Count, Field(ge=0)] = 2
+    """minimum microseconds between two runs of the main scheduler"""
+    cpus_per_node: Annotated[Count, Field(ge=1)] = 1
+    """CPUs of each node; backfill reserves whole nodes for jobs"""
+    bf_interval: Annotated[Count, Field(ge=1, le=10_800)] = 30
+    """seconds between backfill iterations"""
+    bf_window: Annotated[Count, Field(ge=1, le=43_200)] = 1440
+    """minutes into the future for which backfill plans"""
+    bf_resolution: Annotated[Count, Field(ge=1, le=3600)] = 60
+    """resolution of planned starts and ends in seconds"""
+    bf_max_job_test: Annotated[Count, Field(ge=1, le=1_000_000)] = 500
+    """jobs that a backfill iteration tests"""
+    bf_max_job_start: Annotated[Count, Field(ge=0)] = 0
+    """jobs that a backfill iteration starts; 0: no limit"""
+    bf_max_job_user: Annotated[Count, Field(ge=0)] = 0
+    """jobs of a user that a backfill iteration tests; 0: no limit"""
+    bf_min_age_reserve: Annotated[Count, Field(ge=0, le=2_592_000)] = 0
+    """seconds that a job must have waited to get a reservation"""
+    bf_job_part_count_reserve: Annotated[Count, Field(ge=0, le=100_000)] = 0
+    """number of jobs, by priority, that get a reservation; 0: all"""
 
 
 class Nodes:
