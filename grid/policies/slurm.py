@@ -140,7 +140,9 @@ def placed(free: Ints, cpus: int) -> Ints | None:
         return None
     taken, left = np.zeros_like(free), free.copy()
     while cpus > 0:
-        edges = np.flatnonzero(np.diff(left > 0, prepend=False, append=False))
+        has_some = np.zeros(len(left) + 2, np.bool_)
+        has_some[1:-1] = left > 0
+        edges = np.flatnonzero(has_some[1:] != has_some[:-1])
         sets = list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
         sizes = [int(left[first:last].sum()) for first, last in sets]
         wide = [size for size in sizes if size >= cpus]
@@ -449,6 +451,8 @@ class Starts:
         are aligned with the first end, on a multiple of the first window. Whether another end is in
         the window is looked up after an end on these nodes only, for the end that comes next.
         """
+        if not self._placed_on(slot, available):
+            return None
         limit_us = _limit_us(self.view, slot, machine)
         # A machine that is down has no free CPUs.
         free = np.where(available & (self.view.free[machine] > 0), self.nodes.free, 0)
@@ -466,7 +470,8 @@ class Starts:
                     aligned_us = _next(end_us, window_us)
                 last_us = end_us
                 free += np.where(available, held, 0)
-                left += self.nodes.amounts_of(running)
+                if self.nodes.own:
+                    left += self.nodes.amounts_of(running)
             elif next_us < NEVER:
                 continue
             if next_us == NEVER or next_us > aligned_us + window_us:
