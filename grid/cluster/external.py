@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
 from grid.cluster.arrivals import Ended
@@ -11,7 +10,6 @@ from grid.model.job import FINAL_STATES, Job, JobKey, JobOutcome, JobState, canc
 from grid.model.job_table import JobTable
 from grid.model.messages import BatchStatus
 from grid.model.platform import Cluster
-from grid.model.records import Levels
 from grid.model.time import NEVER, Time
 
 
@@ -82,9 +80,6 @@ class ExternalCluster(ClusterState):
         watts = machine.watts_busy, machine.watts_idle
         return JobOutcome(0, state, start_us, end_us, 0, 0, 0, held_us, *watts)
 
-    def advance(self, until: Time) -> None:
-        """Does nothing: the batch system has its own clock."""
-
     def take_ended(self) -> list[Ended]:
         ended, self._ended = self._ended, []
         return ended
@@ -92,15 +87,9 @@ class ExternalCluster(ClusterState):
     def routed_jobs(self) -> list[JobKey]:
         return list(self.jobs)
 
-    def next_instant(self) -> Time:
-        return NEVER
-
     def occupancy(self) -> tuple[int, int, int]:
         running = [one.job.processors for one in self.jobs.values() if one.start_us >= 0]
         return sum(running), len(running), len(self.jobs) - len(running)
-
-    def figures(self) -> dict[str, float]:
-        return {}
 
     def plan_times(self) -> list[TimedPlans]:
         return []
@@ -110,21 +99,6 @@ class ExternalCluster(ClusterState):
 
     def _has_jobs(self) -> bool:
         return bool(self.jobs)
-
-    def _busy_machines(self) -> Collection[int]:
-        return ()
-
-    def _broken_limits(self) -> Iterator[str]:
-        yield from ()
-
-    def _take_levels(self) -> Levels | None:
-        return None
-
-    def _next_event_us(self) -> Time:
-        return NEVER
-
-    def _last_event_us(self) -> Time:
-        return NEVER
 
     def _simulate(self, until: Time) -> None: ...
 

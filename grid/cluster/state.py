@@ -266,13 +266,13 @@ class ClusterState(ABC):
         change_us = self._next_change()
         return change_us if change_us < NEVER and self._has_jobs() else NEVER
 
-    @abstractmethod
     def figures(self) -> dict[str, float]:
         """Metrics that outcomes do not have, such as integrals over time; see `ClusterFigure`."""
+        return {}
 
-    @abstractmethod
     def plan_times(self) -> list[TimedPlans]:
         """The times of plans by the number of waiting jobs."""
+        return [NOT_MEASURED]
 
     @abstractmethod
     def occupancy(self) -> tuple[int, int, int]:
@@ -296,13 +296,13 @@ class ClusterState(ABC):
         Otherwise as `_change_machine`.
         """
 
-    @abstractmethod
     def _next_event_us(self) -> Time:
         """The time of the next event, arrivals apart; NEVER for none."""
+        return NEVER
 
-    @abstractmethod
     def _last_event_us(self) -> Time:
         """The latest instant known to come, arrivals apart; NEVER for none."""
+        return NEVER
 
     @abstractmethod
     def _has_jobs(self) -> bool:
@@ -312,11 +312,11 @@ class ClusterState(ABC):
     def _processors_wanted(self) -> int:
         """CPUs that those jobs hold or wait for."""
 
-    @abstractmethod
-    def _busy_machines(self) -> Collection[int]: ...
+    def _busy_machines(self) -> Collection[int]:
+        return ()
 
-    @abstractmethod
-    def _broken_limits(self) -> Iterator[str]: ...
+    def _broken_limits(self) -> Iterable[str]:
+        return ()
 
-    @abstractmethod
-    def _take_levels(self) -> Levels | None: ...
+    def _take_levels(self) -> Levels | None:
+        return None

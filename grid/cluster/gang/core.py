@@ -13,7 +13,7 @@ from grid.cluster.gang import state as at
 from grid.cluster.gang.instant import GangRules
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
 from grid.cluster.gang.state import NONE, new_state, with_room
-from grid.cluster.state import NOT_MEASURED, ClusterState, TimedPlans
+from grid.cluster.state import ClusterState
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job, JobOutcome, JobState, cancelled, rejected
 from grid.model.messages import NEVER_RAN, GangProgress
@@ -164,9 +164,6 @@ class GangCluster(ClusterState):
             "tasks_migrated_local": int(counters[at.MOVED_TASKS]),
             "interruptions": int(counters[at.STOPS]),
         }
-
-    def plan_times(self) -> list[TimedPlans]:
-        return [NOT_MEASURED]
 
     def _take_levels(self) -> Levels:
         self._take_history()
