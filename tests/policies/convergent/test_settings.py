@@ -20,7 +20,7 @@ CS2007 = ("cs_i_p", "cs_i_np", "cs_ni_p", "cs_ni_np")
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("fcfs", {"x": 1}, "x: found an unknown setting, expected a setting"),
+        ("fcfs", {"x": 1}, "x: found an unknown setting"),
         ("flexible", {"age_factor": float("nan")}, "age_factor: found nan"),
         ("flexible", {"age_factor": 1e308}, r"age_factor: found 1e\+308, expected at most"),
         ("flexible", {"priority": "cs2", "k": 2.0}, "`k` only with the priority eg"),
