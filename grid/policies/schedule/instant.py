@@ -100,7 +100,7 @@ def due(schedule: Schedule, view: CompiledView) -> Ints:
     return started[:number]
 
 
-@inner()
+@inner(allocates=False)
 def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: Ints) -> bool:
     """Whether the job has its licenses on the machine; the copies that it takes are counted off."""
     lacking = jobs.licenses[slot]
@@ -166,7 +166,7 @@ def repair(schedule: Schedule, view: CompiledView, moves: bool) -> Bools:
     return early
 
 
-@inner()
+@inner(allocates=False)
 def _in_maintenance(schedule: Schedule, machine: int, now: int) -> bool:
     """Whether the machine is down as was known ahead."""
     for window in schedule.windows:
@@ -176,7 +176,7 @@ def _in_maintenance(schedule: Schedule, machine: int, now: int) -> bool:
     return False
 
 
-@inner()
+@inner(allocates=False)
 def fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
     """Give CPUs of a machine that are idle sooner than planned to waiting jobs.
 
@@ -200,7 +200,7 @@ def fill(schedule: Schedule, view: CompiledView, machine: int) -> None:
         insert(schedule, view.jobs, slot, machine, behind_due, length, now)
 
 
-@inner()
+@inner(allocates=False)
 def _next_to_start(schedule: Schedule, view: CompiledView, machine: int) -> tuple[int, int]:
     """Machine and position of the waiting job that starts on `machine` next."""
     now, idle = view.now, schedule.edges[at.FREE, machine, 0]
@@ -233,7 +233,7 @@ def _next_to_start(schedule: Schedule, view: CompiledView, machine: int) -> tupl
     return best, best_position
 
 
-@inner()
+@inner(allocates=False)
 def _idle_until(schedule: Schedule, machine: int, processors: int, until: int) -> bool:
     """Whether `processors` CPUs of the machine are idle from the first edge to `until`."""
     for edge in range(schedule.machines[at.EDGES, machine]):

@@ -18,6 +18,7 @@ from grid.policies.schedule.timetable import (
     earliest_gap,
     insert,
     insert_in_gap,
+    length_us,
     lengths_us,
     position_of,
     take_out,
@@ -37,7 +38,7 @@ class _Place(NamedTuple):
     machine: int
 
 
-@inner()
+@inner(allocates=False)
 def weight(makespan_old: int, makespan_new: int, in_time_old: int, in_time_new: int) -> float:
     """How much better the new schedule is than the old one (EG Eq. 1).
 
@@ -48,7 +49,7 @@ def weight(makespan_old: int, makespan_new: int, in_time_old: int, in_time_new: 
     )
 
 
-@inner()
+@inner(allocates=False)
 def figures(schedule: Schedule, now: int) -> tuple[int, int]:
     """Makespan and number of jobs in time, running jobs and those without a deadline included.
 
@@ -89,7 +90,7 @@ def place(schedule: Schedule, view: CompiledView, slot: int) -> bool:
     return False
 
 
-@inner()
+@inner(allocates=False)
 def _best_gap(schedule: Schedule, view: CompiledView, slot: int, lengths: Ints) -> tuple[int, int]:
     """The machine and the start of the best of all machines' earliest gaps.
 
@@ -116,7 +117,7 @@ def _best_gap(schedule: Schedule, view: CompiledView, slot: int, lengths: Ints) 
     return best.machine, best.start
 
 
-@inner()
+@inner(allocates=False)
 def _best_by_deadline(schedule: Schedule, view: CompiledView, slot: int, lengths: Ints) -> int:
     """The machine on which earliest deadline first gives the best schedule.
 
@@ -150,7 +151,7 @@ def _best_by_deadline(schedule: Schedule, view: CompiledView, slot: int, lengths
     return best.machine
 
 
-@inner()
+@inner(allocates=False)
 def _better(one: _Place, other: _Place) -> bool:
     """Whether a place for a job is better: by the weight, then start and end."""
     if one.gain != other.gain or other.machine == UNPLANNED:
@@ -189,7 +190,7 @@ def improve(schedule: Schedule, view: CompiledView, tabu_list: Ints, iterations:
     return iterations
 
 
-@inner()
+@inner(allocates=False)
 def is_barred(schedule: Schedule, tabu_list: Ints, slot: int) -> bool:
     """Whether the job is in the tabu list."""
     return bool(schedule.slots[at.BARRED, slot] > max(0, tabu_list[ENTRIES] - tabu_list[LIMIT]))
@@ -205,6 +206,8 @@ def _selected(schedule: Schedule, tabu_list: Ints, exhausted: Bools) -> int:
     machines, jobs = schedule.machines, schedule.jobs
     late, is_over = np.zeros(len(exhausted), np.int64), True
     for machine in range(len(late)):
+        if machines[at.LATE, machine] == 0:
+            continue
         for position in range(machines[at.RUNNING, machine], machines[at.PLANNED, machine]):
             if jobs[at.END, machine, position] > jobs[at.DEADLINE, machine, position]:
                 late[machine] += 1
@@ -222,7 +225,7 @@ def _selected(schedule: Schedule, tabu_list: Ints, exhausted: Bools) -> int:
     return UNPLANNED
 
 
-@inner()
+@inner(allocates=False)
 def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, int, int]:
     """The first other machine whose gap makes a schedule of weight > 0, start and length there.
 
@@ -234,20 +237,19 @@ def _accepted(schedule: Schedule, view: CompiledView, slot: int) -> tuple[int, i
     latest_end = _latest_end(schedule, machine, position_of(schedule, slot), view.now)
     if latest_end == 0:
         return UNPLANNED, 0, 0
-    lengths = lengths_us(slot, view.jobs, view.machines)
-    for step in range(1, len(lengths)):
-        other = (machine + step) % len(lengths)
-        if lengths[other] == 0 or not schedule.machines[at.UP, other]:
+    count = schedule.machines.shape[1]
+    for step in range(1, count):
+        other = (machine + step) % count
+        length = length_us(slot, other, view.jobs, view.machines)
+        if length == 0 or not schedule.machines[at.UP, other]:
             continue
-        start = earliest_gap(
-            schedule, other, slot, processors, lengths[other], view.now, latest_end
-        )
+        start = earliest_gap(schedule, other, slot, processors, length, view.now, latest_end)
         if start != NEVER:
-            return other, start, lengths[other]
+            return other, start, length
     return UNPLANNED, 0, 0
 
 
-@inner()
+@inner(allocates=False)
 def _latest_end(schedule: Schedule, machine: int, position: int, now: int) -> int:
     """By when a job must end in a gap elsewhere for its move to have a weight above zero.
 

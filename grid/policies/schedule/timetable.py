@@ -110,7 +110,7 @@ def _wider(column: Ints, width: int) -> Ints:
 # Times
 
 
-@inner()
+@inner(allocates=False)
 def timed(
     schedule: Schedule,
     machine: int,
@@ -180,7 +180,7 @@ def timed(
     return late, completion, own_end
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def _begin(schedule: Schedule, machine: int, active_kept_out: Ints) -> tuple[int, int, int, int]:
     """Make the running jobs the active ones: how many are late, the last end, free CPUs, tail."""
     planned, free = schedule.jobs[:, machine], schedule.machines[CPUS, machine]
@@ -197,7 +197,7 @@ def _begin(schedule: Schedule, machine: int, active_kept_out: Ints) -> tuple[int
     return late, completion, free, tail
 
 
-@inner()
+@inner(allocates=False)
 def _next_clear(
     schedule: Schedule,
     machine: int,
@@ -228,7 +228,7 @@ def _next_clear(
         time = later
 
 
-@inner()
+@inner(allocates=False)
 def retime(schedule: Schedule, machine: int, now: int) -> None:
     """Time the waiting jobs of a machine again after a change of its order or of an end."""
     late, completion, _ = timed(schedule, machine, now, 0, False, 0, 0, 0, True)
@@ -236,7 +236,7 @@ def retime(schedule: Schedule, machine: int, now: int) -> None:
     schedule.machines[COMPLETION, machine] = completion
 
 
-@inner()
+@inner(allocates=False)
 def _hold(
     active_end: Ints,
     active_cpus: Ints,
@@ -260,7 +260,7 @@ def _hold(
     return tail + 1
 
 
-@inner()
+@inner(allocates=False)
 def _next_try(
     schedule: Schedule,
     machine: int,
@@ -289,13 +289,13 @@ def _next_try(
     return start
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def _kept_out(processors: int, mask: int, window: Ints) -> int:
     """As `grid.policies.fitting.kept_out`."""
     return processors if window[4] < 0 or mask >> window[4] & 1 else 0
 
 
-@inner()
+@inner(allocates=False)
 def clear_from(
     schedule: Schedule, machine: int, slot: int, processors: int, start: int, length: int
 ) -> int:
@@ -325,7 +325,7 @@ def clear_from(
     return start
 
 
-@inner()
+@inner(allocates=False)
 def _edge(edge_us: Ints, edge_free: Ints, edges: int, time: int, free: int) -> int:
     """Note that `free` CPUs are idle from `time` on; the number of edges that there are then."""
     if edges and edge_us[edges - 1] == time:
@@ -334,7 +334,7 @@ def _edge(edge_us: Ints, edge_free: Ints, edges: int, time: int, free: int) -> i
     return edges + 1
 
 
-@inner()
+@inner(allocates=False)
 def earliest_gap(
     schedule: Schedule,
     machine: int,
@@ -355,7 +355,7 @@ def earliest_gap(
             return start
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def _earliest_idle(
     schedule: Schedule, machine: int, processors: int, length_us: int, now: int, latest_end_us: int
 ) -> int:
@@ -390,7 +390,7 @@ def _earliest_idle(
 # Jobs
 
 
-@inner(forceinline=True)
+@inner(allocates=False, forceinline=True)
 def length_us(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     """The run time of the job on the machine; 0 if it can never run there."""
     if not may_run(slot, machine, jobs, machines):
@@ -407,7 +407,7 @@ def lengths_us(slot: int, jobs: Jobs, machines: Machines) -> Ints:
     return lengths
 
 
-@inner()
+@inner(allocates=False)
 def insert(
     schedule: Schedule, jobs: Jobs, slot: int, machine: int, position: int, length: int, now: int
 ) -> None:
@@ -425,7 +425,7 @@ def insert(
     retime(schedule, machine, now)
 
 
-@inner()
+@inner(allocates=False)
 def insert_in_gap(
     schedule: Schedule, jobs: Jobs, slot: int, machine: int, start: int, length: int, now: int
 ) -> None:
@@ -436,7 +436,7 @@ def insert_in_gap(
     insert(schedule, jobs, slot, machine, position, length, now)
 
 
-@inner()
+@inner(allocates=False)
 def deadline_position(schedule: Schedule, machine: int, deadline_us: int) -> int:
     """The position of a job by earliest deadline first: before the first waiting job with a later
     one."""
@@ -447,7 +447,7 @@ def deadline_position(schedule: Schedule, machine: int, deadline_us: int) -> int
     return int(position)
 
 
-@inner()
+@inner(allocates=False)
 def position_of(schedule: Schedule, slot: int) -> int:
     """The position of a job on its machine."""
     planned, position = schedule.jobs[SLOT, schedule.slots[MACHINE_OF, slot]], 0
@@ -456,7 +456,7 @@ def position_of(schedule: Schedule, slot: int) -> int:
     return position
 
 
-@inner()
+@inner(allocates=False)
 def take_out(schedule: Schedule, slot: int, now: int) -> int:
     """The job leaves the schedule: it is moved, or it ended. Those behind it move up.
 
@@ -475,7 +475,7 @@ def take_out(schedule: Schedule, slot: int, now: int) -> int:
     return int(end)
 
 
-@inner()
+@inner(allocates=False)
 def first_not_due(schedule: Schedule, machine: int, now: int) -> int:
     """The position behind the running jobs and those that are due."""
     position = schedule.machines[RUNNING, machine]
@@ -485,7 +485,7 @@ def first_not_due(schedule: Schedule, machine: int, now: int) -> int:
     return int(position)
 
 
-@inner()
+@inner(allocates=False)
 def move_up(schedule: Schedule, machine: int, position: int, to: int) -> None:
     """Move the job at `position` to position `to`; those from there on move one back."""
     planned = schedule.jobs[:, machine]
@@ -496,7 +496,7 @@ def move_up(schedule: Schedule, machine: int, position: int, to: int) -> None:
         planned[column, to] = moved
 
 
-@inner()
+@inner(allocates=False)
 def start(schedule: Schedule, machine: int, position: int) -> None:
     """The waiting job at `position`, which is due, starts now.
 
