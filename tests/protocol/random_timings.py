@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from grid.config.build import Grid
 from grid.config.load import load_scenario
 from grid.config.workload import realize
 from grid.model.errors import InputError
 from grid.results.checkers import check
+from grid.runtime.outcome import RunOutcome
 from grid.runtime.sequential import NeverEnds, run_sequential
 
 POLICIES = (
@@ -116,22 +118,24 @@ def scenario(seed: int) -> dict[str, Any]:
     }
 
 
-def outcome(seed: int) -> str:
-    """`ended`, `refused` by the checks of scenarios, or what is wrong."""
-    given = scenario(seed)
-    try:
-        grid, _ = realize(load_scenario(given), "timing.yaml")
-    except InputError as error:
-        return f"refused: {error.errors[0].field}"
+def judged(grid: Grid) -> tuple[str, RunOutcome | None]:
+    """What is wrong with a run of the grid, if anything, and the run if it ends."""
     jobs = sum(grid.jobs_by_vo())
     try:
         run = run_sequential(grid, limit=EVENTS_A_JOB * max(1, jobs))
     except NeverEnds as error:
-        return f"never ends: {error}"
-    if run.stalled is not None:
-        return run.stalled
+        return f"never ends: {error}", None
     broken = run.broken_rules() + check(run.results(), grid.directory, jobs)
-    return f"broken rules: {broken[0]}" if broken else "ended"
+    return run.stalled or (f"broken rules: {broken[0]}" if broken else ""), run
+
+
+def outcome(seed: int) -> str:
+    """`ended`, `refused` by the checks of scenarios, or what is wrong."""
+    try:
+        grid, _ = realize(load_scenario(scenario(seed)), "timing.yaml")
+    except InputError as error:
+        return f"refused: {error.errors[0].field}"
+    return judged(grid)[0] or "ended"
 
 
 def main(first: int, count: int) -> int:

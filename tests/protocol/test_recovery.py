@@ -15,7 +15,7 @@ from grid.model.job_results import JobResults, in_order
 from grid.protocol.recovery import Recovery
 from grid.results.checkers import check, digest
 from grid.runtime.sequential import run_sequential
-from tests.protocol.lost_vos import attempt, faulty_grid, limit_of
+from tests.protocol.lost_vos import attempt, faulty_grid
 from tests.protocol.random_timings import POLICIES
 from tests.runtime.test_window import in_windows
 
@@ -159,7 +159,7 @@ def test_each_job_has_one_final_state_with_random_faults() -> None:
 def test_two_processes_give_the_same_results(seed: int) -> None:
     """Under these seeds, 12 to 15 copies of jobs are made."""
     grid = faulty_grid(seed)
-    expected = run_sequential(grid, limit=limit_of(grid)).results()
+    expected = run_sequential(grid).results()
     chunks, _ = in_windows(grid, [0, 1, 1, 0, 1])
     assert digest(in_order(chunks)) == digest(expected)
 
