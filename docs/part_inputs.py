@@ -137,6 +137,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "needs it.",
         "observed_at_us": "Time of this status; -inf: none yet.",
         "confirmed_us": "Time up to which the assigned CPUs are known not to have changed.",
+        "held": "Amounts of resources assigned to jobs, by name.",
         "now": "Time of the table. `table.age_us` is the age of each status.",
         "has_own_dispatches": "Whether the assigned CPUs include jobs that this VO has sent since.",
     },
