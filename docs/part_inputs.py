@@ -155,6 +155,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "disk_mb": "Disk space, in MB.",
         "licenses": "Bit mask of the licenses of its cluster available there.",
         "resources": "By name, memory (`ram_mb`) included: the maximum amount of a job.",
+        "totals": "By name: the amount that all jobs there may hold together.",
     },
     Distances: {
         "vo": "Number of the VO from which distances are measured.",
