@@ -167,7 +167,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
     Job: _OF_JOBS,
     Policy: {
         "ignores": "Optional attribute: a tuple of features that it does not support, of "
-        f" {', '.join(f'`{word}`' for word in FEATURES)}.",
+        f" {', '.join(f'`{word}`' for word in FEATURES)}."
     },
     ClusterView: {
         "now": "Virtual time, in microseconds.",

@@ -32,11 +32,7 @@ def main() -> None:
             placement = given.placement
             runs.append(
                 execute(
-                    scenario,
-                    str(given.scenario),
-                    in_process=False,
-                    live=live,
-                    placement=placement,
+                    scenario, str(given.scenario), in_process=False, live=live, placement=placement
                 )
             )
     speeds = [f"live, {speedup:g} times" for speedup in given.speedups]

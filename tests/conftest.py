@@ -17,10 +17,7 @@ from tests.lab.report import chromium, small_reports
 
 # The time of an example depends on the machine.
 settings.register_profile(
-    "grid",
-    deadline=None,
-    max_examples=examples(100),
-    suppress_health_check=[HealthCheck.too_slow],
+    "grid", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("grid")
 

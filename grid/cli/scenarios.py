@@ -41,10 +41,7 @@ def scenarios() -> None:
 
 
 def init(
-    name: str,
-    folder: Path | None = None,
-    slurm_conf: Path | None = None,
-    sacct: Path | None = None,
+    name: str, folder: Path | None = None, slurm_conf: Path | None = None, sacct: Path | None = None
 ) -> None:
     """Copy a shipped scenario, or an experiment with its scenario, to a folder.
 

@@ -9,14 +9,7 @@ from grid.cluster.gang.processor_choices import ProcessorChoice, ld
 from grid.cluster.state import ClusterState, PlanError, disjoint_outages
 from grid.model.errors import input_error
 from grid.model.platform import Cluster, MachineOutage
-from grid.policies.features import (
-    ANY_JOBS,
-    ClusterSpec,
-    JobFeatures,
-    can_break,
-    is_pool,
-    refusals,
-)
+from grid.policies.features import ANY_JOBS, ClusterSpec, JobFeatures, can_break, is_pool, refusals
 from grid.policies.gang_policy import GangPolicy
 from grid.policies.interface import Policy
 

@@ -51,11 +51,7 @@ OFFSET = 24
 """Columns of the store beyond a power of two, so that the rows do not share sets of the cache."""
 _JOB_ROWS = dict(zip(JOB_TABLES[0], range(len(JOB_TABLES[0])), strict=True))
 _JOB_ROWS |= {"arrival_us": at.ARRIVAL, "user": at.USER}
-_JOB_NUMBERS = {
-    "reference_mips": at.REFERENCE_MIPS,
-    "power": at.POWER,
-    "input_mb": at.INPUT_MB,
-}
+_JOB_NUMBERS = {"reference_mips": at.REFERENCE_MIPS, "power": at.POWER, "input_mb": at.INPUT_MB}
 
 
 class PlanClock:

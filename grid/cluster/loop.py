@@ -27,15 +27,7 @@ from grid.cluster.store import (
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.columns import (
-    KILL,
-    PREEMPT,
-    REJECT,
-    RESERVE,
-    START,
-    WAKE,
-    CompiledView,
-)
+from grid.policies.columns import KILL, PREEMPT, REJECT, RESERVE, START, WAKE, CompiledView
 from grid.policies.interface import Jobs, Machines
 from grid.policies.queue import kernel_named
 

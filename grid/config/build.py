@@ -32,12 +32,7 @@ from grid.kernel.event import Rows
 from grid.kernel.network import Network
 from grid.model.fields import PluginRef
 from grid.model.job_table import JobTable
-from grid.model.platform import (
-    Cluster,
-    Distances,
-    MachineOutage,
-    VirtualOrganization,
-)
+from grid.model.platform import Cluster, Distances, MachineOutage, VirtualOrganization
 from grid.model.plugins.registry import Kind, Plugins
 from grid.model.resources import NOT_INCLUDED, clusters_of, resources_of, status_rows, summary_of
 from grid.model.time import NEVER, Time, from_seconds
@@ -255,11 +250,7 @@ class Grid:
         return [(position, len(self._first_rows(position))) for position in self._members]
 
     def _entities_of(
-        self,
-        position: int,
-        vo: VirtualOrganization,
-        wanted: frozenset[str],
-        hooks: RuntimeHooks,
+        self, position: int, vo: VirtualOrganization, wanted: frozenset[str], hooks: RuntimeHooks
     ) -> Iterable[tuple[str, Entity]]:
         dispatchers = tuple(names.local_dispatcher(vo.name, c.name) for c in vo.clusters)
         manager = names.resource_manager(vo.name)

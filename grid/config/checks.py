@@ -37,12 +37,7 @@ from grid.model.job_table import JobTable, repeated_number
 from grid.model.platform import Cluster, Machine, MachineGenerator, VirtualOrganization
 from grid.model.plugins.registry import Plugins
 from grid.model.time import to_seconds
-from grid.model.workload import (
-    AttributesSection,
-    JobSection,
-    RequirementSection,
-    WorkloadSection,
-)
+from grid.model.workload import AttributesSection, JobSection, RequirementSection, WorkloadSection
 from grid.policies.features import ClusterSpec, JobFeatures, refusals
 from grid.policies.registry import is_for_gangs, make_policy
 from grid.protocol.admission import unknown_vos
@@ -548,11 +543,7 @@ def refuse(problems: Iterable[Problem], most: int = 20) -> None:
 
 
 def job_problems(
-    vos: Sequence[VirtualOrganization],
-    submitted: Tables,
-    direct: Tables,
-    *,
-    is_drawn: bool,
+    vos: Sequence[VirtualOrganization], submitted: Tables, direct: Tables, *, is_drawn: bool
 ) -> Iterator[Problem]:
     """All problems of the jobs of a grid whose VOs are valid.
 

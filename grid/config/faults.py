@@ -11,14 +11,7 @@ from pydantic import Field
 
 from grid.kernel.entity import random_stream
 from grid.kernel.faults import Faults, Partition, disjoint
-from grid.model.fields import (
-    Microseconds,
-    Name,
-    PositiveSeconds,
-    Seconds,
-    Section,
-    Seed,
-)
+from grid.model.fields import Microseconds, Name, PositiveSeconds, Seconds, Section, Seed
 from grid.model.platform import LinkFaults, MachineOutage, Outage
 from grid.model.time import Time, from_seconds
 

@@ -12,31 +12,11 @@ import yaml  # type: ignore[import-untyped]
 from pydantic import BaseModel, ValidationError
 
 from grid.config.checks import scenario_problems
-from grid.config.parameters import (
-    INNER_KEYS,
-    KEYS,
-    SECTION,
-    Overrides,
-    fill_in,
-    parameter_in,
-)
-from grid.config.plugins import (
-    find_plugins,
-    object_errors,
-    plugin_problems,
-    plugin_uses,
-)
+from grid.config.parameters import INNER_KEYS, KEYS, SECTION, Overrides, fill_in, parameter_in
+from grid.config.plugins import find_plugins, object_errors, plugin_problems, plugin_uses
 from grid.config.schema import Scenario
 from grid.config.text_file import read_text
-from grid.config.yaml_tree import (
-    Node,
-    at,
-    child,
-    nearest,
-    read_tree,
-    resolve,
-    tree_of_value,
-)
+from grid.config.yaml_tree import Node, at, child, nearest, read_tree, resolve, tree_of_value
 from grid.model.errors import (
     ErrorLine,
     InputError,

@@ -30,12 +30,7 @@ from grid.protocol.registry import (
     SELECTIONS,
 )
 from grid.results.definitions import FILES, METRICS
-from grid.results.metric_plugins import (
-    CLUSTER_METRICS,
-    JOB_METRICS,
-    VO_METRICS,
-    declared_bounds,
-)
+from grid.results.metric_plugins import CLUSTER_METRICS, JOB_METRICS, VO_METRICS, declared_bounds
 from grid.workload.generators import JOB_GENERATORS, MACHINE_GENERATORS
 
 KINDS: dict[str, Kind] = {

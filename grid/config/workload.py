@@ -21,18 +21,10 @@ from grid.kernel.entity import random_stream
 from grid.model.arrays import Bools, Ints
 from grid.model.errors import InputError, input_error
 from grid.model.job import Option, Requirement
-from grid.model.job_table import (
-    JobTable,
-    concatenate,
-    repeated_number,
-)
+from grid.model.job_table import JobTable, concatenate, repeated_number
 from grid.model.platform import VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
-from grid.model.workload import (
-    AttributesSection,
-    DrawnRequirementSection,
-    WorkloadSection,
-)
+from grid.model.workload import AttributesSection, DrawnRequirementSection, WorkloadSection
 
 Vos = tuple[VirtualOrganization, ...]
 Tables = list[JobTable | None]

@@ -59,10 +59,7 @@ class CrashInjector:
     """
 
     def __init__(
-        self,
-        make: Callable[[list[Any]], Entity],
-        outages: Sequence[Outage],
-        storage: StableStorage,
+        self, make: Callable[[list[Any]], Entity], outages: Sequence[Outage], storage: StableStorage
     ) -> None:
         self._make = make
         self._outages = tuple(outages)

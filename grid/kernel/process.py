@@ -92,10 +92,7 @@ class LogicalProcess:
             self._entities[position] = entity
             self._latency[position] = network.latency_row(network.sites[position])
             self._contexts[position] = Context(
-                name,
-                seed,
-                partial(self._read_board, position),
-                partial(self._read_least, position),
+                name, seed, partial(self._read_board, position), partial(self._read_least, position)
             )
 
     def start(self, now: Time = 0) -> None:
@@ -167,12 +164,7 @@ class LogicalProcess:
         outbox, self._outbox = self._outbox, Outbox()
         return outbox
 
-    def advance(
-        self,
-        until: Time,
-        limit: int = NEVER,
-        foreground: EventKey = MIN_EVENT_KEY,
-    ) -> int:
+    def advance(self, until: Time, limit: int = NEVER, foreground: EventKey = MIN_EVENT_KEY) -> int:
         """Handle events strictly before `until`, at most `limit`; returns how many.
 
         If only background timers are left, those before `foreground` are handled, the key of an

@@ -10,14 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationInfo,
-    model_validator,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 from pydantic.fields import FieldInfo
 
@@ -100,7 +93,7 @@ EstimateFactor = Annotated[
     AfterValidator(_one_if_exact),
     Field(
         description="Multiplies the estimates of users, also for `overrun: kill`: with 0.5 a job "
-        "that runs for more than half of its estimate fails.",
+        "that runs for more than half of its estimate fails."
     ),
 ]
 

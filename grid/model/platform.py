@@ -104,8 +104,7 @@ class SwitchOff:
 
 
 MaySwitchOff = Annotated[
-    SwitchOff | None,
-    Field(description="When an idle machine is switched off. Default: never."),
+    SwitchOff | None, Field(description="When an idle machine is switched off. Default: never.")
 ]
 
 

@@ -88,9 +88,7 @@ FEATURES = {
         "preemption", lambda spec: spec.platform.preemption != PreemptionOverheads() and "costs"
     ),
     "processor placement": Feature(
-        "processor_choice",
-        lambda spec: spec.platform.processor_choice and "a choice",
-        gangs=True,
+        "processor_choice", lambda spec: spec.platform.processor_choice and "a choice", gangs=True
     ),
     "switching machines off": Feature(
         "machines",

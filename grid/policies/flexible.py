@@ -17,11 +17,7 @@ from grid.model.plugins.registry import Plugins
 from grid.model.plugins.settings import MOST, PluginModel, Weight
 from grid.model.time import Time
 from grid.policies.columns import CompiledForm, packed_view, plan_of
-from grid.policies.convergent.heuristics import (
-    HeuristicPriority,
-    cs2_heuristics,
-    cs2007_heuristics,
-)
+from grid.policies.convergent.heuristics import HeuristicPriority, cs2_heuristics, cs2007_heuristics
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import KernelPolicy
 

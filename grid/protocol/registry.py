@@ -370,7 +370,7 @@ INFORMATION = Kind(
                 "gossip": "Gossip",
                 "index": "IndexTree",
                 "probes": "Probes",
-            },
+            }
         }
     ),
     _overlay_calls,

@@ -36,14 +36,7 @@ from grid.model.platform import Cluster
 from grid.model.time import NEVER, Time
 from grid.results.look import ProcessLook
 from grid.runtime.clock import EARLY_SECONDS, Clock, live_rules
-from grid.runtime.interventions import (
-    Done,
-    is_about_stops,
-    is_stopped,
-    orders,
-    pauses,
-    with_cuts,
-)
+from grid.runtime.interventions import Done, is_about_stops, is_stopped, orders, pauses, with_cuts
 from grid.runtime.journal import Entry, Journal, Superseded, journal_path
 from grid.runtime.observers import Status, look_at
 from grid.runtime.outcome import RecordStore

@@ -19,15 +19,7 @@ from grid.kernel.network import steps
 from grid.model.arrays import Ints
 from grid.model.compiled import compile_kernels
 from grid.model.plugins.calls import short_path
-from grid.runtime.connections import (
-    THIS_MACHINE,
-    Address,
-    Link,
-    Listener,
-    PeerLost,
-    Ring,
-    connect,
-)
+from grid.runtime.connections import THIS_MACHINE, Address, Link, Listener, PeerLost, Ring, connect
 from grid.runtime.measurement import collect_rarely
 from grid.runtime.safe_times import SafeTimes
 from grid.runtime.window import RoundsDone, Window, run_rounds

@@ -216,8 +216,7 @@ def _usable(cluster: Cluster) -> tuple[Ints, Ints]:
     bit = {license_.name: 1 << number for number, license_ in enumerate(cluster.licenses)}
     cpus = np.array([machine.cpus for machine in cluster.machines], np.int64)
     usable = np.array(
-        [sum(bit[name] for name in names if name in m.licenses) for m in cluster.machines],
-        np.int64,
+        [sum(bit[name] for name in names if name in m.licenses) for m in cluster.machines], np.int64
     )
     return cpus, usable
 

@@ -83,8 +83,7 @@ class LublinJobs(JobsOfVo, TimesOfDay):
         ),
     )
     load: Annotated[float, Field(gt=0, le=1000)] | None = Field(
-        default=None,
-        description="offered load of the VO; default: the arrival rates of the model",
+        default=None, description="offered load of the VO; default: the arrival rates of the model"
     )
     estimate_factor: Annotated[float, Field(ge=1, le=1000)] = Field(
         default=1.0,

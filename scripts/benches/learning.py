@@ -91,10 +91,7 @@ def seconds(play: Callable[[int], Any]) -> tuple[float, int]:
 def measure() -> dict[str, float]:
     """Decisions a CPU second, all in all and, where the grid alone is known, of the environment."""
     two = {"machines": [{"cpus": 8, "count": 2}]}
-    pool, routed = (
-        one_cluster({"cpus": 16}, entry_point="cluster"),
-        one_cluster({"cpus": 16}),
-    )
+    pool, routed = (one_cluster({"cpus": 16}, entry_point="cluster"), one_cluster({"cpus": 16}))
     grid, farm = three_vos(), one_cluster(two, entry_point="cluster")
     figures = {}
     episodes: tuple[tuple[str, dict[str, Any], Any, Any, bool], ...] = (

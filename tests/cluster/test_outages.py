@@ -89,11 +89,7 @@ def test_a_job_that_has_outlived_its_estimate_does_not_pass_the_head() -> None:
     down at 25, and is expected at 40 then: it still needs 30 s on the slow one, where the second
     job can start at 50."""
     platform = replace(farm((3, 1000.0), (1, 2000.0)), overrun="extend")
-    jobs = [
-        one(0, 0, 2, 50),
-        one(1, 0, 3, 10),
-        job(2, 0, 1, 20 * S, 400 * S, checkpointable=True),
-    ]
+    jobs = [one(0, 0, 2, 50), one(1, 0, 3, 10), job(2, 0, 1, 20 * S, 400 * S, checkpointable=True)]
     cluster = cluster_of(platform, [(1, 25, 999)], "easy")
     assert seconds(play(cluster, jobs)) == [(0, 0, 50), (0, 50, 60), (0, 0, 410)]
 

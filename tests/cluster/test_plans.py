@@ -90,11 +90,7 @@ def test_overrunning_jobs_are_killed_or_expected_to_take_twice_as_long() -> None
 
 LICENSED = Cluster(
     "licensed",
-    (
-        Machine("a", 4, licenses=("x", "y")),
-        Machine("b", 4, licenses=("x", "y")),
-        Machine("c", 4),
-    ),
+    (Machine("a", 4, licenses=("x", "y")), Machine("b", 4, licenses=("x", "y")), Machine("c", 4)),
     licenses=(License("x", 1), License("y", 0)),
 )
 
@@ -157,10 +153,7 @@ def test_other_plans_that_break_a_limit() -> None:
 
 def test_rejected_by_the_plan() -> None:
     """A job that has run before has failed; one that has not is rejected."""
-    plans = {
-        0: Plan(start=[(0, 0)]),
-        4: Plan(preempt=[0], reject=[0, 1]),
-    }
+    plans = {0: Plan(start=[(0, 0)]), 4: Plan(preempt=[0], reject=[0, 1])}
     cluster = general_cluster(TWO, Timed(plans))
     ended = submit_all(cluster, [job(0, 0, 1, 10, 10), job(1, 0, 1, 10, 10)])
     assert ended == [

@@ -80,14 +80,7 @@ def machines(draw: st.DrawFn) -> tuple[Machine, ...]:
             watts_idle=draw(watts),
             watts_busy=draw(watts),
             switch_off=draw(
-                st.none()
-                | st.builds(
-                    SwitchOff,
-                    st.integers(0, 4),
-                    st.integers(0, 3),
-                    watts,
-                    watts,
-                )
+                st.none() | st.builds(SwitchOff, st.integers(0, 4), st.integers(0, 3), watts, watts)
             ),
         )
         for number in range(draw(st.integers(1, 3)))

@@ -20,12 +20,7 @@ from grid.model.errors import InputError
 from grid.model.fields import PluginRef
 from grid.model.job import Option, Requirement, RequirementKind
 from grid.model.job_table import JobTable
-from grid.model.platform import (
-    Cluster,
-    License,
-    Machine,
-    VirtualOrganization,
-)
+from grid.model.platform import Cluster, License, Machine, VirtualOrganization
 from grid.model.time import SECOND_US
 
 S = SECOND_US

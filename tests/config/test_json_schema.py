@@ -27,8 +27,7 @@ def test_it_accepts_shipped_scenarios(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new"),
-    [("ttl: 3", "tll: 3"), ("cpus: 4", "cpus: -1"), ("ttl: 3", "forwarding: wait")],
+    ("old", "new"), [("ttl: 3", "tll: 3"), ("cpus: 4", "cpus: -1"), ("ttl: 3", "forwarding: wait")]
 )
 def test_it_rejects(old: str, new: str) -> None:
     assert errors(edited(old, new))

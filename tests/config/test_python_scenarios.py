@@ -105,10 +105,7 @@ def deep(levels: int) -> list[Any]:
         ({"vos": deep(MAX_DEPTH + 1)}, f"vos.{'0.' * 15}…"),
         ({"vos": deep(100_000)}, f"vos.{'0.' * 15}…"),
         ({"vos": [[1] * 1000] * (MAX_NODES // 1000)}, "vos.199.788"),
-        (
-            {"vos": cyclic()["vos"]},
-            f"vos.0{'.clusters.0.machines.0' * 3}.clusters.0.…",
-        ),
+        ({"vos": cyclic()["vos"]}, f"vos.0{'.clusters.0.machines.0' * 3}.clusters.0.…"),
     ],
 )
 def test_a_value_that_no_file_can_have_is_one_error(change: dict[Any, Any], field: str) -> None:

@@ -241,10 +241,7 @@ VALUES = st.recursive(
 
 @given(st.dictionaries(TEXT, VALUES, max_size=4), TEXT, st.floats(1e-6, 1e9), st.booleans())
 def test_any_scenario_resolves_to_itself(
-    settings: dict[str, Any],
-    cpu_type: str,
-    seconds: float,
-    checkpointable: bool,
+    settings: dict[str, Any], cpu_type: str, seconds: float, checkpointable: bool
 ) -> None:
     scenario = Scenario.model_validate(
         {
@@ -261,7 +258,7 @@ def test_any_scenario_resolves_to_itself(
                         }
                     ],
                     "workload": {"jobs": [{"run_s": seconds, "checkpointable": checkpointable}]},
-                },
+                }
             ],
         }
     )

@@ -47,11 +47,7 @@ def starts(run: Run) -> dict[int, float]:
 def test_a_log_is_replayed_and_records_left_out_are_counted(tmp_path: Path) -> None:
     run = replay(tmp_path)
     assert starts(run) == {1: 0.0, 2: 100.0, 3: 150.0}
-    assert run.manifest["jobs"]["skipped"] == {
-        "blank_lines": 1,
-        "no_run_time": 1,
-        "too_large": 1,
-    }
+    assert run.manifest["jobs"]["skipped"] == {"blank_lines": 1, "no_run_time": 1, "too_large": 1}
 
 
 @pytest.mark.parametrize("name", ("log.gwf", "log.gwf.gz", "log.parquet", "log.swf.gz"))

@@ -17,12 +17,7 @@ from grid.config.wrapped import entities_of
 from grid.kernel.process import LogicalProcess
 from grid.model.job import dtypes
 from grid.model.job_results import in_order
-from grid.model.resources import (
-    ResourceColumns,
-    SomeResources,
-    concatenate_resources,
-    resources_of,
-)
+from grid.model.resources import ResourceColumns, SomeResources, concatenate_resources, resources_of
 from grid.model.time import NEVER, from_seconds
 from grid.results.checkers import digest
 from grid.runtime.outcome import RecordStore

@@ -76,10 +76,7 @@ def test_a_vo_that_was_busy_before_it_joined_is_not_taken_for_idle(overlay: Any)
 @pytest.mark.parametrize("number", range(len(POLICIES)))
 def test_no_job_goes_to_a_vo_that_has_left(number: int) -> None:
     """From 43 s on all VOs know; calls and probes of before are answered."""
-    protocol = {
-        "forwarding": POLICIES[number],
-        "information": OVERLAYS[number % len(OVERLAYS)],
-    }
+    protocol = {"forwarding": POLICIES[number], "information": OVERLAYS[number % len(OVERLAYS)]}
     where, run = executed(protocol, leaves_s=41.0)
     assert where[4:] == "aa"
     assert run.metrics["grid"]["jobs_completed"] == 7

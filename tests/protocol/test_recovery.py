@@ -143,9 +143,7 @@ def test_a_cancellation_by_the_user_counts() -> None:
     assert results.outcome.state[2] == JobState.CANCELLED
 
 
-FOUND = {
-    2101: "a copy had its result while the job, which was not needed, was on its way back",
-}
+FOUND = {2101: "a copy had its result while the job, which was not needed, was on its way back"}
 """Seeds that broke a rule once."""
 
 

@@ -17,9 +17,7 @@ from grid.protocol.registry import CLUSTER_CHOICES, FORWARDING, INFORMATION, SEL
 from tests.config.grids import grid_of, transcript, vo
 
 TRANSCRIPTS = Path(__file__).parent / "transcripts"
-NO_SNAPSHOTS = {
-    "snapshots": {},
-}
+NO_SNAPSHOTS = {"snapshots": {}}
 LINUX_OR_MACOS = [
     {
         "kind": "operating_system",

@@ -11,13 +11,7 @@ from typer.testing import CliRunner
 
 from grid.cli.app import app
 from grid.runtime.chaos import attempt, run_chaos
-from tests.runtime.planted_bugs import (
-    BUGS,
-    FINDINGS,
-    SCENARIOS,
-    broken_rules,
-    subject,
-)
+from tests.runtime.planted_bugs import BUGS, FINDINGS, SCENARIOS, broken_rules, subject
 
 SEEDS = int(os.environ.get("GRID_CHAOS_SEEDS", "40"))
 """Of all scenarios together. The thorough tests have a thousand."""

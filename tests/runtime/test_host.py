@@ -41,7 +41,7 @@ FAULTS: dict[str, dict[str, Any]] = {
         "vo_outages": [{"vo": "south", "at_s": 6.0, "for_s": 9.0}],
     },
     "partitions": {
-        "partitions": [{"one": ["north"], "other": ["south"], "at_s": 2.0, "for_s": 20.0}],
+        "partitions": [{"one": ["north"], "other": ["south"], "at_s": 2.0, "for_s": 20.0}]
     },
     "bad links": {
         "between_vos": {"lost": 0.2, "doubled": 0.2, "delayed": 0.3, "delay_s": 3.0},

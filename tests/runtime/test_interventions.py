@@ -35,13 +35,7 @@ from grid.results.run_folder import (
     write_interventions,
 )
 from grid.runtime import host as host_module
-from grid.runtime.interventions import (
-    Done,
-    is_stopped,
-    pauses,
-    with_cuts,
-    with_outages,
-)
+from grid.runtime.interventions import Done, is_stopped, pauses, with_cuts, with_outages
 from grid.runtime.run import spool_of
 from grid.runtime.sequential import run_sequential
 from tests.runtime.test_host import HostedRun, grid_of
@@ -86,10 +80,7 @@ def test_events_are_those_of_virtual_time(
     outcome = run_sequential(grid, spool=virtual)
     live, hosted = spool_of(grid), HostedRun(grid, tmp_path / "live", (), dies_s, events=True)
     files = []
-    for spool, results in (
-        (virtual, in_order(outcome.chunks)),
-        (live, hosted.results(live)),
-    ):
+    for spool, results in ((virtual, in_order(outcome.chunks)), (live, hosted.results(live))):
         folder = tmp_path / f"{len(files)}"
         folder.mkdir()
         spool.write(folder / EVENTS_FILE, results, grid.directory)

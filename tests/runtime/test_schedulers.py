@@ -32,12 +32,7 @@ def in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def pool(policy: Any, count: int = 40) -> dict[str, Any]:
     """One pool of 16 processors, jobs whose widths are powers of two."""
     jobs = [
-        {
-            "submit_s": 7 * n,
-            "run_s": 20 + 37 * n % 190,
-            "estimate_s": 220,
-            "cpus": 2 ** (n * n % 5),
-        }
+        {"submit_s": 7 * n, "run_s": 20 + 37 * n % 190, "estimate_s": 220, "cpus": 2 ** (n * n % 5)}
         for n in range(1, count + 1)
     ]
     cluster = {"name": "pool", "cpus": 16, "policy": policy}

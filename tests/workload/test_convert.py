@@ -143,23 +143,14 @@ BAD_TABLES = {
         "a Parquet file with other contents",
     ),
     "a column less": (lambda t: t.drop_columns("run_time_us"), "no such column"),
-    "a column twice": (
-        lambda t: t.append_column("run_time_us", pa.array([1])),
-        "two such columns",
-    ),
+    "a column twice": (lambda t: t.append_column("run_time_us", pa.array([1])), "two such columns"),
     "no rows": (lambda t: t.slice(0, 0), "no job"),
-    "floats": (
-        lambda t: with_column(t, "run_time_us", pa.array([1.5])),
-        "values of type double",
-    ),
+    "floats": (lambda t: with_column(t, "run_time_us", pa.array([1.5])), "values of type double"),
     "beyond 64 bits": (
         lambda t: with_column(t, "run_time_us", pa.array([2**63], pa.uint64())),
         "a number beyond 64 bits",
     ),
-    "an absurd time": (
-        lambda t: with_column(t, "run_time_us", pa.array([2**60])),
-        str(2**60),
-    ),
+    "an absurd time": (lambda t: with_column(t, "run_time_us", pa.array([2**60])), str(2**60)),
     "numbers for names": (lambda t: with_column(t, "user", pa.array([1])), "values of type int64"),
     "a name with a blank": (lambda t: with_column(t, "user", pa.array(["a b"])), "'a b'"),
     "a name that is no text": (

@@ -7,16 +7,7 @@ import pytest
 
 from grid.model.errors import InputError
 from grid.workload.jobs import jobs_from_log
-from grid.workload.logs import (
-    COMMON_FIELDS,
-    GWF,
-    TEXT,
-    TIME,
-    GwfField,
-    Log,
-    SwfField,
-    read_gwf,
-)
+from grid.workload.logs import COMMON_FIELDS, GWF, TEXT, TIME, GwfField, Log, SwfField, read_gwf
 
 ALL_FIELDS = (*tuple(SwfField)[:COMMON_FIELDS], *GwfField)
 TEXT_FIELDS = [field for field in ALL_FIELDS if GWF.kinds[field] == TEXT]

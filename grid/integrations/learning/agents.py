@@ -300,10 +300,7 @@ class AgentSelection:
         is_free = table.lacking(job)[row] <= 0
         is_own = table.columns.vo[row] == own_vo
         return Choice(
-            row if is_free else -1,
-            row,
-            row if is_own else best.own,
-            best.others if is_own else row,
+            row if is_free else -1, row, row if is_own else best.own, best.others if is_own else row
         )
 
 

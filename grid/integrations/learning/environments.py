@@ -31,10 +31,7 @@ from grid.integrations.learning.agents import (
     ResourceObservation,
 )
 from grid.integrations.learning.episode import Episodes, Source
-from grid.integrations.learning.rewards import (
-    ReportedSlowdown,
-    SlowdownSoFar,
-)
+from grid.integrations.learning.rewards import ReportedSlowdown, SlowdownSoFar
 from grid.model.arrays import Bools
 from grid.model.errors import expected_name, input_error
 from grid.model.platform import Cluster, VirtualOrganization

@@ -19,24 +19,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from grid.integrations.watch.jobs import (
-    COMPLETED,
-    STATES,
-    JobEvent,
-    JobTable,
-    flows,
-    last_events,
-)
+from grid.integrations.watch.jobs import COMPLETED, STATES, JobEvent, JobTable, flows, last_events
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import input_error
-from grid.model.interventions import (
-    FIELDS,
-    Action,
-    Intervention,
-    action_of,
-    lasting,
-    why_idle,
-)
+from grid.model.interventions import FIELDS, Action, Intervention, action_of, lasting, why_idle
 from grid.model.job_results import JobResults, in_order
 from grid.model.time import SECOND_US, Time, from_seconds
 from grid.results.look import Beginning, Look

@@ -12,16 +12,7 @@ import numpy as np
 from grid.config.load import load_scenario
 from grid.config.parameters import written_override
 from grid.lab.markdown import markdown
-from grid.lab.verify.cases import (
-    CASES,
-    RELAXATIONS,
-    SHUT_DOWN,
-    WARM_UP,
-    Case,
-    Effort,
-    Jobs,
-    steady,
-)
+from grid.lab.verify.cases import CASES, RELAXATIONS, SHUT_DOWN, WARM_UP, Case, Effort, Jobs, steady
 from grid.model.arrays import Floats
 from grid.model.errors import input_error, shorten
 from grid.runtime.run import execute
@@ -123,12 +114,7 @@ def refuse_others(case: Case, settings: Sequence[str]) -> None:
 
 
 def verify(
-    case: Case,
-    settings: Sequence[str],
-    effort: Effort,
-    *,
-    full: bool = False,
-    over: Over = map,
+    case: Case, settings: Sequence[str], effort: Effort, *, full: bool = False, over: Over = map
 ) -> list[Figure]:
     """The values of `case` with settings of the user; `over` maps, possibly in processes.
 

@@ -18,14 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    Strict,
-    ValidationError,
-    create_model,
-)
+from pydantic import BaseModel, ConfigDict, Field, Strict, ValidationError, create_model
 
 from grid.model.errors import InvalidPlugin, Path, expected_name, shorten
 

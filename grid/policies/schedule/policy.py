@@ -47,11 +47,7 @@ class ScheduleBased:
     """Of the cluster that the policy serves, from the first plan on."""
 
     def __init__(
-        self,
-        iterations: int = 0,
-        tabu_list: int = 100,
-        moves: bool = True,
-        wide_gaps: bool = False,
+        self, iterations: int = 0, tabu_list: int = 100, moves: bool = True, wide_gaps: bool = False
     ) -> None:
         self.iterations = iterations
         self._wide_gaps = wide_gaps

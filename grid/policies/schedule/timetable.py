@@ -262,12 +262,7 @@ def _hold(
 
 @inner(allocates=False)
 def _next_try(
-    schedule: Schedule,
-    machine: int,
-    job: tuple[int, int, int],
-    start: int,
-    head: int,
-    tail: int,
+    schedule: Schedule, machine: int, job: tuple[int, int, int], start: int, head: int, tail: int
 ) -> int:
     """`start` if a job that starts then keeps clear of windows next to the active ones.
 

@@ -11,13 +11,7 @@ from pydantic import Field
 
 from grid.kernel.entity import Context
 from grid.model.job import Job, JobKey
-from grid.model.messages import (
-    QueryResources,
-    RequestWork,
-    WithdrawJob,
-    WithdrawReply,
-    WorkReply,
-)
+from grid.model.messages import QueryResources, RequestWork, WithdrawJob, WithdrawReply, WorkReply
 from grid.model.platform import Distances
 from grid.model.resources import ResourceTable
 from grid.model.time import Time, from_seconds

@@ -97,9 +97,7 @@ class RandomRegular(Graph):
     fewer."""
 
     def __init__(
-        self,
-        *,
-        degree: Annotated[int, count("number of neighbours of each VO", 1, 10_000)] = 4,
+        self, *, degree: Annotated[int, count("number of neighbours of each VO", 1, 10_000)] = 4
     ) -> None:
         self._degree = degree
 
@@ -136,10 +134,7 @@ class Edges(Graph):
     def __init__(
         self,
         *,
-        edges: Annotated[
-            tuple[Edge, ...],
-            Field(description="pairs of VOs by position, from 0"),
-        ],
+        edges: Annotated[tuple[Edge, ...], Field(description="pairs of VOs by position, from 0")],
     ) -> None:
         if any(min(edge) < 0 or edge[0] == edge[1] for edge in edges):
             raise InvalidPlugin(

@@ -178,11 +178,7 @@ def test_a_gang_takes_what_it_has_behind_it_to_another_cluster(
 
 
 def _come(
-    cluster: ClusterState,
-    job: Job,
-    progress: GangProgress,
-    at_s: int,
-    is_late: bool,
+    cluster: ClusterState, job: Job, progress: GangProgress, at_s: int, is_late: bool
 ) -> None:
     """The gang comes to the cluster at that time: by its users, or from another one."""
     cluster.advance(at_s * S)

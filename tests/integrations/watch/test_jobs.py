@@ -7,11 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.integrations.watch.jobs import (
-    STATES,
-    JobTable,
-    flows,
-)
+from grid.integrations.watch.jobs import STATES, JobTable, flows
 from grid.model.job import JobState
 from grid.model.job_results import RESULT_COLUMNS, JobResults
 from grid.model.time import SECOND_US

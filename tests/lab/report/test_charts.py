@@ -8,13 +8,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from grid.lab.report.charts import (
-    axis,
-    distribution,
-    grid_chart,
-    series,
-    steps_of,
-)
+from grid.lab.report.charts import axis, distribution, grid_chart, series, steps_of
 from grid.lab.report.picture import DARK, LIGHT, Picture, shown
 
 

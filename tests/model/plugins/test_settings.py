@@ -51,10 +51,7 @@ def test_nested_settings_are_listed_with_their_keys() -> None:
 )
 def test_values_are_validated_strictly(settings: dict[str, Any], path: tuple[str, ...]) -> None:
     def made(
-        *,
-        one: Annotated[int, Field(ge=1)] = 1,
-        switch: bool = False,
-        word: Literal["a", "b"] = "a",
+        *, one: Annotated[int, Field(ge=1)] = 1, switch: bool = False, word: Literal["a", "b"] = "a"
     ) -> None:
         del one, switch, word
 

@@ -9,12 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from grid.policies.convergent.knapsack import (
-    choose_jobs,
-    clusters,
-    exact_knapsack,
-    greedy_knapsack,
-)
+from grid.policies.convergent.knapsack import choose_jobs, clusters, exact_knapsack, greedy_knapsack
 
 NODES = 1_000_000
 

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grid.policies.convergent.matching import (
-    flow_search,
-    incremental_flow_search,
-    iterative_search,
-)
+from grid.policies.convergent.matching import flow_search, incremental_flow_search, iterative_search
 
 
 def matrix(seed: int, jobs: int, machines: int, missing: float = 0.4) -> Any:

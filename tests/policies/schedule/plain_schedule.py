@@ -149,11 +149,7 @@ class PlainPolicy:
     """`eg_edf`, or with iterations `tabu`, as a policy."""
 
     def __init__(
-        self,
-        iterations: int = 0,
-        tabu_list: int = 100,
-        moves: bool = True,
-        wide_gaps: bool = False,
+        self, iterations: int = 0, tabu_list: int = 100, moves: bool = True, wide_gaps: bool = False
     ) -> None:
         self.wide_gaps = wide_gaps
         self.iterations, self.tabu_list, self.moves = iterations, tabu_list, moves

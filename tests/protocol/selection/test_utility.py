@@ -47,8 +47,7 @@ QUICK = Requirement(RequirementKind.EXECUTION_TIME, (Option(4, 0.8), Option(12, 
 def test_eq_1_takes_the_best_fulfilled_option_and_the_mean_over_requirements() -> None:
     """The paper's example: MacOS has utility 1, Linux 0.5. Ten seconds at 1000 MIPS."""
     grid = table(
-        [[Machine("linux", 1, 1000.0), Machine("mac", 1, 2500.0, operating_system="macos")]],
-        [0, 0],
+        [[Machine("linux", 1, 1000.0), Machine("mac", 1, 2500.0, operating_system="macos")]], [0, 0]
     )
     asked = job(SYSTEM, FAST, QUICK)
     partial = ByUtility("partial")
