@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,22 @@ def test_pure_parts_touch_no_clock_no_file_no_chance(path: Path) -> None:
             assert not _is_set(node.iter), f"{path}: iterates over a set"
         if path.parts[-2] != "kernel" and isinstance(node, ast.Attribute):
             assert node.attr != "default_rng", f"{path}:{node.lineno}"
+
+
+OF_KERNELS_THAT_ALLOCATE_NOTHING = ("store_of", "pool_of", "_view_of")
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_compiled_functions_that_allocate_nothing_return_no_arrays(path: Path) -> None:
+    """A caller that counts references would free what they return."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.FunctionDef) or node.name in OF_KERNELS_THAT_ALLOCATE_NOTHING:
+            continue
+        decorators = [ast.unparse(one) for one in node.decorator_list]
+        if any(one == "inlined" or "allocates=False" in one for one in decorators):
+            assert node.returns is not None
+            words = set(re.findall(r"\w+", ast.unparse(node.returns)))
+            assert words <= {"None", "int", "float", "bool", "Time", "tuple"}, node.name
 
 
 def _is_set(node: ast.expr) -> bool:

@@ -25,20 +25,6 @@ from grid.policies.fitting import Free
 from grid.policies.interface import Jobs
 
 
-class Needs(NamedTuple):
-    """The amounts that a job holds on a machine: of `resources`, in column `slot`."""
-
-    processors: int
-    licenses: int
-    slot: int
-    resources: Floats
-
-
-@inlined
-def needs_of(slot: int, jobs: Jobs) -> Needs:
-    return Needs(jobs.processors[slot], jobs.licenses[slot], slot, jobs.resources)
-
-
 class AvailabilityProfile(NamedTuple):
     """Rows of `time` and `level`, shape (rows, room), and how many steps each has, (rows,).
 
@@ -233,14 +219,20 @@ def shift(time: Ints, level: Ints, first: int, end: int, by: int) -> None:
 
 @inner(allocates=False)
 def book(
-    profile: AvailabilityProfile, machine: int, start: int, end: int, sign: int, needs: Needs
+    profile: AvailabilityProfile,
+    slot: int,
+    machine: int,
+    start: int,
+    end: int,
+    sign: int,
+    jobs: Jobs,
 ) -> None:
     """Reserve what the job holds of a machine from `start` until `end`, for `sign` 1.
 
     For `sign` -1, undo that, or the part of it that is from `start` on.
     """
-    licenses = needs.licenses
-    _change_row(profile, machine, start, end, -sign * needs.processors)
+    licenses = jobs.licenses[slot]
+    _change_row(profile, machine, start, end, -sign * jobs.processors[slot])
     for number in range(profile.licenses):
         if licenses >> number & 1:
             copies, users = _license_rows(profile, machine, number)
@@ -250,7 +242,7 @@ def book(
             if sign > 0:
                 _change_row(profile, users, start, end, 1)
     for number in range(profile.resources):
-        amount = _scaled(needs.resources[number, needs.slot])
+        amount = _scaled(jobs.resources[number, slot])
         if amount > 0:
             row = _resource_row(profile, machine, number)
             _change_row(profile, row, start, end, -sign * amount)
@@ -296,14 +288,15 @@ def _change_where_unused(
 @inner(allocates=False)
 def earliest_start(
     profile: AvailabilityProfile,
+    slot: int,
     machine: int,
-    needs: Needs,
+    jobs: Jobs,
     duration: int,
     not_before: int,
     before: int,
 ) -> int:
     """The first start below `before` at which the machine has all that the job needs, or NEVER."""
-    processors, licenses = needs.processors, needs.licenses
+    processors, licenses = jobs.processors[slot], jobs.licenses[slot]
     more = licenses != 0 or profile.resources > 0
     start = not_before
     while True:
@@ -316,7 +309,7 @@ def earliest_start(
                 copies, users = _license_rows(profile, machine, number)
                 later = _earliest_copy(profile, users, copies, duration, later)
         for number in range(profile.resources):
-            amount = _scaled(needs.resources[number, needs.slot])
+            amount = _scaled(jobs.resources[number, slot])
             if amount > 0 and later < before:
                 row = _resource_row(profile, machine, number)
                 later = _earliest_in_row(profile, row, amount, duration, later, before)

@@ -43,7 +43,6 @@ from grid.policies.profile import (
     earliest_start,
     earliest_steps,
     forget,
-    needs_of,
     set_free,
     set_room,
     step_from,
@@ -174,7 +173,7 @@ def _update(view: CompiledView, kept: Reservations) -> None:
             machine, end = kept.machine[slot], kept.end[slot]
             # The reservation of a job that was cancelled begins later.
             start = max(now, kept.start[slot])
-            book(profile, machine, start, end, -1, needs_of(slot, jobs))
+            book(profile, slot, machine, start, end, -1, jobs)
             _gain(machine, start, end, kept)
     place = len(queue) - 1
     while place >= 0 and jobs.serial[queue[place]] >= kept.first_new[0]:
@@ -235,7 +234,7 @@ def _set_running(view: CompiledView, kept: Reservations) -> None:
     for slot in view.running:
         machine, end = jobs.machine[slot], jobs.expected_end_us[slot]
         kept.machine[slot], kept.start[slot], kept.end[slot] = machine, now, end
-        book(kept.profile, machine, now, end, 1, needs_of(slot, jobs))
+        book(kept.profile, slot, machine, now, end, 1, jobs)
 
 
 @inner()
@@ -328,7 +327,7 @@ def _reserve_before(
     Machines are tried in the order of `candidates`.
     """
     now, jobs, machines = view.now, view.jobs, view.machines
-    profile, processors, needs = kept.profile, jobs.processors[slot], needs_of(slot, jobs)
+    profile, processors = kept.profile, jobs.processors[slot]
     own = kept.machine[slot] if kept.start[slot] < NEVER else -1
     best, chosen, length = before, -1, 0
     for machine in candidates:
@@ -343,7 +342,7 @@ def _reserve_before(
                 processors, left, now, best, kept.start[slot],
             )  # fmt: skip
         else:
-            start = earliest_start(profile, machine, needs, left, now, best)
+            start = earliest_start(profile, slot, machine, jobs, left, now, best)
         if start < best:
             best, chosen, length = start, machine, left
             if best <= now:
@@ -356,12 +355,12 @@ def _reserve_before(
 
 @inner(allocates=False)
 def _hold(slot: int, machine: int, start: int, end: int, kept: Reservations, jobs: Jobs) -> None:
-    book(kept.profile, machine, start, end, 1, needs_of(slot, jobs))
+    book(kept.profile, slot, machine, start, end, 1, jobs)
     kept.machine[slot], kept.start[slot], kept.end[slot] = machine, start, end
 
 
 @inner(allocates=False)
 def _give_up(slot: int, kept: Reservations, jobs: Jobs) -> None:
     start, end = kept.start[slot], kept.end[slot]
-    book(kept.profile, kept.machine[slot], start, end, -1, needs_of(slot, jobs))
+    book(kept.profile, slot, kept.machine[slot], start, end, -1, jobs)
     kept.start[slot] = NEVER
