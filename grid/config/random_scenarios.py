@@ -95,6 +95,9 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
         vos = sum(vo.count or 1 for vo in scenario.vos or ())
         there = tuple(edge for edge in overlay.settings["edges"] if max(edge) < vos)
         changes["information"] = PluginRef("edges", {"edges": there})
+    if isinstance(overlay, PluginRef) and overlay.name == "none" and scenario.protocol.lost_after_s:
+        # VOs are lost only where snapshots are published.
+        changes["information"] = "all"
     protocol = ProtocolSection.model_validate(dict(scenario.protocol) | changes)
     network = scenario.network.model_copy(update={"local_latency_s": local_s})
     of_vos = tuple(_drawn(vo, stream, latency_s) for vo in scenario.vos or ()) or None

@@ -335,7 +335,8 @@ class ManagerChecker(Checker):
                 yield from self._known(job.key, "it started")
             case msg.JobEnded():
                 yield from self._reported(message)
-            case msg.LocalStatus([assigned, *_]):
+            case msg.LocalStatus(amounts):
+                assigned = amounts[0]
                 held = sum(self._open.values())
                 if assigned.sum() != held or (assigned < 0).any():
                     yield f"it assigned {assigned.sum():g} CPUs, but jobs hold {held}"

@@ -102,5 +102,5 @@ def test_policies_that_cannot_serve_are_refused() -> None:
 @pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1:99999", "tcp://127.0.0.1:x", "nothing"])
 def test_unreachable_endpoints_are_refused(endpoint: str) -> None:
     pytest.importorskip("zmq")
-    with pytest.raises(InputError, match=rf"endpoint: found {endpoint}.*, expected one "):
+    with pytest.raises(InputError, match=rf"endpoint: found {endpoint}.*, expected an endpoint "):
         serve(server("fcfs"), endpoint)

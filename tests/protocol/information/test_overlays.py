@@ -253,7 +253,10 @@ def test_an_overlay_of_a_file_plugs_in(tmp_path: Path, monkeypatch: pytest.Monke
     [
         ({"information": "gossips"}, "information: found 'gossips', expected .*gossip"),
         ({"information": {"name": "edges", "settings": {"edges": [[1, 1]]}}}, "two different VOs"),
-        ({"discount": "as_told"}, "discount: found 'as_told', expected no_correction, its new"),
+        (
+            {"discount": "as_told"},
+            "discount: found 'as_told', expected the new name, no_correction",
+        ),
     ],
 )
 def test_wrong_settings_name_the_field(protocol: dict[str, Any], message: str) -> None:
