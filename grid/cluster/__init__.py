@@ -52,5 +52,13 @@ def make_cluster(
     from grid.cluster.engine import Engine
 
     is_one = pool and is_pool(spec, policy)
-    predicts = jobs.predictions
-    return Engine(platform, policy, clock, outages, pool=is_one, predictions=predicts, vo=vo)
+    return Engine(
+        platform,
+        policy,
+        clock,
+        outages,
+        pool=is_one,
+        predictions=jobs.predictions,
+        sizes=jobs.sizes,
+        vo=vo,
+    )

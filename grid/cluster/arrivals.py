@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from struct import Struct
@@ -18,16 +18,14 @@ from grid.model.job import (
     JobKey,
     JobOutcome,
     JobRequest,
+    Size,
     dtypes,
     outcome_columns,
     rounded,
 )
 from grid.model.job_table import JobTable
 from grid.model.platform import Beneficiaries, Cluster
-from grid.model.time import NEVER, Time
-
-LONGEST_US = 10**17
-"""The upper limit of scaled estimates, the longest time of a log."""
+from grid.model.time import LONGEST_US, NEVER, Time
 
 
 class Estimates:
@@ -119,8 +117,10 @@ class Arrivals:
 
     They are in `columns` from position `first` to before `end`. The rows of `block` are the same
     jobs, with the columns in the order of `NAMES` and floats by their bits, and then the amounts
-    that they request of each of the `resources`; for `reserved` ones see `Cluster.reserved`.
-    `routed` has the routed jobs by row until they have left the cluster. Direct jobs are of `vo`.
+    that they request of each of the `resources`; for `reserved` ones see `Cluster.reserved`. After
+    them, each of up to `sizes` sizes of a moldable job has its CPUs, factor and amounts; zeros:
+    none. `routed` has the routed jobs by row until they have left the cluster. Direct jobs are of
+    `vo`.
     """
 
     def __init__(
@@ -129,11 +129,13 @@ class Arrivals:
         resources: Sequence[str] = (),
         reserved: Mapping[str, Sequence[Beneficiaries]] = MappingProxyType({}),
         vo: str = "",
+        sizes: int = 0,
     ) -> None:
         self._resources, self._reserved, self._vo = tuple(resources), dict(reserved), vo
+        self._sizes = sizes * (2 + len(resources))
         # To put a job there at once takes a third of column by column.
-        self._row = Struct(_ROW + "d" * len(self._resources))
-        self._lay_out(np.zeros((64, len(_TYPES) + len(self._resources)), np.int64))
+        self._row = self._struct()
+        self._lay_out(np.zeros((64, self._row.size // 8), np.int64))
         self.first = self.end = 0
         self.next_us: Time = NEVER
         """When the next job arrives; NEVER if none will."""
@@ -150,8 +152,11 @@ class Arrivals:
     def __setstate__(self, state: dict[str, Any]) -> None:
         """For a copy, whose columns must be the rows of its own block."""
         self.__dict__.update(state)
-        self._row = Struct(_ROW + "d" * len(self._resources))
+        self._row = self._struct()
         self._lay_out(self.block)
+
+    def _struct(self) -> Struct:
+        return Struct(_ROW + "d" * (len(self._resources) + self._sizes))
 
     def submit(self, job: Job, machine: int, now: Time) -> int:
         """The routed `job` arrives at `now`, bound to that machine (-1: none). Returns its row."""
@@ -174,6 +179,9 @@ class Arrivals:
             values += [rounded(held.pop(name, 0.0)) for name in self._resources]
             if any(name != MEMORY for name in held):
                 values[_LICENSES] = NOT_HERE
+        if self._sizes:
+            kept_out = self._not_reserved(job.vo, job)
+            values += self._flat(job.sizes, [name for name in kept_out if kept_out[name]])
         self._row.pack_into(self._bytes, place * self._row.size, *values)
         self.end += 1
         self.next_us = min(self.next_us, now)
@@ -197,6 +205,9 @@ class Arrivals:
         held = {**jobs.resources, **self._not_reserved(self._vo, jobs)}
         for place, name in enumerate(self._resources):
             numbers[:, place] = rounded(held.get(name, 0.0))
+        for row, sizes in enumerate(jobs.sizes if self._sizes else ()):
+            kept_out = [name for name in self._reserved if held[name][row]]
+            numbers[row, len(self._resources) :] = self._flat(sizes, kept_out)
         for name, amount in jobs.resources.items():
             if name not in (*self._resources, MEMORY):
                 columns.licenses[here][amount > 0] = NOT_HERE
@@ -217,6 +228,18 @@ class Arrivals:
             name: jobs.processors * (sum(one.include(vo, jobs.user) for one in group) == 0)
             for name, group in self._reserved.items()
         }
+
+    def _flat(self, sizes: Sequence[Size], kept_out: Iterable[str]) -> list[float]:
+        """The sizes as numbers, with zeros for those that are missing.
+
+        Of the reserved resources that the job is `kept_out` of, it requests its CPUs.
+        """
+        flat: list[float] = []
+        for one in sizes if self._sizes else ():
+            held = dict(one.resources) | dict.fromkeys(kept_out, one.cpus)
+            flat += one.cpus, one.factor
+            flat += [rounded(held.get(name, 0.0)) for name in self._resources]
+        return flat + [0.0] * (self._sizes - len(flat))
 
     def due(self, now: Time) -> range:
         """The positions of those that have arrived by `now`; see `taken`."""

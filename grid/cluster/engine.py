@@ -45,7 +45,7 @@ from grid.policies.queue import form_of
 PADDING = 2**20
 """More CPUs than the jobs in a cluster can request together at any time."""
 FIRST_SLOTS, FIRST_ENDS, FIRST_LOGS = 64, 2048, 256
-_OUTCOME = Struct("=9q2d")
+_OUTCOME = Struct("=10q2d")
 """A row of `Store.ends`."""
 OFFSET = 24
 """Columns of the store beyond a power of two, so that the rows do not share sets of the cache."""
@@ -114,11 +114,14 @@ class Engine(ClusterState):
         *,
         pool: bool = False,
         predictions: bool = False,
+        sizes: int = 0,
         vo: str = "",
     ) -> None:
         self.machines = machine_columns(platform)
         names = self.machines.resource_names
-        super().__init__(platform, outages, predictions=predictions, resources=names, vo=vo)
+        super().__init__(
+            platform, outages, predictions=predictions, resources=names, sizes=sizes, vo=vo
+        )
         self._reserved = platform.reserved()
         for number, (_, *edges, _, _) in enumerate(self.machines.windows.tolist()):
             # The policy also plans when a reservation begins or ends.
@@ -139,7 +142,7 @@ class Engine(ClusterState):
         self._memory = np.zeros((1, 1), np.int64)
         self._has_licenses = bool(platform.licenses)
         self._switches = any(machine.switch_off for machine in platform.machines)
-        self._store = _new_store(platform, self.machines, self._estimates)
+        self._store = _new_store(platform, self.machines, self._estimates, sizes)
         if self._form is not None and self.is_pool:
             _set_up_pool(self._store, self._form)
         self._view_store()
@@ -175,8 +178,10 @@ class Engine(ClusterState):
         columns: dict[str, Any] = {name: whole[row] for name, row in _JOB_ROWS.items()}
         columns |= {name: real[row] for name, row in _JOB_NUMBERS.items()}
         flags: Bools = whole[at.CHECKPOINTABLE].view(np.bool_)[::8]
-        requests, tables = real[at.REQUESTS :], (whole[:11], real[at.REFERENCE_MIPS :])
-        self.jobs = JobColumns(**columns, checkpointable=flags, resources=requests, tables=tables)
+        requests = np.split(real[at.REQUESTS :], [self._counters[at.N_RESOURCES]])
+        columns |= {"checkpointable": flags, "resources": requests[0], "size_table": requests[1]}
+        tables = (whole[: len(JOB_TABLES[0])], real[at.REFERENCE_MIPS :])
+        self.jobs = JobColumns(**columns, tables=tables)
         self._free_resources = _free_of(store)
 
     # The loop
@@ -539,10 +544,13 @@ def _windows(
     return windows
 
 
-def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates) -> Store:
+def _new_store(
+    platform: Cluster, columns: MachineColumns, estimates: Estimates, sizes: int
+) -> Store:
     """The store of an empty cluster."""
     machines, count = platform.machines, len(platform.machines)
     resources = len(columns.resource_names)
+    requests = resources + sizes * (2 + resources)
     copies = [license.copies for license in platform.licenses]
     switches = any(machine.switch_off for machine in machines)
     draws = any(machine.watts_busy or machine.watts_idle for machine in machines)
@@ -550,7 +558,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
     counters = np.zeros(at.N_COUNTERS + at.N_MEASURES, np.int64)
     store = Store(
         whole=np.zeros((at.RESERVED + 1, FIRST_SLOTS), np.int64),
-        real=np.zeros((at.REQUESTS + resources, FIRST_SLOTS), np.float64),
+        real=np.zeros((at.REQUESTS + requests, FIRST_SLOTS), np.float64),
         lists=np.zeros((at.STEP_LEVEL + 1, 2 * FIRST_SLOTS + 1), np.int64),
         counters=counters,
         measures=counters.view(np.float64)[at.N_COUNTERS :],
@@ -586,6 +594,7 @@ def _new_store(platform: Cluster, columns: MachineColumns, estimates: Estimates)
         at.N_FREE: FIRST_SLOTS,
         at.PADDING: padding,
         at.N_RESOURCES: resources,
+        at.N_REQUESTS: requests,
         at.N_SHARED: columns.shared,
         at.EXTENDS: int(platform.overrun == "extend" or estimates.predicts),
         at.KILLS: int(platform.overrun == "kill"),

@@ -78,7 +78,7 @@ class ExternalCluster(ClusterState):
             return cancelled(end_us) if state == JobState.CANCELLED else rejected(end_us)
         held_us, machine = end_us - start_us, self._machine
         watts = machine.watts_busy, machine.watts_idle
-        return JobOutcome(0, state, start_us, end_us, 0, 0, 0, held_us, *watts)
+        return JobOutcome(0, state, start_us, end_us, 0, 0, 0, held_us, 0, *watts)
 
     def take_ended(self) -> list[Ended]:
         ended, self._ended = self._ended, []

@@ -241,6 +241,8 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     real[at.REFERENCE_MIPS, slot] = numbers[arrival, _MIPS]
     for number in range(resources):
         real[at.REQUESTS + number, slot] = requests[number]
+    if counters[at.N_REQUESTS] > resources:
+        _set_sizes(slot, numbers[arrival, _REQUESTS + resources :], store)
     real[at.POWER, slot], real[at.INPUT_MB, slot] = (
         numbers[arrival, _POWER],
         numbers[arrival, _INPUT],
@@ -248,11 +250,24 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     real[at.WATTS_BUSY, slot] = real[at.WATTS_IDLE, slot] = 0.0
     if counters[at.PREDICTS]:
         _predict(slot, arrivals[arrival, _PREDICTED], store)
+    whole[at.ASKED_ESTIMATE, slot] = whole[at.ESTIMATE, slot]
     counters[at.NEXT_SERIAL] += 1
     counters[at.ARRIVED] += 1
     counters[at.WAITING_CPUS] += processors
     counters[at.REQUESTED] += runs.bits(licenses)
     runs.enqueue(slot, store)
+
+
+@inner(allocates=False)
+def _set_sizes(slot: int, given: Floats, store: Store) -> None:
+    """The sizes of a job, if it is moldable: see `Arrivals`."""
+    first, each = at.REQUESTS + store.counters[at.N_RESOURCES], 2 + store.counters[at.N_RESOURCES]
+    for place in range(0, len(given), each):
+        for row in range(place, place + each):
+            store.real[first + row, slot] = given[row]
+        if given[place] > 0:
+            store.real[first + place, slot] += store.counters[at.PADDING]
+            store.whole[at.SIZES, slot] += 1
 
 
 @inner(allocates=False)
@@ -360,7 +375,8 @@ def _view_of(store: Store) -> CompiledView:
     free = at.AMOUNTS + resources
     jobs = Jobs(
         whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
-        whole[9], whole[10], real[at.REFERENCE_MIPS], real[at.REQUESTS :],
+        whole[9], whole[10], whole[11], whole[12], real[at.REFERENCE_MIPS],
+        real[at.REQUESTS : at.REQUESTS + resources], real[at.REQUESTS + resources :],
         whole[at.CHECKPOINTABLE],
     )  # fmt: skip
     return CompiledView(

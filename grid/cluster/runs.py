@@ -10,9 +10,10 @@ import numpy as np
 from grid.cluster import store as at
 from grid.cluster.store import Store
 from grid.model.arrays import Ints
-from grid.model.compiled import inner
+from grid.model.compiled import inlined, inner
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.time import NEVER, SECOND_US
+from grid.policies.fitting import at_size
 
 WAITING, RUNNING, ENDED = int(JobState.WAITING), int(JobState.RUNNING), 0
 COMPLETED, FAILED, REJECTED, CANCELLED = map(int, FINAL_STATES)
@@ -163,7 +164,9 @@ def start(slot: int, machine: int, now: int, store: Store) -> int:
     problem = _hold(slot, machine, store)
     if problem != OK:
         return problem
-    counters[at.WAITING_CPUS] -= whole[at.PROCESSORS, slot]
+    counters[at.WAITING_CPUS] -= _requested(slot, store)
+    if whole[at.SIZES, slot] > 0:
+        _fix_size(slot, store)
     _resume(slot, machine, store)
     whole[at.BOOT, slot] = 0
     if store.machines[at.OFF_AFTER, machine] >= 0:
@@ -183,6 +186,28 @@ def start(slot: int, machine: int, now: int, store: Store) -> int:
     _rise(slot, counters[at.N_RUNNING], store)
     counters[at.N_RUNNING] += 1
     return OK
+
+
+@inlined
+def _requested(slot: int, store: Store) -> int:
+    """The CPUs that a waiting job requests."""
+    if store.whole[at.SIZES, slot] > 0:
+        return int(store.real[at.REQUESTS + store.counters[at.N_RESOURCES], slot])
+    return int(store.whole[at.PROCESSORS, slot])
+
+
+@inner(allocates=False)
+def _fix_size(slot: int, store: Store) -> None:
+    """A moldable job starts: it keeps its size from now on."""
+    whole, resources = store.whole, store.counters[at.N_RESOURCES]
+    row = at.REQUESTS + resources
+    while store.real[row, slot] != whole[at.PROCESSORS, slot]:
+        row += 2 + resources
+    factor = store.real[row + 1, slot]
+    whole[at.RUN, slot] = at_size(whole[at.RUN, slot], factor)
+    if whole[at.LIMIT, slot] < NEVER:
+        whole[at.LIMIT, slot] = at_size(whole[at.LIMIT, slot], factor)
+    whole[at.SIZES, slot] = -1
 
 
 @inner(allocates=False)
@@ -393,7 +418,7 @@ def record_end(row: int, state: int, now: int, store: Store) -> int:
     ends[place, at.ENDED_ROW], ends[place, at.ENDED_STATE] = row, state
     ends[place, at.ENDED_MACHINE], ends[place, at.ENDED_START] = -1, -1
     ends[place, at.ENDED_END] = now
-    for column in range(at.ENDED_PREEMPTIONS, at.ENDED_HELD + 1):
+    for column in range(at.ENDED_PREEMPTIONS, at.ENDED_CPUS + 1):
         ends[place, column] = 0
     store.counters[at.ENDED] = place + 1
     return int(place)
@@ -409,6 +434,8 @@ def _end(slot: int, state: int, now: int, store: Store) -> None:
     place = record_end(whole[at.ROW, slot], state, now, store)
     ends[place, at.ENDED_MACHINE] = whole[at.RAN_ON, slot]
     ends[place, at.ENDED_START] = -1 if began == NEVER else began
+    if whole[at.SIZES, slot] < 0:
+        ends[place, at.ENDED_CPUS] = whole[at.PROCESSORS, slot] - store.counters[at.PADDING]
     ends[place, at.ENDED_PREEMPTIONS] = whole[at.PREEMPTIONS, slot]
     ends[place, at.ENDED_RESTARTS] = whole[at.RESTARTS, slot]
     ends[place, at.ENDED_LOST], ends[place, at.ENDED_HELD] = whole[at.LOST, slot], held
@@ -514,7 +541,7 @@ def kill(slot: int, state: int, now: int, store: Store) -> int:
 def reject(slot: int, now: int, store: Store) -> None:
     """The plan rejects the waiting job; its slot is free at once."""
     counters = store.counters
-    counters[at.WAITING_CPUS] -= store.whole[at.PROCESSORS, slot]
+    counters[at.WAITING_CPUS] -= _requested(slot, store)
     began = store.whole[at.FIRST_START, slot] < NEVER
     _end(slot, FAILED if began else REJECTED, now, store)
     store.lists[at.FREE_SLOTS, counters[at.N_FREE]] = slot
@@ -523,8 +550,8 @@ def reject(slot: int, now: int, store: Store) -> None:
 
 @inner(allocates=False)
 def cancel(slot: int, now: int, store: Store) -> None:
-    """A waiting job that has never started leaves the queue."""
-    store.counters[at.WAITING_CPUS] -= store.whole[at.PROCESSORS, slot]
+    """The job, which waits and has never started, leaves the queue."""
+    store.counters[at.WAITING_CPUS] -= _requested(slot, store)
     _end(slot, CANCELLED, now, store)
     _leave(slot, store)
 

@@ -134,8 +134,9 @@ class ClusterState(ABC):
     plan of the policy.
 
     `outages` are disjoint for each machine. No policy reads future ones. `resources` are the names
-    of those that jobs may hold. `vo` is the VO of direct jobs. The jobs of a subclass arrive from
-    `_arrivals`, and it adds those that end to `_outcomes`.
+    of those that jobs may hold, and moldable jobs have up to `sizes` sizes. `vo` is the VO of
+    direct jobs. The jobs of a subclass arrive from `_arrivals`, and it adds those that end to
+    `_outcomes`.
     """
 
     def __init__(
@@ -145,11 +146,12 @@ class ClusterState(ABC):
         *,
         predictions: bool = False,
         resources: Sequence[str] = (),
+        sizes: int = 0,
         vo: str = "",
     ) -> None:
         self.processors = platform.processors
         self._estimates = Estimates(platform, predictions)
-        self._arrivals = Arrivals(self._estimates, resources, platform.reserved(), vo)
+        self._arrivals = Arrivals(self._estimates, resources, platform.reserved(), vo, sizes)
         self._outcomes = Outcomes(self._arrivals.routed)
         self._outages = Outages(outages)
         self._cancellations: list[tuple[Time, int, bool]] = []

@@ -15,11 +15,11 @@ from grid.model.compiled import inlined
 
 (
     SERIAL, SUBMIT, PROCESSORS, ESTIMATE, DONE, DEADLINE, LICENSES, BOUND, MACHINE, START,
-    EXPECTED_END,
+    EXPECTED_END, SIZES, ASKED_ESTIMATE,
     ARRIVAL, USER, CHECKPOINTABLE, RUN, ROW, STATE, END, LEFT, LEFT_ESTIMATE, FIRST_START,
     PREEMPTIONS, RESTARTS, KEPT, LOST, OVERHEAD, BOOT, LIMIT, FAILS, RAN_ON, ACCOUNT, RESERVED,
-) = range(32)  # fmt: skip
-"""Rows of `Store.whole`, by slot. The first eleven are `grid.policies.interface.JOB_TABLES[0]`.
+) = range(34)  # fmt: skip
+"""Rows of `Store.whole`, by slot. The first 13 are `grid.policies.interface.JOB_TABLES[0]`.
 
 END: when a running job ends, NEVER while it waits. LEFT and LEFT_ESTIMATE: what is left of the run
 on MACHINE, as of the last start or preemption. KEPT: time for which it held CPUs and whose work is
@@ -37,7 +37,8 @@ waiting job of a pool, NEVER for none.
 """Rows of `Store.real`, by slot. The watts are sums over the time in which the job held CPUs, in
 watt-microseconds a CPU. The next four are of pools: seconds by the estimate on CPUs of the job's
 reference and of the pool, the priority of Flexible backfilling, and the work that SJF orders by.
-From REQUESTS on they are the amounts of resources that jobs hold, a row for each resource.
+From REQUESTS on they are the amounts of resources that jobs hold, a row for each resource, and then
+the sizes of moldable jobs: see `JobColumns.size_table`.
 """
 
 (
@@ -67,16 +68,16 @@ COPIES, FREE_COPIES, USERS = range(3)
     FIRST, LAST, N_RUNNING, N_FREE, N_GONE, NEXT_SERIAL, NEXT_ARRIVAL, ARRIVED, WAKE, NOW, IS_ASKED,
     BUSY_CPUS, WAITING_CPUS, REQUESTED, HELD, MOVES, BOOTS, ENDED, ERROR_SLOT, ERROR_MACHINE,
     N_LEVELS, N_DRAWS, N_HELD, LAST_BUSY, LAST_LICENSED, SINCE, LICENSES_SINCE,
-    PADDING, N_RESOURCES, N_SHARED, EXTENDS, KILLS, PREDICTS, LOGS_DRAW, SUSPEND_US,
+    PADDING, N_RESOURCES, N_REQUESTS, N_SHARED, EXTENDS, KILLS, PREDICTS, LOGS_DRAW, SUSPEND_US,
     RESUME_US, MOVE_US, NEVER_FREE, WIDEST, CPUS_IN_ALL, COPIES_IN_ALL,
     FREE_CPUS, N_SHORTEST, BLOCKED, SHADOW, EXTRA, FIRST_STEP, LAST_STEP, GAIN_FROM,
     GAIN_TO, ENDED_EARLY, KEPT_JOB, IN_TURN, IN_TURN_AFTER, NEXT_END, N_COUNTERS,
-) = range(56)  # fmt: skip
+) = range(57)  # fmt: skip
 """Positions in `Store.counters`. The queue is in use from FIRST to LAST. ARRIVED counts the jobs
 that arrived since the last plan, HELD license copies that machines hold, REQUESTED those that jobs
 require. From PADDING on they are settings of the cluster: N_SHARED of its N_RESOURCES, the last,
-are shared by all machines. NEXT_END is the result of `loop.next_end`
-when a loop last returned.
+are shared by all machines; N_REQUESTS are the rows from REQUESTS on. NEXT_END is the result of
+`loop.next_end` when a loop last returned.
 
 From FREE_CPUS on they are of pools. If BLOCKED is set, the head waits, and no job behind it could
 start at the last plan. Its shadow time is SHADOW, with EXTRA CPUs (-1: not computed yet). The
@@ -99,8 +100,8 @@ breaks (`runs.OK` and those after it)."""
 
 (
     ENDED_ROW, ENDED_MACHINE, ENDED_STATE, ENDED_START, ENDED_END, ENDED_PREEMPTIONS,
-    ENDED_RESTARTS, ENDED_LOST, ENDED_HELD, ENDED_BUSY_WATTS, ENDED_IDLE_WATTS,
-) = range(11)  # fmt: skip
+    ENDED_RESTARTS, ENDED_LOST, ENDED_HELD, ENDED_CPUS, ENDED_BUSY_WATTS, ENDED_IDLE_WATTS,
+) = range(12)  # fmt: skip
 """Columns of `Store.ends`, a row for each job: from ENDED_MACHINE on those of `JobOutcome`. Watts
 are floats by their bits."""
 

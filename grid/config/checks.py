@@ -464,6 +464,7 @@ def _capability_problems(scenario: Scenario, vos: Expanded) -> Iterator[Problem]
         bool(held),
         scenario.protocol.recovers or any(job.cancel_after_s is not None for job in jobs),
         any(job.predicted_s is not None for job in jobs),
+        max((bool(one.moldable) for _, one in _job_sections(scenario)), default=0),
     )
     yield from unsupported(vos, scenario.faults, features, scenario.plugins)
     machines = [one.machines for vo in scenario.vos or () for one in vo.clusters]

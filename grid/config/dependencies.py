@@ -9,13 +9,14 @@ import numpy as np
 
 from grid.model.errors import Problem
 from grid.model.fields import REFERENCE_MIPS
-from grid.model.job import MEMORY, JobKey
+from grid.model.job import MEMORY, JobKey, Size
 from grid.model.job_table import COLUMNS, After, JobTable, Predecessors, topological_order
 from grid.model.time import NEVER, SECOND_US, from_seconds
 from grid.model.workload import JobSection
 from grid.protocol import names
 from grid.protocol.workload_source import Successor
 from grid.results.workflows import Workflows, workflows_of
+from grid.workload.moldable import sizes_of
 
 _Job = tuple[int, int]
 """Position of the VO, and row in its table."""
@@ -57,8 +58,16 @@ def listed_jobs(sections: tuple[JobSection, ...], positions: Mapping[str | None,
         requirements=[
             tuple(one.requirement for one in section.requirements) for section in sections
         ],
+        sizes=[_sizes(one) for one in sections] if any(one.moldable for one in sections) else [],
         predecessors=predecessors if any(after) else None,
     )
+
+
+def _sizes(section: JobSection) -> tuple[Size, ...]:
+    if section.moldable is None:
+        return ()
+    fixed = {MEMORY: section.ram_mb, **section.resources}
+    return sizes_of(section.moldable, section.cpus, fixed, section.resources_per_task)
 
 
 def _written_resources(section: JobSection) -> dict[str, float]:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import repeat
 from math import log, sqrt
 from typing import Any
 
@@ -18,13 +19,23 @@ from grid.config.platform import vos_from_sites, vos_of
 from grid.config.schema import Scenario, VosFromTraceSection
 from grid.config.traces import Traces
 from grid.kernel.entity import random_stream
-from grid.model.arrays import Bools, Ints
+from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import InputError, input_error
-from grid.model.job import Option, Requirement
-from grid.model.job_table import JobTable, concatenate, repeated_number
+from grid.model.job import MEMORY, Option, Requirement, Size
+from grid.model.job_table import (
+    JobTable,
+    concatenate,
+    repeated_number,
+)
 from grid.model.platform import VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
-from grid.model.workload import AttributesSection, DrawnRequirementSection, WorkloadSection
+from grid.model.workload import (
+    AttributesSection,
+    DrawnMoldableSection,
+    DrawnRequirementSection,
+    WorkloadSection,
+)
+from grid.workload.moldable import sizes_of
 
 Vos = tuple[VirtualOrganization, ...]
 Tables = list[JobTable | None]
@@ -284,6 +295,12 @@ def with_attributes(
             amounts = np.array(one.amounts)[rng.integers(len(one.amounts), size=count)]
             held[name] = has_it * amounts * (jobs.processors if one.per_task else 1)
         drawn["resources"] = held
+    if wanted.moldable is not None:
+        has_it = stream("moldable").random(count) < wanted.moldable.share
+        scaled = {name for name, one in wanted.resources.items() if one.per_task}
+        scaled |= {MEMORY} - wanted.resources.keys()
+        held = drawn.get("resources", jobs.resources)
+        drawn["sizes"] = _sizes(wanted.moldable, jobs.processors, has_it, held, scaled)
     if wanted.checkpointable is not None:
         drawn["checkpointable"] = stream("checkpointable").random(count) < wanted.checkpointable
     return replace(jobs, **drawn)
@@ -307,6 +324,31 @@ def _untruncated(jobs: JobTable, resolution_s: float, rng: np.random.Generator) 
         deadline_us=deadline_us,
         cancel_us=cancel_us,
     )
+
+
+def _sizes(
+    wanted: DrawnMoldableSection,
+    cpus: Ints,
+    has_it: Bools,
+    held: Mapping[str, Floats],
+    scaled: set[str],
+) -> list[tuple[Size, ...]]:
+    """`Job.sizes` of each job; its resources in `scaled` are proportional to its CPUs."""
+
+    @cache
+    def of(cpus: int, amounts: tuple[float, ...]) -> tuple[Size, ...]:
+        given = dict(zip(held, amounts, strict=True))
+        per_task = {name: given[name] / cpus for name in held if name in scaled}
+        fixed = {name: given[name] for name in held if name not in scaled}
+        return sizes_of(wanted, cpus, fixed, per_task)
+
+    rows = (
+        zip(*(of_jobs.tolist() for of_jobs in held.values()), strict=True) if held else repeat(())
+    )
+    return [
+        of(own, amounts) if moldable else ()
+        for moldable, own, amounts in zip(has_it.tolist(), cpus.tolist(), rows, strict=False)
+    ]
 
 
 def _at(jobs: JobTable, has_it: Bools, after_us: Ints) -> Ints:

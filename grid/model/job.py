@@ -82,6 +82,17 @@ def rounded(amount: Any) -> Any:
     return np.ceil(amount * 1024) / 1024
 
 
+class Size(NamedTuple):
+    """A number of CPUs that a moldable job may run on, with what it then holds.
+
+    Its times are those on the requested number of CPUs times `factor`, rounded up.
+    """
+
+    cpus: int
+    factor: float
+    resources: Amounts = ()
+
+
 JobKey = tuple[str, int]
 """(name of the job's own VO, its number there): unique in a grid."""
 
@@ -107,7 +118,7 @@ class JobSummary(Generic[Whole, Number]):
     submit_us: Whole = column(0, NEVER - 1)
     """When the user submits it to the grid."""
     processors: Whole = column(1, 10_000_000)
-    """CPUs that it holds from start to end."""
+    """CPUs that it holds from start to end; in results of a moldable job, those of its size."""
     estimate_us: Whole = column(1, NEVER - 1)
     """The run time that the user expects, on a CPU of `reference_mips`."""
     deadline_us: Whole = column(0, NEVER, NEVER)
@@ -159,7 +170,9 @@ class Job(JobRequest[int, float, bool]):
     requirements: tuple[Requirement, ...] = ()
     data: tuple[tuple[int, float], ...] = ()
     resources: Amounts = ()
-    """Resources of its machine or cluster, besides CPUs, that it holds from start to end."""
+    """What it holds of its machine, or of its cluster, from start to end, besides CPUs."""
+    sizes: tuple[Size, ...] = ()
+    """Of a moldable job, of which its cluster chooses one at the start: the requested one first."""
 
     def data_beyond(self, vo: int) -> float:
         """Megabytes of `data` that are not in VO number `vo`."""
@@ -212,7 +225,7 @@ def _dtypes_of(kind: Any) -> dict[str, type]:
     return {name: _DTYPES[label] for name, label in named.items() if label in _DTYPES}
 
 
-_NOTHING: Any = 0.0
+_NONE: Any = 0
 
 
 class JobOutcome(NamedTuple, Generic[Whole, Number]):
@@ -222,8 +235,9 @@ class JobOutcome(NamedTuple, Generic[Whole, Number]):
     `JobState`. `start_us` is the first start, -1 if there was none, and `end_us` the last end.
     `held_us` is how long the job held its CPUs in all its runs (the mean over its CPUs if its tasks
     end at different times), and `lost_us` the part of it that was lost to restarts, preemption
-    overheads and boot times. Without these, they are end - start and 0. `watts_busy` and
-    `watts_idle` are means over that time of the CPUs that it held, 0 while the machine booted."""
+    overheads and boot times. Without these, they are end - start and 0. `processors` are the CPUs
+    that a moldable job held; 0: those that the job requested. `watts_busy` and `watts_idle` are
+    means over that time of the CPUs that it held, 0 while the machine booted."""
 
     machine: Whole
     state: Whole
@@ -233,8 +247,9 @@ class JobOutcome(NamedTuple, Generic[Whole, Number]):
     restarts: Whole
     lost_us: Whole
     held_us: Whole
-    watts_busy: Number = _NOTHING
-    watts_idle: Number = _NOTHING
+    processors: Whole = _NONE
+    watts_busy: Number = _NONE
+    watts_idle: Number = _NONE
 
 
 def rejected(now: Time) -> JobOutcome[int, float]:

@@ -11,7 +11,15 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints, read_only
-from grid.model.job import Job, JobOutcome, JobSummary, Number, Whole, dtypes
+from grid.model.job import (
+    Job,
+    JobOutcome,
+    JobSummary,
+    Number,
+    Whole,
+    dtypes,
+    outcome_columns,
+)
 from grid.model.job_table import JobTable
 from grid.model.time import NEVER, Time, to_seconds
 
@@ -59,6 +67,8 @@ class JobResults(JobSummary[Ints, Floats]):
 
     vo: Ints
     number: Ints
+    requested: Ints
+    """CPUs that it requested, which are not those of its size if it is moldable."""
     placement: JobPlacement[Ints, Floats]
     outcome: JobOutcome[Ints, Floats]
 
@@ -97,15 +107,30 @@ RESULT_COLUMNS = _OWN | dtypes(JobPlacement) | dtypes(JobOutcome)
 
 def columns_of(rows: Sequence[JobRow]) -> JobResults:
     """The rows as columns, in their own order."""
-    names = ("vo", "number", *dtypes(JobSummary), *JobPlacement._fields, *JobOutcome._fields)
-    flat = ((row.vo, *_OF_THE_JOB(row.job), *row.placement, *row.outcome) for row in rows)
-    columns = zip(*flat, strict=True) if rows else [()] * len(names)
-    return JobResults.of(
-        {
-            name: np.array(values, RESULT_COLUMNS[name])
-            for name, values in zip(names, columns, strict=True)
-        }
-    )
+    names = ("vo", "number", *dtypes(JobSummary))
+    of_jobs = [(row.vo, *_OF_THE_JOB(row.job)) for row in rows]
+    placements = _columns(JobPlacement._fields, [row.placement for row in rows])
+    outcome = outcome_columns([row.outcome for row in rows])
+    return _results(_columns(names, of_jobs), JobPlacement(**placements), outcome)
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, Any]:
+    values = zip(*rows, strict=True) if rows else [()] * len(names)
+    return {
+        name: np.array(one, RESULT_COLUMNS[name]) for name, one in zip(names, values, strict=True)
+    }
+
+
+def _results(
+    jobs: dict[str, Any],
+    placement: JobPlacement[Ints, Floats],
+    outcome: JobOutcome[Ints, Floats],
+) -> JobResults:
+    """The results of `jobs`, the columns of summaries, with the CPUs that they held."""
+    requested = jobs["processors"]
+    held = np.where(outcome.processors > 0, outcome.processors, requested)
+    jobs = jobs | {"processors": held, "requested": requested}
+    return JobResults(**jobs, placement=placement, outcome=outcome._replace(processors=held))
 
 
 def direct_results(
@@ -128,8 +153,8 @@ def direct_results(
         end_us=np.where(ran, outcome.end_us, NO_TIME),
     )
     summary: dict[str, Any] = {name: getattr(jobs, name) for name in dtypes(JobSummary)}
-    vos = np.full(len(jobs), vo)
-    return JobResults(**summary, vo=vos, number=jobs.number, placement=placement, outcome=outcome)
+    summary |= {"vo": np.full(len(jobs), vo), "number": jobs.number}
+    return _results(summary, placement, outcome)
 
 
 def in_order(chunks: list[JobResults]) -> JobResults:

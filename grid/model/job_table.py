@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import Amounts, Job, JobRequest, Requirement, amounts, column, dtypes
+from grid.model.job import (
+    Amounts,
+    Job,
+    JobRequest,
+    Requirement,
+    Size,
+    amounts,
+    column,
+    dtypes,
+)
 from grid.model.time import NEVER
 
 OfJob = tuple[Requirement, ...]
@@ -152,6 +161,8 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
     requirements: list[OfJob] = field(default_factory=list)
     resources: Mapping[str, Floats] = field(default_factory=dict)
     """Amounts that jobs hold, by name of the resource; see `Job.resources`."""
+    sizes: list[tuple[Size, ...]] = field(default_factory=list)
+    """`Job.sizes` of each row; empty if no job is moldable."""
     predecessors: Predecessors | None = None
 
     @classmethod
@@ -160,6 +171,7 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         requirements: list[OfJob] | None = None,
         predecessors: Predecessors | None = None,
         resources: Mapping[str, npt.ArrayLike] | None = None,
+        sizes: list[tuple[Size, ...]] | None = None,
         **columns: npt.ArrayLike,
     ) -> JobTable:
         """A table of the given columns, the others at their defaults.
@@ -177,7 +189,11 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
                 made[name] = np.broadcast_to(np.array(value, COLUMNS[name]), (size,))
         held = {name: np.asarray(of, np.float64) for name, of in (resources or {}).items()}
         return cls(
-            **made, requirements=requirements or [], resources=held, predecessors=predecessors
+            **made,
+            requirements=requirements or [],
+            resources=held,
+            sizes=sizes or [],
+            predecessors=predecessors,
         )
 
     def __len__(self) -> int:
@@ -189,16 +205,15 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         for name in COLUMNS:
             if name not in columns:
                 columns[name] = _taken(getattr(self, name), rows, len(columns["number"]))
-        requirements: list[OfJob] = []
-        if self.requirements:
+        before, chosen = self.predecessors, []
+        if self.requirements or self.sizes:
             chosen = np.arange(len(self))[rows].tolist()
-            requirements = [self.requirements[row] for row in chosen]
-        before = self.predecessors
         if before is not None:
             before = before.take(np.arange(len(self))[rows])
         return JobTable(
             **columns,
-            requirements=requirements,
+            requirements=[self.requirements[row] for row in chosen if self.requirements],
+            sizes=[self.sizes[row] for row in chosen if self.sizes],
             resources={name: held[rows] for name, held in self.resources.items()},
             predecessors=before,
         )
@@ -212,11 +227,12 @@ class JobTable(JobRequest[Ints, Floats, Bools]):
         columns = [one[first:end].tolist() for one in _columns_of_a_job(self)]
         count = len(columns[0])
         wanted = self.requirements[first:end] or [()] * count
+        sizes = self.sizes[first:end] or [()] * count
         held = self._amounts(first, end) or [()] * count
         # Filling fields takes half as long as calling `Job` with keywords.
         made = [Job.__new__(Job) for _ in range(count)]
         for fill_in, values in zip(
-            _FILL_IN, (*columns, wanted, held, [vo] * count, [()] * count), strict=True
+            _FILL_IN, (*columns, wanted, held, sizes, [vo] * count, [()] * count), strict=True
         ):
             for job, value in zip(made, values, strict=True):
                 fill_in(job, value)
@@ -237,7 +253,7 @@ LIMITS: dict[str, tuple[float, float]] = {one.name: one.metadata["limits"] for o
 """The least and the largest value of a column."""
 _OF_A_JOB = tuple(name for name in COLUMNS if name != "site")
 _columns_of_a_job = attrgetter(*_OF_A_JOB)
-_FIELDS_OF_A_JOB = (*_OF_A_JOB, "requirements", "resources", "vo", "data")
+_FIELDS_OF_A_JOB = (*_OF_A_JOB, "requirements", "resources", "sizes", "vo", "data")
 _FILL_IN: list[Callable[[Job, Any], None]] = [
     getattr(Job, name).__set__ for name in _FIELDS_OF_A_JOB
 ]
@@ -268,16 +284,17 @@ def concatenate(tables: Sequence[JobTable]) -> JobTable:
     before = None
     if any(table.predecessors for table in tables):
         before = _all_predecessors(tables)
-    requirements: list[OfJob] = []
-    if any(table.requirements for table in tables):
-        for table in tables:
-            requirements += table.requirements or [()] * len(table)
+    each: dict[str, Any] = {"requirements": [], "sizes": []}
+    for name, joined in each.items():
+        if any(getattr(table, name) for table in tables):
+            for table in tables:
+                joined += getattr(table, name) or [()] * len(table)
     names = dict.fromkeys(name for table in tables for name in table.resources)
     resources = {
         name: np.concatenate([one.resources.get(name, np.zeros(len(one))) for one in tables])
         for name in names
     }
-    return JobTable(**columns, requirements=requirements, resources=resources, predecessors=before)
+    return JobTable(**columns, **each, resources=resources, predecessors=before)
 
 
 def _all_predecessors(tables: Sequence[JobTable]) -> Predecessors:

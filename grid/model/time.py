@@ -12,6 +12,8 @@ Time = int
 SECOND_US = 1_000_000
 NEVER: Time = 2**62
 """Later than every instant of every scenario, and still safe to add a duration to."""
+LONGEST_US: Time = 10**17
+"""The longest time of a log, and the upper limit of scaled times."""
 
 
 def from_seconds(seconds: float) -> Time:

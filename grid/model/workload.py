@@ -112,6 +112,49 @@ class AfterSection(Section):
         return {"job": given} if isinstance(given, int) else given
 
 
+MOST_SIZES = 64
+
+
+class MoldableSection(Section):
+    """Other numbers of CPUs that a job may run on: its cluster chooses one when the job starts.
+
+    The job's times hold on its own `cpus`, which remain possible. On n CPUs they are multiplied by
+    the speed-up on `cpus` over that on n.
+    """
+
+    cpus: tuple[Cpus, ...] = ()
+    """The numbers of CPUs; at most 64."""
+    min_cpus: Cpus | None = None
+    """With `max_cpus`, in place of `cpus`: every number of CPUs from this one."""
+    max_cpus: Cpus | None = None
+    """The largest number of CPUs."""
+    speedup: Literal["amdahl", "downey"] = "amdahl"
+    """The speed-up model. `downey`: Downey's, of average parallelism A and variance sigma."""
+    serial_fraction: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.0
+    """Of Amdahl's law: the part of the work that runs on one CPU."""
+    parallelism: Annotated[float, Field(ge=1, le=1e7, strict=True)] | None = None
+    """A of Downey's model. Default: the job's `cpus`."""
+    sigma: Annotated[float, Field(ge=0, le=1e6, strict=True)] = 1.0
+    """Coefficient of variance of the parallelism, in Downey's model; 0: linear up to A."""
+
+    @model_validator(mode="after")
+    def _is_one_choice(self) -> MoldableSection:
+        bounds = self.min_cpus, self.max_cpus
+        if (bounds[0] is None) != (bounds[1] is None):
+            raise ValueError("both `min_cpus` and `max_cpus`")
+        numbers = (self.max_cpus or 0) - (self.min_cpus or 0)
+        if not 0 <= numbers < MOST_SIZES or len(self.cpus) > MOST_SIZES:
+            raise ValueError(f"1 to {MOST_SIZES} numbers of CPUs, `min_cpus` at most `max_cpus`")
+        given = [bool(self.cpus), bounds[0] is not None, bool(getattr(self, "factors", ()))]
+        if sum(given) != 1:
+            raise ValueError("`cpus`, or `min_cpus` and `max_cpus`")
+        fields = MoldableSection.model_fields
+        other = {"amdahl": ("parallelism", "sigma"), "downey": ("serial_fraction",)}[self.speedup]
+        if any(getattr(self, key) != fields[key].default for key in other):
+            raise ValueError(f"no {' or '.join(f'`{key}`' for key in other)} with {self.speedup}")
+        return self
+
+
 class JobSection(Section):
     """One job."""
 
@@ -145,6 +188,8 @@ class JobSection(Section):
     cluster must have them."""
     resources_per_task: Amounts = Field(default_factory=dict)
     """The same for each of its tasks, one on each CPU; added to `resources`."""
+    moldable: MoldableSection | None = None
+    """Other numbers of CPUs that the job may run on. Default: none."""
     checkpointable: bool = of_column("checkpointable")
     power: float = of_column("power", le=1000)
     requirements: tuple[RequirementSection, ...] = ()
@@ -259,6 +304,17 @@ class DrawnResourceSection(Section):
     """Whether the amount is for each task, one on each CPU of the job."""
 
 
+class DrawnMoldableSection(MoldableSection):
+    """Sizes of a share of the jobs. Memory of a log and amounts `per_task` scale with the CPUs."""
+
+    share: DrawnShare = 1.0
+    factors: Annotated[
+        tuple[Annotated[float, Field(gt=0, le=1000, strict=True)], ...],
+        Field(max_length=MOST_SIZES),
+    ] = ()
+    """In place of `cpus`: multiples of the job's own CPUs, such as `[0.5, 2]`, rounded."""
+
+
 class AttributesSection(Section):
     """Attributes added to the jobs of a log or generator, drawn from the seed.
 
@@ -283,6 +339,8 @@ class AttributesSection(Section):
     resources: dict[Name, DrawnResourceSection] = Field(default_factory=dict)
     """Amounts of resources that jobs hold, by name; `ram_mb` is memory. They replace those of the
     jobs."""
+    moldable: DrawnMoldableSection | None = None
+    """Numbers of CPUs that jobs may run on."""
     checkpointable: Share | None = None
     """Share of the jobs that are checkpointable, drawn at random. Default: as given by the jobs;
     jobs of a log are not checkpointable."""

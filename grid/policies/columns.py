@@ -57,13 +57,14 @@ class CompiledForm(NamedTuple):
     and returns their number; shape (rows, 4), with room for all jobs and machines. `memory` is kept
     from plan to plan. It begins with zeros and has shape (1, slots) or, for a policy that
     `has_profile`, that of `profile_rows` and room for two steps a slot. `pool` names its kernel in
-    `grid.cluster.pool`, if there is one.
+    `grid.cluster.pool`, if there is one. `moldable`: whether it chooses sizes of moldable jobs.
     """
 
     kernel: str
     settings: tuple[float, ...] = ()
     pool: str = ""
     has_profile: bool = False
+    moldable: bool = False
 
 
 def memory_shape(

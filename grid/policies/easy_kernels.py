@@ -9,6 +9,12 @@ On many machines the first blocked job that is bound to none has one reservation
 first. The first blocked job that is bound to a machine has one there, unless another job has. With
 all jobs bound, each machine has EASY of its own. The licenses that a head will need are kept for
 the first reservation only.
+
+The size of a moldable job is chosen at its start, as that with which it would end first by its
+estimate, the smallest of equals (Srinivasan et al., Effective selection of partition sizes for
+moldable scheduling of parallel jobs, HiPC 2002). For a head, each size has the start that EASY
+would reserve for it, so that the head may wait for more CPUs; a job that passes has the sizes with
+which it may start now.
 """
 
 # ruff: noqa: ARG001 (kernels of a kind have the same arguments)
@@ -28,6 +34,7 @@ from grid.policies.fitting import (
     any_fits,
     book,
     book_licenses,
+    choose_size,
     copied,
     copied_amounts,
     fits,
@@ -74,8 +81,13 @@ class Backfilling(NamedTuple):
 @inner()
 def easy(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
     """The plan of EASY; `settings`: whether the shortest jobs are backfilled first."""
+    jobs = view.jobs
+    if len(jobs.size_table) > 0:
+        for slot in view.queue:
+            if jobs.sizes[slot] > 0:
+                choose_size(slot, 0, jobs)
     # A reservation matters only to jobs that could pass.
-    if not any_fits(view):
+    elif not any_fits(view):
         return 0
     return _backfill(view, view.queue, settings[0] == 1, -1, rows)
 
@@ -221,14 +233,18 @@ def _backfill(
         np.full(count, -1), np.full(1, NEVER), np.zeros(1, np.int64), rows,
     )  # fmt: skip
     behind, passed, is_blocked = np.empty(len(order), np.int64), 0, False
+    is_moldable = len(jobs.size_table) > 0
     for place in range(len(order)):
         slot = order[place]
         bound = jobs.bound_machine[slot]
         if is_blocked if bound < 0 else plan.start[bound] < NEVER:
             behind[passed] = slot
             passed += 1
-        elif not _start(slot, view, plan):
-            only = kept_machine if place == 0 and kept_machine >= 0 else bound
+            continue
+        only = kept_machine if place == 0 and kept_machine >= 0 else bound
+        if is_moldable and jobs.sizes[slot] > 0:
+            _choose_first_end(slot, only, False, view, plan)
+        if not _start(slot, view, plan):
             _reserve(slot, only, view, plan)
             is_blocked |= bound < 0
     behind = behind[:passed]
@@ -247,10 +263,16 @@ def _start_behind(behind: Ints, view: CompiledView, plan: Backfilling) -> None:
     refused, too.
     """
     jobs, most = view.jobs, most_of(plan.free.cpus)
+    is_moldable = len(jobs.size_table) > 0
     refused = np.full(most + 1, np.inf)
     for slot in behind:
         if most <= 0:
             break
+        if is_moldable and jobs.sizes[slot] > 0:
+            _choose_first_end(slot, -1, True, view, plan)
+            if _start(slot, view, plan):
+                most = most_of(plan.free.cpus)
+            continue
         processors, mips = jobs.processors[slot], jobs.reference_mips[slot]
         if processors > most or least_work_us(slot, jobs) * mips >= refused[processors]:
             continue
@@ -277,9 +299,31 @@ def _add_reservations(plan: Backfilling) -> int:
     return int(count)
 
 
-@inner(allocates=False)
-def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
-    """Start the job on the fastest machine where it fits and delays no reserved start."""
+@inner()
+def _choose_first_end(
+    slot: int, only: int, is_now: bool, view: CompiledView, plan: Backfilling
+) -> None:
+    """Choose the size with which the job ends first, the smallest of equals.
+
+    If it has to start now and cannot, and if it can never start, it has the requested size.
+    """
+    jobs, chosen, best, fewest = view.jobs, 0, NEVER, 0
+    for size in range(jobs.sizes[slot]):
+        choose_size(slot, size, jobs)
+        time, machine = view.now, _fit_now(slot, view, plan)
+        if machine < 0 and not is_now:
+            ends, later = _ends(slot, only, view, plan), copied(plan.free)
+            time, machine = _first_fit(slot, only, ends, later, view, plan)
+        if machine >= 0:
+            end, cpus = time + time_left(slot, machine, jobs, view.machines), jobs.processors[slot]
+            if end < best or (end == best and cpus < fewest):
+                chosen, best, fewest = size, end, cpus
+    choose_size(slot, chosen, jobs)
+
+
+@inlined
+def _fit_now(slot: int, view: CompiledView, plan: Backfilling) -> int:
+    """The fastest machine where the job fits and delays no reserved start, -1 for none."""
     jobs, machines, free, extra = view.jobs, view.machines, plan.free, plan.extra
     processors, licenses = jobs.processors[slot], jobs.licenses[slot]
     alone = len(free.resources) - free.shared
@@ -287,8 +331,7 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
         if free.cpus[machine] < processors or not fits(slot, machine, jobs, machines, free):
             continue
         end = view.now + time_left(slot, machine, jobs, machines)
-        outlasts = end > plan.start[machine]
-        if outlasts and (
+        if end > plan.start[machine] and (
             processors > extra[machine]
             or not resources_fit(slot, machine, jobs, plan.extra_resources, 0, alone)
             or not room_fits(
@@ -302,22 +345,35 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
             and resources_fit(slot, machine, jobs, plan.later.resources, alone, len(free.resources))
         ):
             continue
-        book(slot, machine, end, jobs, machines, free)
-        if outlasts:
-            take_room(slot, machine, end, 1, jobs, machines.windows, plan.later.room)
-            extra[machine] -= processors
-            for number in range(alone):
-                plan.extra_resources[number, machine] -= jobs.resources[number, slot]
-        if outlasts_first:
-            book_licenses(licenses, machine, 1, plan.later)
-            for number in range(alone, len(free.resources)):
-                for each in range(len(extra)):
-                    plan.later.resources[number, each] -= jobs.resources[number, slot]
-        row = plan.rows[plan.number[0]]
-        row[0], row[1], row[2], row[3] = START, slot, machine, end
-        plan.number[0] += 1
-        return True
-    return False
+        return int(machine)
+    return -1
+
+
+@inner(allocates=False)
+def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
+    """Start the job on that machine, if there is one."""
+    machine = _fit_now(slot, view, plan)
+    if machine < 0:
+        return False
+    jobs, machines, free = view.jobs, view.machines, plan.free
+    processors, licenses = jobs.processors[slot], jobs.licenses[slot]
+    alone = len(free.resources) - free.shared
+    end = view.now + time_left(slot, machine, jobs, machines)
+    book(slot, machine, end, jobs, machines, free)
+    if end > plan.start[machine]:
+        take_room(slot, machine, end, 1, jobs, machines.windows, plan.later.room)
+        plan.extra[machine] -= processors
+        for number in range(alone):
+            plan.extra_resources[number, machine] -= jobs.resources[number, slot]
+    if (licenses != 0 or free.shared > 0) and end > plan.first_start[0]:
+        book_licenses(licenses, machine, 1, plan.later)
+        for number in range(alone, len(free.resources)):
+            for each in range(len(plan.extra)):
+                plan.later.resources[number, each] -= jobs.resources[number, slot]
+    row = plan.rows[plan.number[0]]
+    row[0], row[1], row[2], row[3] = START, slot, machine, end
+    plan.number[0] += 1
+    return True
 
 
 @inner()
@@ -326,13 +382,20 @@ def _reserve(slot: int, only: int, view: CompiledView, plan: Backfilling) -> Non
 
     Machines with a reservation are left out; if no other can run the job, it has none.
     """
-    # Jobs of other machines matter too if they hold what machines share.
-    of_machine = -1 if needs_shared(slot, view.jobs, view.machines.shared) else only
-    ends = _by_end(view, of_machine, plan)
-    if len(view.machines.windows) > 0:
-        ends = _with_windows(ends, view)
+    jobs, machines = view.jobs, view.machines
     later, is_first = copied(plan.free), plan.first_start[0] == NEVER
-    _reserve_after(slot, only, ends, later, view, plan)
+    time, machine = _first_fit(slot, only, _ends(slot, only, view, plan), later, view, plan)
+    if machine >= 0:
+        end = time + time_left(slot, machine, jobs, machines)
+        book(slot, machine, end, jobs, machines, later)
+        for number in range(len(later.room)):
+            if machines.windows[number, 0] == machine:
+                plan.later.room[number] = later.room[number]
+        plan.start[machine], plan.slot[machine] = time, slot
+        plan.extra[machine] = later.cpus[machine]
+        _copy(later.resources, plan.extra_resources, machine, machine + 1)
+        if is_first:
+            plan.first_start[0] = time
     if is_first:
         # One by one: numba takes seconds to compile an assignment of arrays, for its messages.
         for number in range(len(later.copies)):
@@ -342,11 +405,25 @@ def _reserve(slot: int, only: int, view: CompiledView, plan: Backfilling) -> Non
         _copy(later.resources, plan.later.resources, 0, later.resources.shape[1])
 
 
+@inner()
+def _ends(slot: int, only: int, view: CompiledView, plan: Backfilling) -> Ints:
+    """See `_by_end`: those after which the job could start, on the `only` machine if it is not -1.
+
+    Jobs of other machines matter too if they hold what machines share.
+    """
+    of_machine = -1 if needs_shared(slot, view.jobs, view.machines.shared) else only
+    ends = _by_end(view, of_machine, plan)
+    return _with_windows(ends, view) if len(view.machines.windows) > 0 else ends
+
+
 @inner(allocates=False)
-def _reserve_after(
+def _first_fit(
     slot: int, only: int, ends: Ints, later: Free, view: CompiledView, plan: Backfilling
-) -> None:
-    """Reserve at the first possible one of those `ends`; see `_by_end`."""
+) -> tuple[int, int]:
+    """The first of those `ends` at which the job can start, and where; machine -1 for none.
+
+    `later` becomes what is free then.
+    """
     jobs, machines, place = view.jobs, view.machines, 0
     shares = needs_shared(slot, jobs, machines.shared)
     while place < ends.shape[1]:
@@ -376,17 +453,8 @@ def _reserve_after(
             ):
                 chosen = machine
         if chosen >= 0:
-            end = time + time_left(slot, chosen, jobs, machines)
-            book(slot, chosen, end, jobs, machines, later)
-            for number in range(len(later.room)):
-                if machines.windows[number, 0] == chosen:
-                    plan.later.room[number] = later.room[number]
-            plan.start[chosen], plan.slot[chosen] = time, slot
-            plan.extra[chosen] = later.cpus[chosen]
-            _copy(later.resources, plan.extra_resources, chosen, chosen + 1)
-            if plan.first_start[0] == NEVER:
-                plan.first_start[0] = time
-            return
+            return int(time), int(chosen)
+    return NEVER, -1
 
 
 @inner()

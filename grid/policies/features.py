@@ -13,11 +13,15 @@ from grid.policies.queue import form_of
 
 
 class JobFeatures(NamedTuple):
-    """Whether any job may hold resources, may be cancelled while it waits, has a prediction."""
+    """Whether any job may hold resources, may be cancelled while it waits, has a prediction.
+
+    `sizes` are the most of a moldable job, 0 if all are rigid.
+    """
 
     resources: bool = True
     cancellations: bool = False
     predictions: bool = False
+    sizes: int = 0
 
     @classmethod
     def of(cls, tables: Iterable[JobTable | None]) -> JobFeatures:
@@ -27,6 +31,7 @@ class JobFeatures(NamedTuple):
             any(held.any() for table in each for held in table.resources.values()),
             any(bool((table.cancel_us < NEVER).any()) for table in each),
             any(bool(table.predicted_us.any()) for table in each),
+            max((len(sizes) for table in each for sizes in table.sizes), default=0),
         )
 
 
@@ -113,6 +118,7 @@ FEATURES = {
     "cancellations": Feature(
         "policy", lambda spec: spec.jobs.cancellations and "jobs that may be cancelled", gangs=True
     ),
+    "moldable jobs": Feature("policy", lambda spec: spec.jobs.sizes and "moldable jobs"),
 }
 
 
@@ -131,7 +137,9 @@ def unsupported(policy: Any) -> list[str]:
     if isinstance(policy, GangPolicy):
         own = [name for name, feature in FEATURES.items() if not feature.gangs]
     else:
-        own = ["processor placement"]
+        form = form_of(policy)
+        is_able = form is not None and form.moldable
+        own = ["processor placement", *([] if is_able else ["moldable jobs"])]
     return [name for name in FEATURES if name in own or name in getattr(policy, "ignores", ())]
 
 

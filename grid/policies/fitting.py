@@ -12,7 +12,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inlined, inner, kernel
-from grid.model.time import NEVER
+from grid.model.time import LONGEST_US, NEVER
 from grid.policies.columns import CompiledView, PackedView
 from grid.policies.interface import Jobs, Machines
 
@@ -23,7 +23,8 @@ def unpacked(view: PackedView) -> CompiledView:
     (whole, numbers), checkpointable, (cells, speeds), shared, windows, free_resources = view[6:]
     jobs = Jobs(
         whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
-        whole[9], whole[10], numbers[0], numbers[1:], checkpointable,
+        whole[9], whole[10], whole[11], whole[12], numbers[0], numbers[1 : 1 + len(free_resources)],
+        numbers[1 + len(free_resources) :], checkpointable,
     )  # fmt: skip
     machines = Machines(cells[0], cells[1], cells[2], speeds[0], speeds[1:], shared, windows)
     return CompiledView(
@@ -79,6 +80,25 @@ def time_left(slot: int, machine: int, jobs: Jobs, machines: Machines) -> int:
     if jobs.machine[slot] == machine or jobs.checkpointable[slot]:
         work -= jobs.done_us[slot]
     return duration(work, jobs.reference_mips[slot], machines.mips[machine])
+
+
+@inlined
+def at_size(time_us: int, factor: float) -> int:
+    """A time of a moldable job on the CPUs of a size, rounded up to a microsecond."""
+    if factor == 1.0:
+        return time_us
+    return int(min(np.ceil(time_us * factor), max(LONGEST_US, time_us)))
+
+
+@inlined
+def choose_size(slot: int, size: int, jobs: Jobs) -> None:
+    """The moldable job, which waits, has the columns of that one of its sizes."""
+    row = size * (2 + len(jobs.resources))
+    jobs.processors[slot] = int(jobs.size_table[row, slot])
+    factor = jobs.size_table[row + 1, slot]
+    jobs.estimate_us[slot] = at_size(jobs.asked_estimate_us[slot], factor)
+    for number in range(len(jobs.resources)):
+        jobs.resources[number, slot] = jobs.size_table[row + 2 + number, slot]
 
 
 @inlined

@@ -37,8 +37,11 @@ class Jobs(NamedTuple):
     machine: Ints
     start_us: Ints
     expected_end_us: Ints
+    sizes: Ints
+    asked_estimate_us: Ints
     reference_mips: Floats
     resources: Floats
+    size_table: Floats
     checkpointable: Bools | Ints
 
 
@@ -54,11 +57,12 @@ class Machines(NamedTuple):
     windows: Ints
 
 
-JOB_TABLES = Jobs._fields[:11], Jobs._fields[11:13]
+JOB_TABLES = Jobs._fields[:13], Jobs._fields[13:16]
 MACHINE_TABLES = Machines._fields[:3], Machines._fields[3:5]
-"""The jobs and machines for compiled code, one array for each kind of numbers. The last
-column has a row for each resource."""
+"""What compiled code is given of jobs and machines, one array for each kind of numbers. Resources
+and the table of sizes have several rows."""
 NO_RESOURCES: Floats = np.empty((0, 0))
+NO_SIZES: Ints = np.zeros(0, np.int64)
 NO_WINDOWS: Ints = np.empty((0, 5), np.int64)
 
 
@@ -68,8 +72,10 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
 
     It also has the columns of `grid.model.job.JobRequest`: `user`, `submit_us`,
     `processors`, `estimate_us`, `deadline_us`, `power`, `reference_mips`, `licenses`, `input_mb`,
-    `checkpointable`. Times are microseconds of virtual time, durations microseconds on a
-    CPU of `reference_mips`. Policies must not write them. The actual run time is not included.
+    `checkpointable`. `processors`, `estimate_us` and `resources` of a moldable job that waits are
+    those of the size that its policy chose last. Times are microseconds of virtual time, durations
+    microseconds on a CPU of `reference_mips`. Policies must not write them, apart from the sizes
+    of moldable jobs. The actual run time is not included.
     """
 
     serial: Ints
@@ -86,15 +92,26 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
     done_us: Ints
     """How much of `estimate_us` is behind it and kept, as of its last start or preemption. Below 0
     where it has outlived its estimate, and is expected to need more than that again."""
+    sizes: Ints = field(default_factory=NO_SIZES.view)
+    """How many sizes a moldable job has until its first start, then -1; 0: it is rigid."""
+    asked_estimate_us: Ints = field(default_factory=NO_SIZES.view)
+    """`estimate_us` on the CPUs that a moldable job requests."""
     resources: Floats = field(default_factory=NO_RESOURCES.view)
     """How much it holds of each resource while it runs, shape (resources, slots)."""
+    size_table: Floats = field(default_factory=NO_RESOURCES.view)
+    """For each size, the requested one first: CPUs, factor of times, and amounts of resources.
+    Shape (sizes x (2 + resources), slots)."""
     tables: Tables = field(default=(), repr=False)
     """The columns again, for compiled code: those of a kind are the first rows of one array."""
 
     def __post_init__(self) -> None:
         if not self.tables:
-            if not len(self.resources):
-                self.resources = np.empty((0, len(self.serial)))
+            for name in ("resources", "size_table"):
+                if not len(getattr(self, name)):
+                    setattr(self, name, np.empty((0, len(self.serial))))
+            for name in ("sizes", "asked_estimate_us"):
+                if not len(getattr(self, name)):
+                    setattr(self, name, np.zeros(len(self.serial), np.int64))
             self.tables = _in_tables(self, JOB_TABLES)
 
 
@@ -136,9 +153,12 @@ def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:
     for names in tables:
         table = np.vstack([getattr(columns, name) for name in names])
         stacked.append(table)
-        for place, name in enumerate(names):
-            rows = table[place:] if name == "resources" else table[place]
-            setattr(columns, name, rows)
+        first = 0
+        for name in names:
+            rows = getattr(columns, name)
+            last = first + (len(rows) if rows.ndim > 1 else 1)
+            setattr(columns, name, table[first:last] if rows.ndim > 1 else table[first])
+            first = last
     return tuple(stacked)
 
 

@@ -20,6 +20,7 @@ from grid.policies.columns import CompiledForm, memory_shape, packed_view, plan_
 from grid.policies.interface import ClusterView, Plan
 
 KERNELS = "grid.policies.in_order_kernels"
+EASY = "grid.policies.easy_kernels:easy"
 
 
 class KernelPolicy:
@@ -87,7 +88,7 @@ def sjf() -> KernelPolicy:
 
 def easy() -> KernelPolicy:
     """EASY backfilling: a reservation for the head of the queue."""
-    return KernelPolicy(CompiledForm("grid.policies.easy_kernels:easy", (0.0,), "easy"))
+    return KernelPolicy(CompiledForm(EASY, (0.0,), "easy", moldable=True))
 
 
 def easy_sjbf() -> KernelPolicy:
@@ -95,7 +96,7 @@ def easy_sjbf() -> KernelPolicy:
 
     SJBF: Tsafrir, Etsion and Feitelson, IEEE TPDS 18(6), 2007.
     """
-    return KernelPolicy(CompiledForm("grid.policies.easy_kernels:easy", (1.0,), "easy_sjbf"))
+    return KernelPolicy(CompiledForm(EASY, (1.0,), "easy_sjbf", moldable=True))
 
 
 def edf(
@@ -147,5 +148,7 @@ def selective(
     Srinivasan, Kettimuthu, Subramani and Sadayappan (JSSPP 2002), as described in C07, section 2.
     """
     kernel = "grid.policies.reserving_kernels:reserving"
-    form = CompiledForm(kernel, (slowdown_limit,), "reserving", has_profile=True)
+    for_all = slowdown_limit == 0
+    settings = (slowdown_limit,)
+    form = CompiledForm(kernel, settings, "reserving", has_profile=True, moldable=for_all)
     return KernelPolicy(form)

@@ -9,6 +9,10 @@ then all are remade, in order of arrival.
 
 Among several machines a job takes the one on which it can start first, the fastest of equals.
 
+A moldable job takes the size and machine with which it ends first by its estimate, the fewest CPUs
+of equals (Srinivasan et al., HiPC 2002), and may take others when reservations are moved forward:
+then its end moves forward, or its CPUs become fewer at the same end.
+
 A reservation was the earliest one possible when it was made. A machine's *gains* are the times that
 have become free on it since then, because a job ended early or left its reservation; a job that
 needs nothing that machines share can only move to a window that overlaps a gain. (A job with
@@ -27,6 +31,7 @@ from grid.model.compiled import inner
 from grid.model.time import NEVER
 from grid.policies.columns import RESERVE, START, WAKE, CompiledView
 from grid.policies.fitting import (
+    choose_size,
     free_now,
     least_work_us,
     may_run,
@@ -252,14 +257,16 @@ def _compress(view: CompiledView, kept: Reservations) -> None:
     most = most_of(gained)
     for slot in view.queue:
         start, end, machine = kept.start[slot], kept.end[slot], kept.machine[slot]
+        cpus = jobs.processors[slot]
         shares = needs_shared(slot, jobs, machines.shared)
-        if now < start < NEVER and (shares or jobs.processors[slot] <= most):
-            if shares:
+        is_moldable = len(jobs.size_table) > 0 and jobs.sizes[slot] > 0
+        if now < start < NEVER and (shares or is_moldable or cpus <= most):
+            if shares or is_moldable:
                 candidates = machines.speed_order
             else:
-                candidates = _with_any(gained, jobs.processors[slot], machines)
+                candidates = _with_any(gained, cpus, machines)
             _reserve_earliest(slot, candidates, view, kept)
-            if kept.start[slot] < start:
+            if kept.start[slot] != start or jobs.processors[slot] != cpus:
                 _gain(machine, start, end, kept)
                 gained[machine] = max(gained[machine], _most_free(machine, start, end, kept))
                 most = max(most, gained[machine])
@@ -308,7 +315,9 @@ def _reserve_earliest(slot: int, candidates: Ints, view: CompiledView, kept: Res
     """Give the job the earliest reservation on those machines, if that is earlier than its own."""
     jobs = view.jobs
     start, end, machine = kept.start[slot], kept.end[slot], kept.machine[slot]
-    if start < NEVER and needs_shared(slot, jobs, kept.profile.resources):
+    if len(jobs.size_table) > 0 and jobs.sizes[slot] > 0:
+        _reserve_first_end(slot, candidates, view, kept)
+    elif start < NEVER and needs_shared(slot, jobs, kept.profile.resources):
         # What is reserved for it may be in its own way.
         _give_up(slot, kept, jobs)
         _reserve_before(slot, start, candidates, view, kept)
@@ -316,6 +325,33 @@ def _reserve_earliest(slot: int, candidates: Ints, view: CompiledView, kept: Res
             _hold(slot, machine, start, end, kept, jobs)
     else:
         _reserve_before(slot, start, candidates, view, kept)
+
+
+@inner(allocates=False)
+def _reserve_first_end(slot: int, candidates: Ints, view: CompiledView, kept: Reservations) -> None:
+    """The same for a moldable job, by its end and then its CPUs."""
+    jobs, profile, own = view.jobs, kept.profile, -1
+    start, end, machine = kept.start[slot], NEVER, kept.machine[slot]
+    cpus, chosen = jobs.processors[slot], -1
+    if start < NEVER:
+        end = kept.end[slot]
+        _give_up(slot, kept, jobs)
+    for size in range(jobs.sizes[slot]):
+        choose_size(slot, size, jobs)
+        own = size if jobs.processors[slot] == cpus else own
+    for other in candidates:
+        for size in range(jobs.sizes[slot]):
+            choose_size(slot, size, jobs)
+            if may_run(slot, other, jobs, view.machines):
+                left = time_left(slot, other, jobs, view.machines)
+                before = end - left + int(jobs.processors[slot] < cpus)
+                at = earliest_start(profile, other, needs_of(slot, jobs), left, view.now, before)
+                if at < NEVER:
+                    start, end, machine = at, at + left, other
+                    cpus, chosen = jobs.processors[slot], size
+    choose_size(slot, chosen if chosen >= 0 else own, jobs)
+    if start < NEVER:
+        _hold(slot, machine, start, end, kept, jobs)
 
 
 @inner(allocates=False)

@@ -228,7 +228,8 @@ class Recovery:
             self._cancel_superseded(ctx)
             is_ours = row.outcome.state == JobState.CANCELLED and not _counts(row, ctx.now)
             return whole.failure if is_ours and whole.failure is not None else row
-        self._counters.add("duplicate_cpu_s", row.outcome.held_us / SECOND_US * row.job.processors)
+        cpus = row.outcome.processors or row.job.processors
+        self._counters.add("duplicate_cpu_s", row.outcome.held_us / SECOND_US * cpus)
         if row.outcome.state != JobState.CANCELLED and not whole.is_final:
             whole.failure = row
         return None

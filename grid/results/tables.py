@@ -80,7 +80,7 @@ def job_columns(
         "workload_name": names_at(jobs.vo, workloads if len(workloads) > 1 else [workload_name]),
         "profile": empty,
         "submission_time": times(jobs.submit_us),
-        "requested_number_of_resources": pa.array(jobs.processors),
+        "requested_number_of_resources": pa.array(jobs.requested),
         "requested_time": times(jobs.estimate_us),
         "success": pa.array(completed.astype(np.int8)),
         "final_state": names_at(batsim_state, BATSIM_STATES),
@@ -107,6 +107,7 @@ def job_columns(
         "restarts": pa.array(outcome.restarts),
         "power": pa.array(jobs.power),
         "run_time": times(run_us, did_run),
+        "cpus": pa.array(jobs.processors),
     }
 
 
@@ -256,7 +257,8 @@ def read_jobs(
             "number": integers("job_id"),
             "user": integers("user"),
             "submit_us": times("submission_time"),
-            "processors": integers("requested_number_of_resources"),
+            "requested": integers("requested_number_of_resources"),
+            "processors": integers("cpus"),
             "estimate_us": times("requested_time"),
             "deadline_us": times("deadline", NEVER),
             "power": column("power").to_numpy(),

@@ -248,6 +248,7 @@ def repeated(jobs: JobTable, times: int) -> JobTable:
         jobs,
         **columns,
         requirements=jobs.requirements * times,
+        sizes=jobs.sizes * times,
         resources={name: np.tile(held, times) for name, held in jobs.resources.items()},
     )
     before = jobs.predecessors

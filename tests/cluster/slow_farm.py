@@ -6,6 +6,7 @@ a plan is made but what it starts and reserves.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -65,6 +66,21 @@ class SlowView:
         of_all = number >= self.alone
         held = [h.resources[number] for h in holdings if of_all or h.machine == machine]
         return sum(held) <= self.amounts[number][machine]
+
+    def resize(self, slot: int, size: int) -> None:
+        """Give the moldable job the columns of that size."""
+        jobs, (cpus, factor, *held) = self.view.jobs, self.sizes(slot)[size]
+        jobs.processors[slot], jobs.resources[:, slot] = int(cpus), held
+        jobs.estimate_us[slot] = math.ceil(int(jobs.asked_estimate_us[slot]) * factor)
+
+    def reset_sizes(self) -> None:
+        for slot in self.view.queue.tolist():
+            if self.view.jobs.sizes[slot]:
+                self.resize(slot, 0)
+
+    def sizes(self, slot: int) -> list[list[float]]:
+        each = 2 + len(self.amounts)
+        return self.view.jobs.size_table[:, slot].reshape(-1, each).tolist()
 
     def able(self, slot: int, machine: int) -> bool:
         processors, licenses, _ = self.job(slot)
@@ -183,14 +199,31 @@ class SlowEasy:
         passed: list[int] = []
         someone_waits = False
 
+        def now_on(slot: int) -> list[tuple[int, int]]:
+            return [
+                (now, machine)
+                for machine in slow.order
+                if slow.fits(slot, machine, slow.holdings)
+                and not delays(machine, slow.hold(slot, machine, now))
+            ]
+
         def start(slot: int) -> bool:
-            for machine in slow.order:
-                mine = slow.hold(slot, machine, now)
-                if slow.fits(slot, machine, slow.holdings) and not delays(machine, mine):
-                    slow.holdings.append(mine)
-                    plan.start.append((slot, machine))
-                    return True
+            for _, machine in now_on(slot)[:1]:
+                slow.holdings.append(slow.hold(slot, machine, now))
+                plan.start.append((slot, machine))
+                return True
             return False
+
+        def mold(slot: int, only: int, waits: bool) -> None:
+            """Choose the size with which the job ends first; it may have to start now."""
+            ends = []
+            for size in range(view.jobs.sizes[slot]):
+                slow.resize(slot, size)
+                for time, machine in (now_on(slot) or (later_on(slot, only) if waits else []))[:1]:
+                    end = time + slow.length(slot, machine)
+                    ends.append((end, int(view.jobs.processors[slot]), size))
+            if view.jobs.sizes[slot]:
+                slow.resize(slot, min(ends)[2] if ends else 0)
 
         def delays(machine: int, mine: Holding) -> bool:
             if machine in reserved and mine.end > reserved[machine][0]:
@@ -216,28 +249,36 @@ class SlowEasy:
                         return True
             return False
 
-        def reserve(slot: int, only: int) -> tuple[int, Holding] | None:
+        def later_on(slot: int, only: int) -> list[tuple[int, int]]:
             edges = {until for _, _, until, *_ in view.machines.windows.tolist() if until > now}
             for time in sorted({h.end for h in slow.holdings} | edges):
                 later = [h for h in slow.holdings if h.end > time]
                 for machine in slow.order if only < 0 else [only]:
                     if machine not in reserved and slow.fits(slot, machine, later, time):
-                        head = slow.hold(slot, machine, time)
-                        reserved[machine] = (time, head)
-                        plan.reserve.append((slot, machine, time))
-                        return reserved[machine]
+                        return [(time, machine)]
+            return []
+
+        def reserve(slot: int, only: int) -> tuple[int, Holding] | None:
+            for time, machine in later_on(slot, only):
+                plan.reserve.append((slot, machine, time))
+                return reserved.setdefault(machine, (time, slow.hold(slot, machine, time)))
             return None
 
+        slow.reset_sizes()
         order = self.sorted(view, now)
         for slot in order:
             bound = int(view.jobs.bound_machine[slot])
             if (bound in reserved) if bound >= 0 else someone_waits:
                 passed.append(slot)
-            elif not start(slot):
-                made = reserve(slot, self.kept if slot == order[0] else -1)
+                continue
+            only = self.kept if slot == order[0] else -1
+            mold(slot, only, True)
+            if not start(slot):
+                made = reserve(slot, only)
                 first = first or made
                 someone_waits |= bound < 0
         for slot in shortest_first(view, passed) if self.shortest else passed:
+            mold(slot, -1, False)
             start(slot)
         return plan
 

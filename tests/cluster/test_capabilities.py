@@ -152,8 +152,9 @@ def test_a_feature_takes_effect_or_is_refused(policy: str, feature: str) -> None
 
 
 def test_every_feature_of_the_table_is_probed() -> None:
-    """Two are apart: see `test_estimates` and `test_cancellations`."""
-    assert [*PROBES, "predicted estimates", "cancellations"] == list(FEATURES)
+    """Three are apart: see `test_estimates`, `test_cancellations`, and `test_moldable`."""
+    apart = ("predicted estimates", "cancellations", "moldable jobs")
+    assert [*PROBES, *apart] == list(FEATURES)
 
 
 @pytest.mark.parametrize("feature", [name for name in PROBES if FEATURES[name].pools])

@@ -3,7 +3,7 @@ question answered from it. Shares no code with the project."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 NEVER = 2**62
 
@@ -24,6 +24,8 @@ class SlowJob:
     start: int = -1
     end: int = -1
     promised: int = NEVER
+    sizes: tuple[dict[str, int], ...] = ()
+    """Of a moldable job: changes of `processors`, `estimate`, `run` and others for other sizes."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +40,10 @@ class SlowMachine:
 
 @dataclass(eq=False)
 class Held:
-    """A machine's CPUs and licenses, held by a job from start to end, now or later."""
+    """A machine's CPUs and licenses, held by a job of that `shape` from start to end."""
 
     job: SlowJob
+    shape: SlowJob
     machine: int
     start: int
     end: int
@@ -90,7 +93,10 @@ class SlowReserving:
             for job in started:
                 one = self.of(job)
                 job.machine, job.start = one.machine, now
-                job.end = now + min(job.run, job.estimate) // self.machines[one.machine].speed
+                job.processors = one.shape.processors
+                job.end = (
+                    now + min(one.shape.run, one.shape.estimate) // self.machines[one.machine].speed
+                )
             running += started
             queue = [job for job in queue if job not in started]
 
@@ -100,7 +106,7 @@ class SlowReserving:
             if old is not None and old.start > now:
                 self.held.remove(old)
                 new = self.earliest(job, now)
-                self.held.append(new if new.start < old.start else old)
+                self.held.append(new if self.rank(new) < self.rank(old) else old)
         for job in queue:
             shortest = min(self.length(job, m) for m in self.order if self.may_run(job, m))
             if self.of(job) is None and now - job.submit + shortest > self.limit * shortest:
@@ -132,14 +138,21 @@ class SlowReserving:
         )
 
     def earliest(self, job: SlowJob, now: int) -> Held:
-        """The first of the machines, in order of speed, on which it could start first."""
+        """The first of the machines, in order of speed, on which it could start first.
+
+        A moldable job has the size and machine with which it ends first, with few CPUs.
+        """
         found = [
-            Held(job, m, start, start + self.length(job, m))
+            Held(job, shape, m, start, start + self.length(shape, m))
             for m in self.order
-            if self.may_run(job, m)
-            for start in [self.earliest_on(job, m, now)]
+            for shape in [job, *(replace(job, **size) for size in job.sizes)]
+            if self.may_run(shape, m)
+            for start in [self.earliest_on(shape, m, now)]
         ]
-        return min(found, key=lambda one: one.start)
+        return min(found, key=self.rank)
+
+    def rank(self, one: Held) -> tuple[int, ...]:
+        return (one.end, one.shape.processors) if one.job.sizes else (one.start,)
 
     def earliest_on(self, job: SlowJob, machine: int, now: int) -> int:
         own = [(begin, end) for m, begin, end, _ in self.windows if m == machine]
@@ -155,14 +168,14 @@ class SlowReserving:
 
     def fits(self, job: SlowJob, machine: int, at: int) -> bool:
         there = [one for one in self.held if one.start <= at < one.end]
-        used = sum(one.job.processors for one in there if one.machine == machine)
+        used = sum(one.shape.processors for one in there if one.machine == machine)
         used += sum(n for m, begin, end, n in self.windows if m == machine and begin <= at < end)
         if used + job.processors > self.machines[machine].cpus:
             return False
-        gpus = sum(one.job.gpus for one in there if one.machine == machine)
+        gpus = sum(one.shape.gpus for one in there if one.machine == machine)
         if gpus + job.gpus > self.machines[machine].gpus:
             return False
-        if sum(one.job.io for one in there) + job.io > self.io:
+        if sum(one.shape.io for one in there) + job.io > self.io:
             return False
         return all(
             len({one.machine for one in there if number in one.job.licenses} | {machine})

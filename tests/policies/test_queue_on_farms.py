@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import ClusterState
-from grid.model.job import Job, JobState, amounts
+from grid.cluster.engine import Engine
+from grid.model.job import Job, JobState, Size, amounts
 from grid.model.platform import Cluster, License, Machine, Reservation
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.registry import make_policy
@@ -72,8 +73,11 @@ def farms(draw: st.DrawFn) -> Cluster:
     return Cluster("farm", machines, licenses=copies, resources=shared, reservations=windows)
 
 
+MOLDABLE = ("easy", "easy_sjbf")
+
+
 @st.composite
-def job_lists(draw: st.DrawFn) -> list[Job]:
+def job_lists(draw: st.DrawFn, moldable: bool = False) -> list[Job]:
     jobs, now = [], 0
     for number in range(draw(st.integers(1, 25))):
         now += draw(st.sampled_from((0, 0, 1, 3))) * SECOND_US
@@ -99,6 +103,19 @@ def job_lists(draw: st.DrawFn) -> list[Job]:
                 checkpointable=draw(st.booleans()),
             )
         )
+        if moldable and draw(st.booleans()):
+            jobs[-1].sizes = (
+                Size(jobs[-1].processors, 1.0, jobs[-1].resources),
+                *(
+                    Size(
+                        cpus,
+                        draw(st.sampled_from((0.3, 0.5, 1.0, 1.7, 2.0))),
+                        amounts({"gpus": draw(st.integers(0, 2)), "io": draw(st.integers(0, 2))}),
+                    )
+                    for cpus in draw(st.lists(st.integers(1, 8), max_size=3, unique=True))
+                    if cpus != jobs[-1].processors
+                ),
+            )
     return jobs
 
 
@@ -114,16 +131,17 @@ def play_bound(cluster: ClusterState, jobs: list[Job], machines: list[int]) -> l
 
 
 @pytest.mark.parametrize("name", SLOW)
-@given(farm=farms(), jobs=job_lists(), data=st.data())
+@given(farm=farms(), data=st.data())
 @settings(max_examples=20, deadline=None)
 def test_schedules_are_those_of_the_slow_policy(
-    name: str, farm: Cluster, jobs: list[Job], data: st.DataObject
+    name: str, farm: Cluster, data: st.DataObject
 ) -> None:
-    """Most jobs are bound to no machine."""
+    """Most jobs are bound to no machine, and half of them are moldable if they may be."""
+    jobs = data.draw(job_lists(name in MOLDABLE))
     places = st.sampled_from((-1, -1, -1, *range(len(farm.machines))))
     machines = [data.draw(places) for _ in jobs]
-    played = play_bound(general_cluster(farm, policy_named(name)), jobs, machines)
-    assert played == play_bound(general_cluster(farm, SLOW[name]()), jobs, machines)
+    played = play_bound(Engine(farm, policy_named(name), sizes=4), jobs, machines)
+    assert played == play_bound(Engine(farm, SLOW[name](), sizes=4), jobs, machines)
     for one, machine in zip(played, machines, strict=True):
         assert one.state == JobState.REJECTED or machine in (-1, one.machine)
 

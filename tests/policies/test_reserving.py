@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.model.job import Job, amounts
+from grid.cluster.engine import Engine
+from grid.model.job import Amounts, Job, Size, amounts
 from grid.model.platform import Cluster, License, Machine, Reservation
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
@@ -81,7 +82,9 @@ def test_selective_reserves_only_for_those_that_have_waited() -> None:
 
 
 @st.composite
-def streams(draw: st.DrawFn, machines: list[SlowMachine], copies: int) -> list[SlowJob]:
+def streams(
+    draw: st.DrawFn, machines: list[SlowMachine], copies: int, moldable: bool = False
+) -> list[SlowJob]:
     jobs, now = [], 0
     for _ in range(draw(st.integers(1, 22))):
         now += draw(st.sampled_from((0, 0, 1, 3)))
@@ -97,9 +100,22 @@ def streams(draw: st.DrawFn, machines: list[SlowMachine], copies: int) -> list[S
         bound = draw(st.sampled_from((-1, -1, -1, *able)))
         reach = [bound] if bound >= 0 else able
         processors = draw(st.integers(1, max(machines[m].cpus for m in reach)))
-        jobs.append(
-            SlowJob(now, processors, estimate, run, licenses, bound, gpus, io * (copies > 0))
-        )
+        one = SlowJob(now, processors, estimate, run, licenses, bound, gpus, io * (copies > 0))
+        if moldable and draw(st.booleans()):
+            one.estimate, one.run = 2 * estimate, 2 * run
+            one.sizes = tuple(
+                {
+                    "processors": cpus,
+                    "estimate": int(one.estimate * factor),
+                    "run": int(one.run * factor),
+                    "gpus": draw(st.sampled_from((gpus, 0, 1))),
+                    "io": draw(st.sampled_from((0, one.io))),
+                }
+                for cpus in draw(st.lists(st.integers(1, 8), max_size=3, unique=True))
+                if cpus != processors
+                for factor in [draw(st.sampled_from((0.5, 1.5, 2.0)))]
+            )
+        jobs.append(one)
     return jobs
 
 
@@ -134,26 +150,39 @@ def compare(
     limit: float,
     windows: list[tuple[int, int, int, int]],
 ):
-    SlowReserving(machines, copies, limit, IO, windows).play(slow_jobs)
     policy = Watched(limit)
-    cluster = general_cluster(cluster_of(machines, copies, windows), policy)
-    for number, one in enumerate(slow_jobs):
-        mask = sum(1 << n for n in one.licenses)
-        held = amounts({"gpus": one.gpus, "io": one.io})
-        made = job(
-            number, one.submit, one.processors, one.estimate, one.run, licenses=mask, resources=held
-        )
+    cluster = Engine(cluster_of(machines, copies, windows), policy, sizes=4)
+    made_of = [made(number, one) for number, one in enumerate(slow_jobs)]
+    SlowReserving(machines, copies, limit, IO, windows).play(slow_jobs)
+    for made_one, one in zip(made_of, slow_jobs, strict=True):
         cluster.advance(one.submit)
-        cluster.submit(made, one.bound, one.submit)
+        cluster.submit(made_one, one.bound, one.submit)
+        assert list(cluster.broken_limits()) == []
     cluster.advance(NEVER)
     ended = {key[1]: outcome for key, outcome in cluster.take_ended()}
     assert len(ended) == len(slow_jobs)
     for number, one in enumerate(slow_jobs):
         found = ended[number]
         assert (found.machine, found.start_us, found.end_us) == (one.machine, one.start, one.end)
+        assert found.processors == (one.processors if one.sizes else 0)
         if number in policy.promised:
             assert policy.promised[number] == one.promised
-            assert found.start_us <= one.promised
+            assert one.sizes or found.start_us <= one.promised
+
+
+def made(number: int, one: SlowJob) -> Job:
+    """The job, of which the requested size is the first."""
+
+    def held(shape: dict[str, int]) -> Amounts:
+        return amounts({name: shape.get(name, getattr(one, name)) for name in ("gpus", "io")})
+
+    own = Size(one.processors, 1.0, held({}))
+    others = [Size(s["processors"], s["estimate"] / one.estimate, held(s)) for s in one.sizes]
+    return job(
+        number, one.submit, one.processors, one.estimate, one.run,
+        licenses=sum(1 << n for n in one.licenses), resources=held({}),
+        sizes=(own, *others) if others else (),
+    )  # fmt: skip
 
 
 ONE_POOL = [SlowMachine(8)]
@@ -230,7 +259,8 @@ def test_machines_licenses_and_resources_as_the_slow_version(limit: float, data:
         (machine, begin, begin + length, data.draw(st.integers(1, FARM[machine].cpus)))
         for machine in sorted(named)
     ]
-    compare(data.draw(streams(FARM, 2)), FARM, [1, 2], limit, windows)
+    jobs = data.draw(streams(FARM, 2, moldable=limit == 0))
+    compare(jobs, FARM, [1, 2], limit, windows)
 
 
 def test_a_job_that_outlives_its_estimate_moves_reservations_back() -> None:

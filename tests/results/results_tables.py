@@ -84,7 +84,7 @@ def job(
     for name, value in others.items():
         if name in JobPlacement._fields:
             placement = placement._replace(**{name: value})
-        elif name in JobOutcome._fields:
+        elif name in JobOutcome._fields and name not in said:
             outcome = outcome._replace(**{name: value})
         else:
             said[name] = value

@@ -277,7 +277,7 @@ class GangCluster(ClusterState):
             killed = int(JobState.FAILED if self._killed[slot] else JobState.COMPLETED)
             busy, idle = (watts[:, place] / total_us).tolist()
             outcome = JobOutcome(
-                0, killed, start, end, stops, restarts, lost_us, held_us, busy, idle
+                0, killed, start, end, stops, restarts, lost_us, held_us, 0, busy, idle
             )
             self._outcomes.add(self._forget(slot), outcome)
 

@@ -93,7 +93,7 @@ def write_swf(schedule: Schedule, path: Path, run: Path) -> int:
         SwfField.WAIT_TIME: np.where(ran, start - submit, -1),
         SwfField.RUN_TIME: np.where(ran, end - start, -1),
         SwfField.ALLOCATED_PROCESSORS: np.where(ran, jobs.processors, -1),
-        SwfField.REQUESTED_PROCESSORS: jobs.processors,
+        SwfField.REQUESTED_PROCESSORS: jobs.requested,
         SwfField.REQUESTED_TIME: estimate,
         SwfField.STATUS: np.select([~ran, outcome.state == JobState.COMPLETED], [5, 1], 0),
         SwfField.USER: _users(jobs),

@@ -82,7 +82,7 @@ def play(
             cluster.submit(left.pop(0), -1, now)
         cluster.advance(now + 1)
         assert list(cluster.broken_limits()) == []
-        for key, (_, state, start, end, *how, _, _) in cluster.take_ended():
+        for key, (_, state, start, end, *how, _, _, _) in cluster.take_ended():
             assert state == JobState.COMPLETED
             assert key[1] not in fates, "a job ends twice"
             fates[key[1]] = (start, end, *how)

@@ -70,7 +70,7 @@ def view_of(
     columns = {
         name: np.array([job.get(name, 0) for job in jobs], dtype)
         for name, dtype in dtypes(JobColumns).items()
-        if name != "resources"
+        if name not in ("resources", "size_table")
     }
     columns["serial"] = np.arange(len(jobs))
     table = JobColumns(**columns)

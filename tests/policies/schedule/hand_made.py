@@ -54,6 +54,7 @@ class HandMade:
         self.jobs = Jobs(**ints)._replace(
             reference_mips=np.zeros(50),
             resources=np.zeros((0, 50)),
+            size_table=np.zeros((0, 50)),
             checkpointable=np.zeros(50, np.bool_),
         )
         self.machines = Machines(
