@@ -262,10 +262,9 @@ def _compress(view: CompiledView, kept: Reservations) -> None:
         is_moldable = len(jobs.size_table) > 0 and jobs.sizes[slot] > 0
         if now < start < NEVER and (shares or is_moldable or cpus <= most):
             if shares or is_moldable:
-                candidates = machines.speed_order
+                _reserve_earliest(slot, machines.speed_order, view, kept)
             else:
-                candidates = _with_any(gained, cpus, machines)
-            _reserve_earliest(slot, candidates, view, kept)
+                _reserve_earliest(slot, _with_any(gained, cpus, machines), view, kept)
             if kept.start[slot] != start or jobs.processors[slot] != cpus:
                 _gain(machine, start, end, kept)
                 gained[machine] = max(gained[machine], _most_free(machine, start, end, kept))

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from grid.cluster import ClusterState, make_cluster
+from grid.cluster.engine import Engine
+from grid.cluster.state import disjoint_outages
 from grid.model.job import Job, JobState
 from grid.model.job_table import COLUMNS, JobTable
 from grid.model.platform import Cluster, Machine
@@ -41,6 +43,11 @@ def general_cluster(platform: Cluster, policy: Any) -> ClusterState:
     cluster = make_cluster(platform, policy, pool=False)
     assert not cluster.is_pool
     return cluster
+
+
+def with_sizes(platform: Cluster, policy: Any) -> Engine:
+    """A cluster whose jobs may be moldable, under any policy, also one that chooses no sizes."""
+    return Engine(platform, policy, None, disjoint_outages(platform.maintenance()), sizes=4)
 
 
 class Asking:

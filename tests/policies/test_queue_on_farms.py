@@ -9,12 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grid.cluster import ClusterState
-from grid.cluster.engine import Engine
 from grid.model.job import Job, JobState, Size, amounts
 from grid.model.platform import Cluster, License, Machine, Reservation
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.registry import make_policy
-from tests.cluster.clusters import general_cluster, job, play
+from tests.cluster.clusters import general_cluster, job, play, with_sizes
 from tests.cluster.slow_farm import (
     SlowEasy,
     SlowEdf,
@@ -140,8 +139,8 @@ def test_schedules_are_those_of_the_slow_policy(
     jobs = data.draw(job_lists(name in MOLDABLE))
     places = st.sampled_from((-1, -1, -1, *range(len(farm.machines))))
     machines = [data.draw(places) for _ in jobs]
-    played = play_bound(Engine(farm, policy_named(name), sizes=4), jobs, machines)
-    assert played == play_bound(Engine(farm, SLOW[name](), sizes=4), jobs, machines)
+    played = play_bound(with_sizes(farm, policy_named(name)), jobs, machines)
+    assert played == play_bound(with_sizes(farm, SLOW[name]()), jobs, machines)
     for one, machine in zip(played, machines, strict=True):
         assert one.state == JobState.REJECTED or machine in (-1, one.machine)
 

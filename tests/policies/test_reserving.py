@@ -9,13 +9,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grid.cluster.engine import Engine
 from grid.model.job import Amounts, Job, Size, amounts
 from grid.model.platform import Cluster, License, Machine, Reservation
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import selective
-from tests.cluster.clusters import compiled, general_cluster, job, outcomes, play, pool, table
+from tests.cluster.clusters import (
+    compiled,
+    general_cluster,
+    job,
+    outcomes,
+    play,
+    pool,
+    table,
+    with_sizes,
+)
 from tests.examples import examples
 from tests.policies.slow_reserving import SlowJob, SlowMachine, SlowReserving
 
@@ -151,7 +159,7 @@ def compare(
     windows: list[tuple[int, int, int, int]],
 ):
     policy = Watched(limit)
-    cluster = Engine(cluster_of(machines, copies, windows), policy, sizes=4)
+    cluster = with_sizes(cluster_of(machines, copies, windows), policy)
     made_of = [made(number, one) for number, one in enumerate(slow_jobs)]
     SlowReserving(machines, copies, limit, IO, windows).play(slow_jobs)
     for made_one, one in zip(made_of, slow_jobs, strict=True):
