@@ -22,11 +22,7 @@ from grid.kernel.entity import random_stream
 from grid.model.arrays import Bools, Floats, Ints
 from grid.model.errors import InputError, input_error
 from grid.model.job import MEMORY, Option, Requirement, Size
-from grid.model.job_table import (
-    JobTable,
-    concatenate,
-    repeated_number,
-)
+from grid.model.job_table import JobTable, concatenate, repeated_number
 from grid.model.platform import VirtualOrganization
 from grid.model.time import NEVER, SECOND_US
 from grid.model.workload import (

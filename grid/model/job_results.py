@@ -11,15 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints, read_only
-from grid.model.job import (
-    Job,
-    JobOutcome,
-    JobSummary,
-    Number,
-    Whole,
-    dtypes,
-    outcome_columns,
-)
+from grid.model.job import Job, JobOutcome, JobSummary, Number, Whole, dtypes, outcome_columns
 from grid.model.job_table import JobTable
 from grid.model.time import NEVER, Time, to_seconds
 
@@ -122,9 +114,7 @@ def _columns(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, A
 
 
 def _results(
-    jobs: dict[str, Any],
-    placement: JobPlacement[Ints, Floats],
-    outcome: JobOutcome[Ints, Floats],
+    jobs: dict[str, Any], placement: JobPlacement[Ints, Floats], outcome: JobOutcome[Ints, Floats]
 ) -> JobResults:
     """The results of `jobs`, the columns of summaries, with the CPUs that they held."""
     requested = jobs["processors"]

@@ -11,16 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import (
-    Amounts,
-    Job,
-    JobRequest,
-    Requirement,
-    Size,
-    amounts,
-    column,
-    dtypes,
-)
+from grid.model.job import Amounts, Job, JobRequest, Requirement, Size, amounts, column, dtypes
 from grid.model.time import NEVER
 
 OfJob = tuple[Requirement, ...]

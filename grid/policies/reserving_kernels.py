@@ -344,7 +344,7 @@ def _reserve_first_end(slot: int, candidates: Ints, view: CompiledView, kept: Re
             if may_run(slot, other, jobs, view.machines):
                 left = time_left(slot, other, jobs, view.machines)
                 before = end - left + int(jobs.processors[slot] < cpus)
-                at = earliest_start(profile, other, needs_of(slot, jobs), left, view.now, before)
+                at = earliest_start(profile, slot, other, jobs, left, view.now, before)
                 if at < NEVER:
                     start, end, machine = at, at + left, other
                     cpus, chosen = jobs.processors[slot], size

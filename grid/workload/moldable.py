@@ -30,10 +30,7 @@ def downey(cpus: int, parallelism: float, sigma: float) -> float:
 
 
 def sizes_of(
-    section: MoldableSection,
-    cpus: int,
-    fixed: Mapping[str, float],
-    per_task: Mapping[str, float],
+    section: MoldableSection, cpus: int, fixed: Mapping[str, float], per_task: Mapping[str, float]
 ) -> tuple[Size, ...]:
     """The sizes of a job that requests `cpus`, its own first, the others from small to large.
 
