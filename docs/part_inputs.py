@@ -47,6 +47,7 @@ _OF_JOBS = {
     "licenses": "Bit mask of the licenses that it needs.",
     "input_mb": "Input that travels with it from VO to VO, in MB.",
     "resources": "Pairs of a resource, memory (`ram_mb`) included, and the amount that it holds.",
+    "sizes": "Sizes of a moldable job, the requested one first.",
     "checkpointable": "Whether it keeps completed work on another machine.",
     "power": "Factor of the power of a busy CPU.",
     "requirements": "Requirements with their options and utilities.",
@@ -193,6 +194,9 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "expected_end_us": "Expected end of a running job.",
         "done_us": "Completed part of its estimate as of its last start or preemption. "
         "Negative if it has exceeded its estimate.",
+        "sizes": "Sizes of a moldable job until its first start, then -1; 0: it is rigid.",
+        "asked_estimate_us": "`estimate_us` on the CPUs that it requests.",
+        "size_table": "CPUs, factor of the run time and amounts of resources of each size.",
     },
     MachineColumns: {
         "cpus": "CPUs of each machine.",
@@ -218,6 +222,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
     | {
         "vo": "Number of the VO of its user.",
         "number": "Its number in that VO.",
+        "requested": "CPUs that it requested.",
         "placement": "Placement, columns of a `JobPlacement`.",
         "outcome": "Outcome, columns of a `JobOutcome`.",
     },
@@ -250,6 +255,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "restarts": "Number of restarts from zero.",
         "lost_us": "Part of `held_us` lost to restarts, preemptions and boots.",
         "held_us": "Time for which it held its CPUs.",
+        "processors": "CPUs of a moldable job; 0: those requested.",
         "watts_busy": "Mean power of its CPUs when busy.",
         "watts_idle": "Mean power of its CPUs when idle.",
     },
