@@ -140,7 +140,7 @@ def check(
     """Check scenarios and experiments, and report up to five errors.
 
     Constraints between keys are checked once each key is valid by itself. All combinations of an
-    experiment are checked. Files of plugins are imported, and their classes instantiated, which
+    experiment are checked. Plugin files are imported, and their classes instantiated, which
     executes their top-level code. Logs are not read; `grid run` checks them before the run.
     """
     errors: list[ErrorLine] = []

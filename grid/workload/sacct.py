@@ -1,4 +1,4 @@
-"""Accounting records of Slurm, as `sacct --parsable2` prints them, as a log.
+"""Slurm accounting records, as `sacct --parsable2` prints them, as a log.
 
 A head row names the columns, in any order; `|` separates them. Job steps (`417.batch`) are ignored.
 Records are in order of submission, those of one second in the order of the file. Times are
