@@ -44,7 +44,7 @@ def plugins(kind: str | None = None, name: str | None = None) -> None:
 
 
 def policies() -> None:
-    """List the local policies of clusters by kind."""
+    """List the local scheduling policies, grouped by kind."""
     from grid.model.plugins.registry import Plugins
     from grid.policies.registry import POLICIES
 

@@ -38,7 +38,7 @@ def chaos(
     traceback: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Run a scenario with random faults for each of many seeds, and check invariants."""
+    """Run a scenario with many seeds, inject random faults into each run, and check invariants."""
     from grid.config.load import load_scenario
     from grid.config.shipped import find
     from grid.runtime.chaos import run_chaos, subject_of
@@ -111,7 +111,7 @@ def verify(
     page: Path | None = None,
     quiet: bool = False,
 ) -> None:
-    """Validate the emulator against closed forms and recursions of queueing theory."""
+    """Validate the emulator against closed forms and recursions from queueing theory."""
     from grid.lab.verify.verify import header, line
     from grid.lab.verify.verify import page as page_of
     from grid.lab.verify.verify import verify as verify_case
