@@ -136,6 +136,10 @@ def vo_problems(settings: GridSettings, vos: Sequence[VirtualOrganization]) -> I
         yield path, f"VO {position}", f"at most {len(names) - 1}: the grid has {len(names)} VOs"
 
 
+WITHOUT_SNAPSHOTS = ("none", "gossip", "index", "probes")
+"""Overlays under which VOs do not publish snapshots."""
+
+
 def _recovery_problems(settings: GridSettings) -> Iterator[Problem]:
     """VOs cannot be known to be lost if they publish no snapshots, or too few."""
     protocol = settings.protocol
@@ -143,7 +147,7 @@ def _recovery_problems(settings: GridSettings) -> Iterator[Problem]:
     if lost_after_s is None:
         return
     path: Path = ("protocol", "lost_after_s")
-    if protocol.information.name in ("none", "gossip", "index", "probes"):
+    if protocol.information.name in WITHOUT_SNAPSHOTS:
         expected = "none: VOs publish no snapshots with this overlay"
         yield path, f"{lost_after_s:g} with {protocol.information.name}", expected
     elif period_s is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from grid.config.checks import WITHOUT_SNAPSHOTS
 from grid.config.faults import (
     CrashSection,
     FaultsSection,
@@ -95,8 +96,11 @@ def with_random_decisions(scenario: Scenario, seed: int) -> Scenario:
         vos = sum(vo.count or 1 for vo in scenario.vos or ())
         there = tuple(edge for edge in overlay.settings["edges"] if max(edge) < vos)
         changes["information"] = PluginRef("edges", {"edges": there})
-    if isinstance(overlay, PluginRef) and overlay.name == "none" and scenario.protocol.lost_after_s:
-        # VOs are lost only where snapshots are published.
+    if (
+        scenario.protocol.lost_after_s is not None
+        and isinstance(overlay, PluginRef)
+        and overlay.name in WITHOUT_SNAPSHOTS
+    ):
         changes["information"] = "all"
     protocol = ProtocolSection.model_validate(dict(scenario.protocol) | changes)
     network = scenario.network.model_copy(update={"local_latency_s": local_s})
