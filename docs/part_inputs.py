@@ -195,7 +195,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "done_us": "Completed part of its estimate as of its last start or preemption. "
         "Negative if it has exceeded its estimate.",
         "sizes": "Sizes of a moldable job until its first start, then -1; 0: it is rigid.",
-        "asked_estimate_us": "`estimate_us` on the CPUs that it requests.",
+        "requested_estimate_us": "`estimate_us` on the CPUs that it requests.",
         "size_table": "CPUs, factor of the run time and amounts of resources of each size.",
     },
     MachineColumns: {

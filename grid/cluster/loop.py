@@ -250,7 +250,7 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     real[at.WATTS_BUSY, slot] = real[at.WATTS_IDLE, slot] = 0.0
     if counters[at.PREDICTS]:
         _predict(slot, arrivals[arrival, _PREDICTED], store)
-    whole[at.ASKED_ESTIMATE, slot] = whole[at.ESTIMATE, slot]
+    whole[at.REQUESTED_ESTIMATE, slot] = whole[at.ESTIMATE, slot]
     counters[at.NEXT_SERIAL] += 1
     counters[at.ARRIVED] += 1
     counters[at.WAITING_CPUS] += processors

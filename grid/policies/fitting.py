@@ -96,7 +96,7 @@ def choose_size(slot: int, size: int, jobs: Jobs) -> None:
     row = size * (2 + len(jobs.resources))
     jobs.processors[slot] = int(jobs.size_table[row, slot])
     factor = jobs.size_table[row + 1, slot]
-    jobs.estimate_us[slot] = at_size(jobs.asked_estimate_us[slot], factor)
+    jobs.estimate_us[slot] = at_size(jobs.requested_estimate_us[slot], factor)
     for number in range(len(jobs.resources)):
         jobs.resources[number, slot] = jobs.size_table[row + 2 + number, slot]
 

@@ -38,7 +38,7 @@ class Jobs(NamedTuple):
     start_us: Ints
     expected_end_us: Ints
     sizes: Ints
-    asked_estimate_us: Ints
+    requested_estimate_us: Ints
     reference_mips: Floats
     resources: Floats
     size_table: Floats
@@ -94,7 +94,7 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
     where it has outlived its estimate, and is expected to need more than that again."""
     sizes: Ints = field(default_factory=NO_SIZES.view)
     """How many sizes a moldable job has until its first start, then -1; 0: it is rigid."""
-    asked_estimate_us: Ints = field(default_factory=NO_SIZES.view)
+    requested_estimate_us: Ints = field(default_factory=NO_SIZES.view)
     """`estimate_us` on the CPUs that a moldable job requests."""
     resources: Floats = field(default_factory=NO_RESOURCES.view)
     """How much it holds of each resource while it runs, shape (resources, slots)."""
@@ -109,7 +109,7 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
             for name in ("resources", "size_table"):
                 if not len(getattr(self, name)):
                     setattr(self, name, np.empty((0, len(self.serial))))
-            for name in ("sizes", "asked_estimate_us"):
+            for name in ("sizes", "requested_estimate_us"):
                 if not len(getattr(self, name)):
                     setattr(self, name, np.zeros(len(self.serial), np.int64))
             self.tables = _in_tables(self, JOB_TABLES)

@@ -181,7 +181,7 @@ class Log:
     several: dict[int, tuple[int, ...]] = field(default_factory=dict)
     tasks: dict[int, Task] | None = None
     gres: dict[str, dict[int, int]] = field(default_factory=dict)
-    """By the name of a generic resource and line, the amount of records that have some."""
+    """By generic resource and line, the amount that the job requests; no entry: none."""
 
     @property
     def is_gwf(self) -> bool:

@@ -71,7 +71,7 @@ class SlowView:
         """Give the moldable job the columns of that size."""
         jobs, (cpus, factor, *held) = self.view.jobs, self.sizes(slot)[size]
         jobs.processors[slot], jobs.resources[:, slot] = int(cpus), held
-        jobs.estimate_us[slot] = math.ceil(int(jobs.asked_estimate_us[slot]) * factor)
+        jobs.estimate_us[slot] = math.ceil(int(jobs.requested_estimate_us[slot]) * factor)
 
     def reset_sizes(self) -> None:
         for slot in self.view.queue.tolist():
