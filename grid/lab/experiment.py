@@ -695,7 +695,7 @@ def _check_metrics(experiment: ExperimentSection, scenario: Scenario, root: Node
     for steps, name in asked:
         if name in of_jobs:
             errors.append(_error_at(root, steps, f"{name!r}, a metric of jobs", "a metric of VOs"))
-        elif not (name in known or re.match("plan_seconds_|.*_use_percent$", name)):
+        elif not (name in known or re.match("plan_seconds_|.*_utilization_percent$", name)):
             errors.append(_error_at(root, steps, repr(name), metric_like(name, known)))
         elif name in OF_CHOICES and not scenario.metrics.measured.are_all:
             expected = "no submitted_from_s or submitted_until_s: knapsack choices have no jobs"

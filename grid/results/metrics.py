@@ -265,7 +265,7 @@ def combine(recorded: Iterable[ClusterFigure]) -> Values:
 
 
 def resource_use(recorded: Iterable[ClusterFigure], span_s: float | None) -> Values:
-    """`NAME_use_percent` of each resource that is limited, memory included.
+    """`NAME_utilization_percent` of each resource that is limited, memory included.
 
     The amount that jobs held over the amount that there is, mean over clusters and the makespan.
     """
@@ -273,7 +273,7 @@ def resource_use(recorded: Iterable[ClusterFigure], span_s: float | None) -> Val
     amounts = {name.removeprefix("amount."): value for name, value in sums.items()
                if name.startswith("amount.")}  # fmt: skip
     return {
-        f"{name}_use_percent": 100.0 * sums[f"held.{name}"] / (amount * span_s)
+        f"{name}_utilization_percent": 100.0 * sums[f"held.{name}"] / (amount * span_s)
         if span_s and amount
         else None
         for name, amount in amounts.items()

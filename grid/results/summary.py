@@ -124,6 +124,8 @@ def _texts(metrics: Metrics, every_row: bool) -> dict[str, dict[str | None, str]
         values = [one.get(key) for one in columns.values()]
         if _is_share(key):
             cells = ["-" if one is None else f"{100 * one:.1f}" for one in values]
+        elif label_of(key).endswith("(%)"):
+            cells = ["-" if one is None else f"{one:.1f}" for one in values]
         else:
             cells = row_texts(values)
         texts[key] = dict(zip(columns, cells, strict=True))
