@@ -22,7 +22,6 @@ import numpy as np
 import ray
 
 from grid.config.build import Grid
-from grid.config.warm_up import warm_up
 from grid.kernel.event import Outbox
 from grid.model.compiled import compile_kernels
 from grid.model.errors import PluginFailed, RunFailed
@@ -39,6 +38,7 @@ from grid.runtime.journal import SUFFIX, Journal, journals_in
 from grid.runtime.observers import Status, submissions
 from grid.runtime.outcome import RecordStore, RunOutcome
 from grid.runtime.placement import processes_of
+from grid.runtime.sequential import warm_up
 from grid.runtime.slurm import cancel_real_jobs
 from grid.runtime.transport import last_line, why_not_made
 

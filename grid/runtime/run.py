@@ -18,7 +18,6 @@ from grid.config.build import Grid
 from grid.config.plugins import metric_meanings, metrics_of
 from grid.config.schema import Scenario
 from grid.config.traces import hashes_of_logs
-from grid.config.warm_up import warm_up
 from grid.config.workload import realize
 from grid.model.compiled import compile_kernels
 from grid.model.errors import RunFailed, input_error, need, only_on_ray, shorten
@@ -39,7 +38,7 @@ from grid.runtime.measurement import collecting_rarely
 from grid.runtime.observers import beginning_of
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.schedulers import check_schedulers
-from grid.runtime.sequential import run_sequential
+from grid.runtime.sequential import run_sequential, warm_up
 from grid.runtime.slurm import check_real_clusters
 from grid.sources import sources
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from grid.config.build import Grid, RuntimeHooks
-from grid.config.warm_up import warm_up
+from grid.config.plugins import plugin_uses
 from grid.config.wrapped import entities_of, stall_span_us
 from grid.kernel.process import LogicalProcess
 from grid.kernel.progress import StallDetector, progress_of
 from grid.model.compiled import interpreted_seconds
 from grid.model.errors import OutOfMemory, RunFailed
+from grid.model.job_table import JobTable
 from grid.model.time import NEVER, Time, to_seconds
 from grid.results.look import NO_OBSERVER, Look, Observer
 from grid.runtime.measurement import collecting_rarely, plan_time
@@ -29,6 +31,8 @@ RESERVE_BYTES = 2**24
 """Memory that is freed when the rest is exhausted, to report that."""
 EVENTS_OF_DIRECT_JOBS = 16
 """Where jobs enter clusters directly, one event may bring the results of 20,000 jobs."""
+WARM_UP_JOBS, WARM_UP_EVENTS = 50, 2000
+"""Jobs of each VO, and events in all."""
 
 
 class NeverEnds(RunFailed):
@@ -47,7 +51,6 @@ def run_sequential(
     Raises NeverEnds after about `limit` events, not counting those before `limit_from_us`.
     """
     started = time.perf_counter()
-    warm_up(grid)
     wall, cpu = time.perf_counter(), time.process_time()
     interpreted = interpreted_seconds()
     schedulers = Schedulers()
@@ -111,3 +114,32 @@ def run_sequential(
 def _look(process: LogicalProcess, store: RecordStore, cpu: float, wall: float) -> Look:
     state = look_at(process, store, time.process_time() - cpu)
     return Look(process.now, time.perf_counter() - wall, 0, (state,))
+
+
+def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bool = False) -> None:
+    """Compile, or load, kernels by the first jobs of the VOs, or of those that have `members`.
+
+    In a live run, a kernel that is compiled at a job's arrival would delay the clock. Third-party
+    plugins and external schedulers are called in runs only.
+    """
+    uses = [
+        *plugin_uses(grid.settings.protocol),
+        *(use for vo in grid.vos for use in plugin_uses(vo)),
+    ]
+    plugins = dict.fromkeys((use.kind, use.name) for use in uses)
+    if not all(grid.plugins.find(*one).is_own for one in plugins):
+        return
+
+    def first(tables: Sequence[JobTable | None]) -> tuple[JobTable | None, ...]:
+        rows = slice(WARM_UP_JOBS)
+        return tuple(one and replace(one.take(rows), predecessors=None) for one in tables)
+
+    short = replace(grid, submitted=first(grid.submitted), direct=first(grid.direct), is_drawn=True)
+    external = [one.vo for one in grid.directory.clusters if one.external_scheduler]
+    of_members = {grid.vo_of[name] for name in (grid.names if members is None else members)}
+    vos = of_members.difference(external)
+    mine = [name for name in short.names if short.vo_of[name] in vos]
+    entities = entities_of(short, mine, RuntimeHooks(may_break=may_break))
+    process = LogicalProcess(entities, short.network, short.seed, short.first_rows())
+    process.start()
+    process.advance(NEVER, WARM_UP_EVENTS)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from grid.config.build import Grid, RuntimeHooks
-from grid.config.warm_up import warm_up
 from grid.config.wrapped import entities_of
 from grid.kernel.event import MIN_EVENT_KEY, Envelope
 from grid.kernel.process import LogicalProcess
@@ -143,7 +142,6 @@ class Window:
         self._number = number
         self._process_of = list(process_of)
         self._shared = Shared(grid)
-        warm_up(grid)
         self.cpu_began_s = time.process_time() if cpu_began_s is None else cpu_began_s
         self._busy_us = 0
         self._reports: RoundReports | None = None

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import ray
 
 from grid.config.build import Grid
-from grid.config.warm_up import warm_up
 from grid.config.wrapped import stall_span_us
 from grid.kernel.progress import StallDetector
 from grid.model.compiled import compile_kernels
@@ -24,6 +23,7 @@ from grid.runtime.cluster import places, ray_cluster, refuse_unsendable
 from grid.runtime.outcome import RunOutcome
 from grid.runtime.placement import processes_of
 from grid.runtime.safe_times import is_full, is_over
+from grid.runtime.sequential import warm_up
 from grid.runtime.transport import LOST, Sockets, WindowActor, call_all, why_not_made
 
 if TYPE_CHECKING:
