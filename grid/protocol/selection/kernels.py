@@ -96,7 +96,7 @@ def best_resources(
     """
     if not every:
         vo, cpus, widest = vo[rows], cpus[rows], widest[rows]
-    free = anywhere = mine = others = -1
+    free = mine = others = -1
     for r in range(len(utility)):
         if not assigned[r] < np.inf or (own_only and vo[r] != own):
             continue
@@ -105,17 +105,24 @@ def best_resources(
                 free = NOT_A_NUMBER
                 break
             continue
-        if cpus[r] - assigned[r] >= processors and _better(
-            r, free, utility, vo, cpus, assigned, own, ties
+        # Most are worse than the best, which is seen at once.
+        if (
+            (free < 0 or utility[r] >= utility[free])
+            and cpus[r] - assigned[r] >= processors
+            and _better(r, free, utility, vo, cpus, assigned, own, ties)
         ):
             free = r
-        if _better(r, anywhere, utility, vo, cpus, assigned, own, busy_ties):
-            anywhere = r
-        if vo[r] == own:
-            if _better(r, mine, utility, vo, cpus, assigned, own, busy_ties):
+        best = mine if vo[r] == own else others
+        if (best < 0 or utility[r] >= utility[best]) and _better(
+            r, best, utility, vo, cpus, assigned, own, busy_ties
+        ):
+            if vo[r] == own:
                 mine = r
-        elif _better(r, others, utility, vo, cpus, assigned, own, busy_ties):
-            others = r
+            else:
+                others = r
+    anywhere, other = min(mine, others), max(mine, others)
+    if other >= 0 and _better(other, anywhere, utility, vo, cpus, assigned, own, busy_ties):
+        anywhere = other
     return free, anywhere, mine, others
 
 
