@@ -16,7 +16,7 @@ from grid.model.platform import LinkFaults, MachineOutage, Outage
 from grid.model.time import Time, from_seconds
 
 Begin = Annotated[Seconds, Field(description="Start, in virtual time.")]
-Duration = Annotated[PositiveSeconds, Field(description="How long it lasts.")]
+Duration = Annotated[PositiveSeconds, Field(description="Duration.")]
 VoNames = Annotated[tuple[Name, ...], Field(min_length=1)]
 
 
@@ -36,7 +36,7 @@ class CrashSection(OutageSection):
     """An entity loses its unsaved state and receives nothing until it restarts."""
 
     entity: str
-    """Its name in the protocol, such as `north/scheduler`."""
+    """Name of the entity in the protocol, such as `north/scheduler`."""
 
 
 class RandomCrashesSection(Section):
@@ -57,7 +57,8 @@ class VoOutageSection(OutageSection):
 
 
 class MachineOutageSection(OutageSection):
-    """A machine is down; its jobs wait and lose their work unless they are checkpointable."""
+    """A machine is down; its jobs are interrupted and lose their work unless they are
+    checkpointable."""
 
     vo: Name
     """Name of the VO that has the machine."""
@@ -104,11 +105,12 @@ class FaultsSection(Section):
     seed: Seed | None = None
     """Seed of the faults. Default: the scenario's."""
     heal_s: PositiveSeconds
-    """The end of all faults: longer faults end then, and a fault that begins later is an error."""
+    """When all faults end, even if they would last longer. A fault that begins later is an
+    error."""
     between_vos: LinkFaults = LinkFaults()
-    """Faults of messages between entities of different VOs."""
+    """Message faults between entities of different VOs."""
     within_vos: LinkFaults = LinkFaults()
-    """Faults of messages between entities of one VO."""
+    """Message faults between entities of the same VO."""
     crashes: tuple[CrashSection, ...] = ()
     """Entities that crash, and when."""
     random_crashes: RandomCrashesSection | None = None
@@ -118,8 +120,8 @@ class FaultsSection(Section):
     machine_outages: tuple[MachineOutageSection, ...] = ()
     """Machines that are down, and when."""
     random_machine_outages: tuple[RandomMachineOutagesSection, ...] = ()
-    """Machines that fail and are repaired at random times, independent of all other settings of the
-    scenario. A pool is one machine, and fails as a whole."""
+    """Machines that fail and are repaired at random times, independently of all other settings of
+    the scenario. A pool is one machine, and fails as a whole."""
     partitions: tuple[PartitionSection, ...] = ()
     """VOs that cannot reach each other, and when."""
     heal_us = Microseconds("heal_s")

@@ -48,8 +48,7 @@ class VosFromTraceSection(Section):
     """A VO with one pool for each value of the workload's `route` field in its trace."""
 
     total_cpus: Cpus
-    """CPUs of all these VOs together. A VO has at least as many as its widest job; the other VOs
-    share the remaining CPUs."""
+    """Total number of CPUs of these VOs. Each VO has enough for its widest job."""
     sizing: Literal["equal", "work", "peak"] = "equal"
     """How the CPUs are distributed: equally, in proportion to the sites' work (run time times
     CPUs), or in proportion to the largest number of CPUs in use if no job waited. Rounding is by
@@ -89,14 +88,14 @@ class NetworkSection(Section):
     latency_s: PositiveSeconds = 0.05
     """Latency of a message between entities of different VOs."""
     local_latency_s: PositiveSeconds = 0.001
-    """Latency of a message between entities of one VO."""
+    """Latency of a message between entities of the same VO."""
     bandwidth_mbps: Annotated[float, Field(ge=0.01, le=1e9, strict=True)] | None = None
-    """Megabits per second between VOs, for the input of a job. Default: no limit."""
+    """Bandwidth between VOs for the input of jobs. Default: no limit."""
     links: tuple[LinkSection, ...] = ()
     """Pairs of VOs with their own latency."""
     latency_matrix_s: dict[Name, dict[Name, PositiveSeconds]] = Field(default={})
-    """Latencies of many pairs, as `{a: {b: 0.02, c: 0.05}, b: {c: 0.03}}`: each pair once, in
-    either order."""
+    """Latencies of many pairs, such as `{a: {b: 0.02, c: 0.05}, b: {c: 0.03}}`. List each pair
+    once, in either order."""
     latency_us = Microseconds("latency_s")
     local_latency_us = Microseconds("local_latency_s")
 
@@ -115,14 +114,15 @@ class NetworkSection(Section):
 
 
 class SnapshotsSection(Section):
-    """Triggers of snapshots (PU 3.2); without any, no snapshot is published."""
+    """Triggers of snapshots (PU 3.2). Without triggers, no snapshots are published."""
 
     period_s: PositiveSeconds | None = None
-    """At multiples of this, if anything has changed."""
+    """A snapshot is published at multiples of this time if anything has changed."""
     load_above: Annotated[float, Field(ge=0, le=1000, strict=True)] | None = None
-    """When the load, assigned CPUs over CPUs, rises above this."""
+    """A snapshot is published when the load (assigned CPUs divided by all CPUs) rises above
+    this."""
     jobs_above: Count | None = None
-    """When more jobs than this were assigned since the last snapshot."""
+    """A snapshot is published when more jobs than this have been assigned since the last one."""
 
     @property
     def period_us(self) -> Time | None:
@@ -147,13 +147,13 @@ class ProtocolSection(Section):
     tries another VO. `origin`: it returns to its own VO and runs or queues there. `reject`: it is
     rejected."""
     information: Annotated[PluginRef, PluginOf("information")] = PluginRef("all")
-    """The information overlay: which VOs receive whose status, and how. `all`: every VO publishes
-    snapshots to all others. `none`: no snapshots are published. For others see `grid plugins
-    information`."""
+    """The information overlay: which VOs receive the status of which others, and how. `all`: every
+    VO publishes snapshots to all others. `none`: no snapshots are published. For others see `grid
+    plugins information`."""
     discount: Annotated[PluginRef, PluginOf("discounts")] = PluginRef("no_correction")
-    """How stale status of other VOs is corrected. `no_correction`: not at all. `drained`: minus the
-    work that must have been completed since then. `by_age`: the older it is, the less it counts.
-    `own_dispatches`: plus the jobs that the VO itself has sent since then."""
+    """How stale status of other VOs is corrected. `no_correction`: not at all. `drained`: the work
+    that must have been completed since then is subtracted. `by_age`: older status has less weight.
+    `own_dispatches`: the jobs that the VO itself has sent since then are added."""
     snapshot_detail: Literal["full", "summary"] = "full"
     """Content of a snapshot: a row for each resource, or two rows for the VO."""
     snapshots: SnapshotsSection = SnapshotsSection(period_s=60.0, load_above=0.9, jobs_above=10)
@@ -161,15 +161,15 @@ class ProtocolSection(Section):
     `{period_s: 60, load_above: 0.9, jobs_above: 10}`."""
     lost_after_s: PositiveSeconds | None = None
     """A VO counts as lost if it has not published a snapshot for this long: no jobs are sent there,
-    and the origins of jobs that are there submit copies. They cancel the old ones when the VO
-    returns; the first to complete counts. VOs then publish a snapshot every `snapshots.period_s`,
-    even without changes. Default: no VO is ever lost."""
+    and the origins of jobs that are there submit copies. When the VO returns, they cancel the old
+    ones; the first to complete counts. VOs then publish a snapshot every `snapshots.period_s`, even
+    without changes. Default: no VO is ever lost."""
     recall_after_s: PositiveSeconds | None = None
     """A job that has been with other VOs for this long and has not started is recalled by its
-    origin and goes elsewhere, within its TTL. Default: never."""
+    origin and sent elsewhere, within its TTL. Default: never."""
     stall_after_s: PositiveSeconds | None = None
-    """A run ends with an error if messages are sent for this long while no job changes state, runs
-    or is yet to be submitted. Default: 100 times all timings of the protocol."""
+    """The run ends with an error if, for this long, messages are sent but no job changes state,
+    runs or remains to be submitted. Default: 100 times the sum of the protocol's times."""
 
     @property
     def recovers(self) -> bool:
@@ -214,7 +214,7 @@ class GridSettings(Section):
     name: Name = "grid"
     """Name of the run and its folder. Default for a file: the file's name."""
     seed: Seed = 1
-    """Seed of all random streams: the same seed gives the same run."""
+    """Seed of all random streams; the same seed gives the same run."""
     network: NetworkSection = NetworkSection()
     """Latencies and bandwidth."""
     protocol: ProtocolSection = ProtocolSection()

@@ -66,7 +66,7 @@ class RangeSection(Section):
     high: Finite
     """The largest value."""
     scale: Literal["linear", "log"] = "linear"
-    """Uniform in the value, or in its logarithm."""
+    """Whether the value or its logarithm is uniformly distributed."""
     integer: bool = False
     """Round values to integers."""
 
@@ -110,7 +110,7 @@ Axis = Annotated[
 
 
 class SamplingSection(Section):
-    """How values of axes that are ranges are drawn: one of each for every sample."""
+    """How values of ranges are drawn: each sample has one value of every range."""
 
     samples: Annotated[int, Field(ge=1, le=10_000, strict=True)]
     """The number of samples. Each is combined with every value of the other axes."""
@@ -143,10 +143,11 @@ Prose = Annotated[str, Field(min_length=1, max_length=4000)]
 
 
 class AnswerSection(Section):
-    """A question that the page of a study answers: which value of an axis is best, and where."""
+    """A question that the page of a study answers: which value of an axis is best, and under which
+    conditions."""
 
     metric: Label
-    """The metric that decides."""
+    """The metric by which values are compared."""
     better: Literal["less", "more"]
     """Which direction is better."""
     best_of: Key
@@ -198,10 +199,10 @@ class ExperimentSection(Section):
     exclude: tuple[Cells, ...] = ()
     """Combinations to leave out, such as `{ttl: 0, period: [5, 20]}`."""
     conditions: dict[Key, Cells] = Field(default_factory=dict)
-    """Conditions for an axis to have an effect, such as `period: {ttl: [1, 4]}`. Otherwise only its
-    first value is run, and its result is used for all values."""
+    """Conditions under which an axis has an effect, such as `period: {ttl: [1, 4]}`. Otherwise,
+    only its first value is run, and the result is used for all values."""
     seeds: Repetitions | SeedList = 10
-    """Number of seeds, from 1, or a list of them. Each combination runs with each."""
+    """Number of seeds, from 1, or a list of them. Each combination is run with each seed."""
     level: Annotated[float, Field(ge=0.5, le=0.999, strict=True)] = 0.95
     """Level of the confidence intervals."""
     compare: Key | None = None
@@ -210,10 +211,10 @@ class ExperimentSection(Section):
     each combination of their values. Default: the first axis."""
     repeated_over: Key | None = None
     """An axis whose values are repetitions, like seeds: for example, the days of a log. Tables,
-    reports, differences and pages cover all of them together. Default: none."""
+    reports, differences and pages combine all of them. Default: none."""
     metrics: tuple[Label, ...] = ()
-    """What the report compares, by the names of `grid metrics`. Default: your own and common
-    metrics in which settings differ, at most eight."""
+    """Metrics that the report compares, by their names in `grid metrics`. Default: up to eight of
+    your own and common metrics in which settings differ."""
     quick: QuickSection | None = None
     """Changes under `--quick`. Default: none."""
     study: StudySection | None = None

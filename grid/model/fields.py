@@ -60,8 +60,10 @@ REFERENCE_MIPS = 1000.0
 OwnSeed = Annotated[
     Seed | None,
     Field(
-        description="Seed of what is generated here, which is then the same under every seed of "
-        "the scenario. Default: drawn from the scenario's seed."
+        description=(
+            "Seed for everything generated here, which is then the same for all seeds of the "
+            "scenario. Default: derived from the scenario's seed."
+        )
     ),
 ]
 
@@ -75,25 +77,32 @@ def _one_if_exact(factor: float, info: ValidationInfo) -> float:
 Overrun = Annotated[
     Literal["kill", "extend"],
     Field(
-        description="What happens to a job that runs longer than its user's estimate times "
-        "`estimate_factor`: it then fails, or continues. Jobs of a trace run at most for their "
-        "estimate unless their workload has `cut_at_estimate: false`."
+        description=(
+            "What happens to a job that runs longer than its user's estimate times "
+            "`estimate_factor`: it then fails, or continues. Jobs from a trace run for at most "
+            "their estimate unless their workload has `cut_at_estimate: false`."
+        )
     ),
 ]
 Estimates = Annotated[
     Literal["user", "exact", "average"],
     Field(
-        description="The run times that the local policy uses: the users' estimates, the actual "
-        "run times, or the average of the user's last two jobs that ended here, at most the "
-        "estimate. With `overrun: kill` a job is killed at its estimate, but never under `exact`."
+        description=(
+            "The run times that the local policy uses: the users' estimates, the actual run times, "
+            "or the average of the user's last two jobs that ended in this cluster, but at most "
+            "the estimate. With `overrun: kill`, a job is killed at its estimate, but never under "
+            "`exact`."
+        )
     ),
 ]
 EstimateFactor = Annotated[
     Annotated[float, Field(ge=0.01, le=100, strict=True)],
     AfterValidator(_one_if_exact),
     Field(
-        description="Multiplies the estimates of users, also for `overrun: kill`: with 0.5 a job "
-        "that runs for more than half of its estimate fails."
+        description=(
+            "Factor applied to users' estimates, including the limit of `overrun: kill`: with 0.5, "
+            "a job that runs for more than half of its estimate fails."
+        )
     ),
 ]
 
@@ -141,7 +150,7 @@ class PluginRef:
     name: PluginName
     """Its name, or its location: `path/to/file.py:Name` or `module:Name`."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Its settings by name, as `grid plugins KIND NAME` shows."""
+    """Its settings by name; `grid plugins KIND NAME` lists them."""
 
     @model_validator(mode="before")
     @classmethod

@@ -123,9 +123,7 @@ class JobSummary(Generic[Whole, Number]):
     """The run time that the user expects, on a CPU of `reference_mips`."""
     deadline_us: Whole = column(0, NEVER, NEVER)
     """When it should have ended; `NEVER`: there is no deadline."""
-    power: Number = column(
-        0, 1e12, 1.0, key="Factor of the watts that a busy CPU of its machine draws."
-    )
+    power: Number = column(0, 1e12, 1.0, key="Factor applied to `watts_busy` of its machine.")
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -141,14 +139,16 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     licenses: Whole = column(0, 2**63 - 1, 0)
     """Bit mask over the licenses of the cluster that it runs on."""
     input_mb: Number = column(
-        0, 1e12, 0.0, key="Megabytes of input that are transferred with it from VO to VO."
+        0, 1e12, 0.0, key="Input that is transferred with it from VO to VO, in megabytes."
     )
     checkpointable: Flag = column(
         False,
         True,
         False,
-        key="It keeps its work when it continues on another machine or after an outage. "
-        "`preemption` has the overheads.",
+        key=(
+            "Whether it keeps its work when it continues on another machine or after an outage. "
+            "`preemption` sets the overheads."
+        ),
     )
 
 

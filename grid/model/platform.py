@@ -88,13 +88,13 @@ VoPriority = Annotated[
 
 @dataclass(frozen=True, config=PLATFORM)
 class SwitchOff:
-    """Machines that are switched off when idle. Machines are on initially and after an outage."""
+    """Switches idle machines off. Machines are on initially and after an outage."""
 
     after_s: Seconds
     """A machine that has been idle for longer than this is switched off."""
     boot_s: Seconds = 0.0
-    """Boot time: a job that is started on a machine which is off holds its CPUs for this long
-    before it begins."""
+    """Boot time: a job that starts on a machine that is off holds its CPUs for this long before it
+    runs."""
     watts_off: Watts = 0.0
     """Power draw of each CPU while it is off."""
     watts_boot: Watts = 0.0
@@ -110,7 +110,7 @@ MaySwitchOff = Annotated[
 
 @dataclass(frozen=True, config=PLATFORM)
 class Machine:
-    """A machine; in a scenario, `count` equal ones."""
+    """A machine or, in a scenario, `count` identical machines."""
 
     name: Name | None = None
     """Its name. Default: m0, m1 and so on."""
@@ -123,8 +123,8 @@ class Machine:
     architecture: Architecture = "x86_64"
     """For requirements of jobs."""
     ram_mb: Megabytes = 0.0
-    """Memory, shared by jobs with `ram_mb`. 0: no limit for such jobs, and no `ram` requirement is
-    fulfilled."""
+    """Memory, shared by jobs with `ram_mb`. If it is 0, these jobs have no limit, and no `ram`
+    requirement is fulfilled."""
     disk_mb: Megabytes = 0.0
     """Disk space, for requirements of jobs."""
     resources: Amounts = Field(default_factory=dict)
@@ -137,7 +137,7 @@ class Machine:
     watts_busy: BusyWatts = 0.0
     switch_off: MaySwitchOff = None
     count: Count = 1
-    """Number of such machines."""
+    """Number of identical machines."""
 
     @property
     def limits(self) -> dict[str, float]:
@@ -153,7 +153,7 @@ class Machine:
 
 @dataclass(frozen=True, config=PLATFORM)
 class MachineGenerator:
-    """Machines drawn from the scenario's seed, or their own, by a generator."""
+    """Machines made by a generator from the scenario's seed or their own."""
 
     generator: Annotated[PluginName, PluginOf("machine_generators")]
     """Name of the machine generator."""
@@ -182,7 +182,7 @@ class License:
     name: Name
     """Name of the license."""
     copies: Annotated[int, Field(ge=0, le=1_000_000, strict=True)]
-    """How many machines may use it at once; jobs on one machine share a copy."""
+    """Number of machines that may use it at once; jobs on one machine share a copy."""
 
 
 class Beneficiaries(NamedTuple):
@@ -202,21 +202,22 @@ NO_BENEFICIARY = Beneficiaries()
 
 @dataclass(frozen=True, config=PLATFORM)
 class Reservation:
-    """Machines, or some of their CPUs, that only some jobs may use, as policies know ahead."""
+    """Machines, or some of their CPUs, that are reserved for certain jobs, as announced to
+    policies."""
 
     from_s: Seconds
-    """From when on they are reserved."""
+    """Start of the reservation."""
     to_s: PositiveSeconds
-    """When they are free again."""
+    """End of the reservation."""
     machines: tuple[Name, ...] = ()
-    """Names of the machines. Default: all of the cluster."""
+    """Names of the machines. Default: all machines of the cluster."""
     cpus: Cpus | None = None
-    """How many CPUs of each of them. Default: all."""
+    """Number of CPUs reserved on each machine. Default: all."""
     users: tuple[Annotated[int, Field(ge=0, strict=True)], ...] = ()
-    """Numbers of the users whose jobs may use them, in any VO or in one of `vos`."""
+    """Numbers of the users whose jobs may use the reserved CPUs, in any VO or in one of `vos`."""
     vos: tuple[Name, ...] = ()
-    """Names of the VOs whose jobs may use them. Default: all with `users`, else no job may, and a
-    machine whose CPUs are all reserved is down."""
+    """Names of the VOs whose jobs may use the reserved CPUs. Default: all VOs if `users` is given.
+    Otherwise no job may use them, and a machine whose CPUs are all reserved is down."""
     from_us = Microseconds("from_s")
     to_us = Microseconds("to_s")
 
@@ -238,15 +239,15 @@ class Reservation:
 class PreemptionOverheads:
     """Overheads of a preemption, during which the job holds CPUs without making progress.
 
-    All are paid when the job resumes, since a preemption releases its CPUs at once.
+    They all occur when the job resumes, since a preemption releases its CPUs at once.
     """
 
     suspend_s: Seconds = 0.0
-    """To write its state; paid when it resumes."""
+    """Time to save the job's state, added when it resumes."""
     resume_s: Seconds = 0.0
-    """To read its state on the same machine."""
+    """Time to restore the job's state on the same machine."""
     move_s: Seconds = 0.0
-    """To move its state to another machine."""
+    """Time to move the job's state to another machine."""
     suspend_us = Microseconds("suspend_s")
     resume_us = Microseconds("resume_s")
     move_us = Microseconds("move_s")
@@ -254,15 +255,15 @@ class PreemptionOverheads:
 
 @dataclass(frozen=True, config=PLATFORM)
 class Slurm:
-    """The Slurm of a real cluster."""
+    """Settings of a real Slurm cluster."""
 
     conf: Annotated[str, Field(pattern=r"^/[^\x00-\x1f]*$")]
     """Absolute path of its slurm.conf, which has `JobCompType=jobcomp/filetxt`."""
     partition: Name | None = None
-    """The partition of all jobs. Default: that of Slurm."""
+    """The partition to which all jobs are submitted. Default: Slurm's default partition."""
     command: str | None = None
-    """What jobs run: a shell command, with GRID_VO, GRID_JOB, GRID_CPUS and GRID_RUN_S (run time in
-    seconds of the real clock) in its environment. Default: `sleep` for that time."""
+    """The shell command that jobs run, with GRID_VO, GRID_JOB, GRID_CPUS and GRID_RUN_S (run time
+    in seconds of real time) in its environment. Default: `sleep` for that time."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -359,15 +360,15 @@ class Cluster:
     preemption: PreemptionOverheads = PreemptionOverheads()
     """Overheads of a preemption."""
     reservations: tuple[Reservation, ...] = ()
-    """Maintenance, and CPUs reserved for some jobs, that policies know ahead: they start no other
-    job that would run into it by its estimate. Others that still run on a machine when all of it is
-    reserved are interrupted, as by an outage."""
+    """Maintenance, and CPUs reserved for certain jobs. Policies take them into account in advance:
+    no other job starts if, by its estimate, it would run into a reservation. When a whole machine
+    is reserved, other jobs still running there are interrupted, as in an outage."""
     processor_choice: Annotated[PluginRef | None, PluginOf("processor_choices")] = None
-    """How the Local Dispatcher of a cluster of gangs chooses the processors whose queues the tasks
-    of a gang join. Default: ld."""
+    """How the Local Dispatcher of a gang cluster chooses the processors whose queues the tasks of a
+    gang join. Default: ld."""
     backend: Literal["simulated", "slurm"] = "simulated"
-    """`slurm`: a real cluster, in live runs only. Its Slurm decides when jobs start and which fail,
-    so the local policy and the keys for estimates have no effect."""
+    """`slurm`: a real cluster, in live runs only. Slurm decides when jobs start and which fail, so
+    the local policy and the keys for estimates have no effect."""
     slurm: Slurm | None = None
     """The Slurm cluster, for `backend: slurm`."""
     # Whether the policy is a third-party gang policy; not a key.
@@ -515,10 +516,10 @@ def _after_joining(leaves_s: float | None, info: ValidationInfo) -> float | None
 
 @dataclass(frozen=True, config=PLATFORM)
 class VirtualOrganization:
-    """A virtual organization, or `count` equal ones (name1, name2, ...)."""
+    """A virtual organization, or `count` identical ones (name1, name2, ...)."""
 
     name: Name
-    """Its name, with which the names of its entities begin."""
+    """Name of the VO. The names of its entities begin with it."""
     clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]
     """The VO's clusters."""
     count: Annotated[int, Field(ge=1, le=10_000, strict=True)] | None = None
@@ -535,10 +536,10 @@ class VirtualOrganization:
     """When the VO joins the grid. Until then its users' jobs can use only its own resources, and no
     other VO can use these."""
     leaves_s: Annotated[PositiveSeconds | None, AfterValidator(_after_joining)] = None
-    """When the VO leaves the grid, after it has joined. Jobs that are assigned stay there; those on
-    their way to it are refused (`when_refused`). Default: never."""
+    """When the VO leaves the grid, after it has joined. Assigned jobs stay there; jobs in transit
+    to it are refused (`when_refused`). Default: never."""
     workload: WorkloadSection | None = None
-    """The jobs of the VO's users. Default: none of its own."""
+    """The jobs of the VO's users. Default: none."""
     joins_us = Microseconds("joins_s")
     leaves_us = Microseconds("leaves_s")
 
@@ -605,7 +606,7 @@ FaultShare = Annotated[float, Field(ge=0, le=0.9, strict=True)]
 
 @dataclass(frozen=True, config=PLATFORM)
 class LinkFaults:
-    """Shares of messages that are lost, doubled or delayed."""
+    """Shares of messages that are lost, duplicated or delayed."""
 
     lost: FaultShare = 0.0
     """Share of messages that are lost."""

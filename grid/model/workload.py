@@ -41,7 +41,7 @@ class OptionSection(Section):
     `execution_time`; the smallest number of MIPS for `speed`, CPUs for `cores`, MB for `ram` and
     `disk`, and the smallest amount of a resource."""
     utility: Utility = 1.0
-    """Utility of a resource that fulfils this option. A resource of total utility 0 is not
+    """Utility of a resource that fulfils this option. A resource with a total utility of 0 is not
     eligible."""
 
 
@@ -50,15 +50,15 @@ class RequirementSection(Section):
 
     kind: Property | Name
     """The required property, or the name of a resource of machines. `execution_time` is the user's
-    estimate at the speed of the resource, without waiting; `cores` are those that one job may
-    hold."""
+    estimate at the speed of the resource, without waiting; `cores` is the number of CPUs that one
+    job may hold."""
     options: Annotated[tuple[OptionSection, ...], Field(min_length=1)]
-    """Acceptable values. The utility of the requirement is the highest one among those that the
-    resource fulfils."""
+    """Acceptable values. The utility of the requirement is the highest utility among the options
+    that the resource fulfils."""
     weight: Utility = 1.0
-    """Weight of this requirement. The utility of a resource is the sum of weight times utility over
-    the number of requirements, so it is below 1 if a weight is below 1. No resource is eligible for
-    a job whose only requirement has weight 0."""
+    """Weight of this requirement. The utility of a resource is the sum of weight times utility,
+    divided by the number of requirements, so it is below 1 if a weight is below 1. No resource is
+    eligible for a job whose only requirement has weight 0."""
 
     @property
     def requirement(self) -> Requirement:
@@ -93,18 +93,19 @@ def of_column(name: str, **changes: Any) -> Any:
 
 
 class AfterSection(Section):
-    """A job that has to end before another one is submitted, or just its number."""
+    """A job that must end before another one is submitted, or just its number."""
 
     job: Annotated[int, Field(ge=0, le=2**53, strict=True)]
     """Its number."""
     vo: str | None = None
-    """The VO whose users submit it. Default: the same VO, or the first that has the number."""
+    """The VO whose users submit it. Default: the same VO or, if it has no such job, the first one
+    that does."""
     state: Literal["ok", "any"] = "ok"
-    """How it has to end. `ok`: completed; if it fails, is rejected or cancelled, the job that waits
-    is cancelled. `any`: in any state."""
+    """Required final state. `ok`: completed; if it fails, is rejected or is cancelled, the waiting
+    job is cancelled. `any`: any state."""
     data_mb: Annotated[float, Field(ge=0, le=1e9, strict=True)] = 0.0
-    """Megabytes of its output that the job reads: they are transferred from the VO where it ran to
-    the one where the job is assigned a resource, if these differ."""
+    """Output that the waiting job reads, in megabytes. It is transferred from the VO where this job
+    ran to the one where the waiting job is assigned a resource, if these differ."""
 
     @model_validator(mode="before")
     @classmethod
@@ -118,24 +119,27 @@ MOST_SIZES = 64
 class MoldableSection(Section):
     """Other numbers of CPUs that a job may run on: its cluster chooses one when the job starts.
 
-    The job's times hold on its own `cpus`, which remain possible. On n CPUs they are multiplied by
-    the speed-up on `cpus` over that on n.
+    The job's times apply to its own `cpus`, which remain possible. On n CPUs, they are multiplied
+    by the speed-up on `cpus` divided by that on n.
     """
 
     cpus: tuple[Cpus, ...] = ()
     """The numbers of CPUs; at most 64."""
     min_cpus: Cpus | None = None
-    """With `max_cpus`, in place of `cpus`: every number of CPUs from this one."""
+    """The smallest number of CPUs. With `max_cpus`, allows every number between them, instead of
+    `cpus`."""
     max_cpus: Cpus | None = None
     """The largest number of CPUs."""
     speedup: Literal["amdahl", "downey"] = "amdahl"
-    """The speed-up model. `downey`: Downey's, of average parallelism A and variance sigma."""
+    """The speed-up model: Amdahl's law, or Downey's model with average parallelism A and variance
+    sigma."""
     serial_fraction: Annotated[float, Field(ge=0, le=1, strict=True)] = 0.0
-    """Of Amdahl's law: the part of the work that runs on one CPU."""
+    """Share of the work that runs on one CPU, for Amdahl's law."""
     parallelism: Annotated[float, Field(ge=1, le=1e7, strict=True)] | None = None
-    """A of Downey's model. Default: the job's `cpus`."""
+    """Average parallelism A, for Downey's model. Default: the job's `cpus`."""
     sigma: Annotated[float, Field(ge=0, le=1e6, strict=True)] = 1.0
-    """Coefficient of variance of the parallelism, in Downey's model; 0: linear up to A."""
+    """Coefficient of variance of the parallelism, for Downey's model; 0: linear speed-up up to
+    A."""
 
     @model_validator(mode="after")
     def _is_one_choice(self) -> MoldableSection:
@@ -162,9 +166,9 @@ class JobSection(Section):
     """Number of the job. Default: its position in the list, from 1."""
     user: int = of_column("user", default=0)
     submit_s: Seconds = 0.0
-    """When the user submits it. With `after`: not before that time."""
+    """When the user submits it. With `after`, the earliest time of submission."""
     after: tuple[AfterSection, ...] = ()
-    """Jobs that have to end before it is submitted."""
+    """Jobs that must end before it is submitted."""
     cpus: Cpus = 1
     """CPUs that it holds from start to end."""
     run_s: PositiveSeconds
@@ -172,22 +176,22 @@ class JobSection(Section):
     estimate_s: PositiveSeconds | None = None
     """The user's estimate on the same CPU. Default: the run time."""
     predicted_s: PositiveSeconds | None = None
-    """The run time that its cluster plans with, in place of the estimate, which remains the limit
-    at which it is killed. Default: the estimate."""
+    """The run time that the local policy plans with instead of the estimate. The job is still
+    killed at the estimate. Default: the estimate."""
     cancel_after_s: PositiveSeconds | None = None
-    """Its user cancels it this long after the submission if it has not started by then. It ends as
+    """The user cancels it this long after submission if it has not started by then. It ends as
     `cancelled`. Default: never."""
     deadline_s: PositiveSeconds | None = None
-    """Deadline, in seconds after the submission. Default: none."""
+    """Deadline, in seconds after submission. Default: none."""
     input_mb: float = of_column("input_mb", le=1e9)
     ram_mb: Megabytes = 0.0
-    """Megabytes of its machine's memory that it holds from start to end. It runs on a machine with
-    that much free memory, or on one without `ram_mb`."""
+    """Memory that it holds from start to end, in megabytes. It runs on a machine with that much
+    free memory, or on one without `ram_mb`."""
     resources: Amounts = Field(default_factory=dict)
     """Amounts of resources that it holds from start to end, such as `{gpus: 2}`. A machine or its
     cluster must have them."""
     resources_per_task: Amounts = Field(default_factory=dict)
-    """The same for each of its tasks, one on each CPU; added to `resources`."""
+    """Amounts for each of its tasks (one per CPU), in addition to `resources`."""
     moldable: MoldableSection | None = None
     """Other numbers of CPUs that the job may run on. Default: none."""
     checkpointable: bool = of_column("checkpointable")
@@ -197,15 +201,15 @@ class JobSection(Section):
 
 
 class TraceFilterSection(Section):
-    """Which jobs of a trace are selected: those that meet all conditions. Times are those of the
-    trace; jobs keep them unless there is a `shift_s`."""
+    """Selects the jobs of a trace that meet all conditions. Times are those in the trace; jobs keep
+    them unless `shift_s` is set."""
 
     from_s: Seconds | None = None
     """Only jobs submitted at this time or later."""
     before_s: Seconds | None = None
     """Only jobs submitted before this time."""
     users: tuple[Whole, ...] | None = None
-    """Only jobs of users with these numbers; `without_users` excludes some."""
+    """Only jobs of users with these numbers."""
     without_users: tuple[Whole, ...] = ()
     """Exclude jobs of users with these numbers, for example users who submit bursts."""
     min_cpus: Cpus | None = None
@@ -234,7 +238,7 @@ class TraceFilterSection(Section):
 
 Share = Annotated[float, Field(gt=0, le=1, strict=True)]
 DrawnShare = Annotated[
-    Share, Field(description="Share of the jobs that have one, drawn at random.")
+    Share, Field(description="Share of the jobs that have one, chosen at random.")
 ]
 
 
@@ -243,21 +247,20 @@ class DrawnRequirementSection(RequirementSection):
 
     share: DrawnShare = 1.0
     order: Literal["as_written", "drawn"] = "as_written"
-    """`drawn`: for each job the values are permuted at random over the options, so users prefer
+    """`drawn`: for each job, the values are randomly permuted among the options, so users prefer
     different values; the order of utilities is unchanged."""
     at_most: Annotated[int, Field(ge=1, le=1000, strict=True)] | None = None
-    """Each job keeps only its first options: a random number, at most this."""
+    """Each job keeps only its first options; their number is random, up to this value."""
 
 
 class DrawnDeadlineSection(Section):
-    """Deadlines: a multiple of the estimate after the submission."""
+    """Deadlines, as random multiples of the estimate, counted from submission."""
 
     share: DrawnShare = 1.0
     least: Annotated[float, Field(gt=0, le=1e6, strict=True)]
-    """Smallest multiple of the estimated run time. Estimates are those at 1,000 MIPS: deadlines are
-    not later on slower machines."""
+    """Smallest multiple of the estimated run time at 1,000 MIPS, even on slower machines."""
     most: Annotated[float, Field(gt=0, le=1e6, strict=True)]
-    """Largest multiple; uniform between the two."""
+    """Largest multiple. The distribution is uniform."""
 
     @model_validator(mode="after")
     def _in_order(self) -> DrawnDeadlineSection:
@@ -273,17 +276,17 @@ class DrawnInputSection(Section):
     mean_mb: Annotated[float, Field(gt=0, le=1e9, strict=True)]
     """Mean size."""
     cv: Annotated[float, Field(ge=0, le=100, strict=True)] = 1.0
-    """Standard deviation over mean."""
+    """Standard deviation divided by the mean."""
 
 
 class DrawnCancellationSection(Section):
-    """Cancellations of jobs that wait for too long after their submission."""
+    """Cancellations of jobs that have waited for too long."""
 
     share: DrawnShare = 1.0
     least_s: PositiveSeconds
     """Shortest time from submission to cancellation."""
     most_s: PositiveSeconds
-    """Longest time; uniform between the two."""
+    """Longest time. The distribution is uniform."""
 
     @model_validator(mode="after")
     def _in_order(self) -> DrawnCancellationSection:
@@ -301,18 +304,19 @@ class DrawnResourceSection(Section):
     ]
     """Amounts to draw from."""
     per_task: Switch = False
-    """Whether the amount is for each task, one on each CPU of the job."""
+    """Whether the amount is per task (one task per CPU)."""
 
 
 class DrawnMoldableSection(MoldableSection):
-    """Sizes of a share of the jobs. Memory of a log and amounts `per_task` scale with the CPUs."""
+    """Sizes of a share of the jobs. Memory from a log and `per_task` amounts scale with the
+    CPUs."""
 
     share: DrawnShare = 1.0
     factors: Annotated[
         tuple[Annotated[float, Field(gt=0, le=1000, strict=True)], ...],
         Field(max_length=MOST_SIZES),
     ] = ()
-    """In place of `cpus`: multiples of the job's own CPUs, such as `[0.5, 2]`, rounded."""
+    """Multiples of the job's own CPUs, such as `[0.5, 2]`, rounded; instead of `cpus`."""
 
 
 class AttributesSection(Section):
@@ -324,21 +328,22 @@ class AttributesSection(Section):
 
     seed: OwnSeed = None
     resolution_s: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = None
-    """Resolution of a log that truncates times, such as 1 for records in whole seconds: a
-    submission is drawn from this long after that of the log, in the log's order, and a run time
-    from this long around it, as the difference of two such times. Default: times as in the log."""
+    """Resolution of a log with truncated times, such as 1 for records in whole seconds. A
+    submission is drawn at random between its time in the log and this much later, in the log's
+    order. A run time is the difference of two times drawn in this way. Default: times as in the
+    log."""
     requirements: tuple[DrawnRequirementSection, ...] = ()
-    """Requirements with their utilities, which replace those of the jobs. Each is drawn
+    """Requirements with their utilities, which replace the jobs' own requirements. Each is drawn
     independently."""
     deadline: DrawnDeadlineSection | None = None
-    """Deadlines, which replace those of the jobs."""
+    """Deadlines, which replace the jobs' own deadlines."""
     cancel_after: DrawnCancellationSection | None = None
     """Cancellations of jobs that have not started, as `cancel_after_s`."""
     input: DrawnInputSection | None = None
     """Input data that is transferred with jobs from VO to VO."""
     resources: dict[Name, DrawnResourceSection] = Field(default_factory=dict)
-    """Amounts of resources that jobs hold, by name; `ram_mb` is memory. They replace those of the
-    jobs."""
+    """Amounts of resources that jobs hold, by name; `ram_mb` is memory. They replace the jobs' own
+    amounts."""
     moldable: DrawnMoldableSection | None = None
     """Numbers of CPUs that jobs may run on."""
     checkpointable: Share | None = None
@@ -347,7 +352,7 @@ class AttributesSection(Section):
 
 
 class WorkloadSection(Section):
-    """Where jobs come from: exactly one of a trace, a generator or a list of jobs."""
+    """The source of jobs: exactly one of a trace, a generator or a list of jobs."""
 
     trace: str | None = None
     """Path of a log, relative to the current folder or to that of the scenario: .gwf, .parquet
@@ -360,12 +365,14 @@ class WorkloadSection(Section):
     bound_machines: dict[int, Annotated[int, Field(ge=0, strict=True)]] = Field(
         default_factory=dict
     )
-    """The position, from 0, of the only machine for jobs with a value of the field `route`, as for
-    partitions of a cluster with `resource: machine`. Only with `entry_point: cluster`."""
+    """For each value of the `route` field, the position (from 0) of the only machine that may run
+    these jobs. Models partitions of a cluster with `resource: machine`. Only with `entry_point:
+    cluster`."""
     filter: TraceFilterSection | None = None
     """Which jobs of the trace are used. Default: all."""
     shift_s: Annotated[float, Field(ge=-1e11, le=1e11, strict=True)] | None = None
-    """Added to the submission time of selected jobs; may be negative: `-604800` with the filter's
+    """Time added to the submission times of the selected jobs. It may be negative: `-604800` with
+    the filter's
     `from_s: 604800` starts the second week at 0. Default: 0."""
     interarrival_factor: Annotated[float, Field(ge=1e-6, le=1e6, strict=True)] | None = None
     """Multiplies the times between submissions of the trace; values below 1 raise the load.
@@ -374,28 +381,29 @@ class WorkloadSection(Section):
     """Number of times that the trace is replayed, back to back. Each repetition begins one mean
     interarrival time after the previous one and continues its job numbers."""
     cpus: Literal["requested", "allocated"] = "requested"
-    """The field of the trace that gives a job's CPUs; if it is unknown, the other one. `grid trace`
-    reports how many jobs differ."""
+    """The field of the trace that gives a job's CPUs; if it is unknown, the other field is used.
+    `grid trace` reports how many jobs differ."""
     memory: Literal["requested", "used"] | None = None
     """The field of the trace that is read as `ram_mb`: kilobytes per processor, times processors.
     Default: none, so jobs need no memory."""
     gres: tuple[Name, ...] = ()
-    """Names of the resources that jobs of a log of sacct hold, by ReqTRES, else AllocTRES: `gpu`
-    for `gres/gpu=2`. Default: none."""
+    """Names of the resources that jobs in sacct records hold, according to ReqTRES or else
+    AllocTRES: `gpu` for `gres/gpu=2`. Default: none."""
     cancelled: Literal["left_out", "wait"] = "left_out"
     """Jobs of the trace that were cancelled while they waited: status 5, no run time, a wait and a
-    requested time. `wait`: they wait and are cancelled after the same time; one that starts earlier
-    runs for its requested time."""
+    requested time. `wait`: they wait and are cancelled after the same time; a job that starts
+    earlier runs for its requested time."""
     prediction_field: Annotated[int, Field(ge=19, le=1000, strict=True)] | None = None
-    """Position of an additional field of an SWF log, after the 18 of the format, with the run time
-    in seconds that clusters plan with; the requested time remains the limit. Default: none."""
+    """Position of an additional field, after the 18 standard ones, of an SWF log. It contains the
+    run time in seconds that policies plan with; the requested time remains the limit. Default:
+    none."""
     cut_at_estimate: Switch = True
     """A job that ran longer than its estimate in the trace runs for its estimate. `false`: it runs
     as long as in the trace, and `overrun` of its cluster applies."""
     waits_for_predecessors: Switch = False
-    """A job with preceding jobs in the SWF log is submitted when these have ended, in any VO and
-    state, and the log's think time has passed. Other jobs are submitted at the log's time. Tasks of
-    WfCommons always wait for their parents to complete."""
+    """A job with predecessors in the SWF log is submitted once these have ended, in any VO and
+    state, and the log's think time has passed. Other jobs are submitted at the time in the log.
+    Tasks of WfCommons always wait for their parents to complete."""
     generator: Annotated[PluginName | None, PluginOf("job_generators")] = None
     """Name of the job generator."""
     settings: dict[str, Any] = Field(default_factory=dict)
@@ -406,8 +414,9 @@ class WorkloadSection(Section):
     attributes: AttributesSection | None = None
     """Attributes added to the jobs, for example requirements."""
     entry_point: Literal["scheduler", "cluster"] = "scheduler"
-    """Where jobs enter: at the VO's Local Scheduler, or directly at its only cluster, without
-    selection, forwarding, admission or messages, whose settings are then errors."""
+    """Where jobs enter: at the VO's Local Scheduler, or directly at its only cluster. In the latter
+    case there is no selection, forwarding, admission or message, and settings for these are
+    errors."""
 
     @model_validator(mode="after")
     def _one_source(self) -> WorkloadSection:

@@ -60,7 +60,7 @@ class FlexibleSettings(PluginModel):
     priority: Literal["eg", "cs2007", "cs2"] = "eg"
     """priority of EG 3.1, or the sum of the heuristics of cs_i_p or cs2"""
     age_factor: Factor = 0.01
-    """with eg: weight of the age of a job, in seconds"""
+    """with eg: weight of a job's age in seconds"""
     k: Annotated[float, Strict(), Field(ge=1 / MOST, le=MOST)] = 2.0
     """with eg: number of run times before its deadline at which a job becomes urgent"""
     maximum: Factor = 20.0
@@ -91,9 +91,9 @@ class FlexibleSettings(PluginModel):
 def flexible(settings: FlexibleSettings, plugins: Plugins) -> KernelPolicy | FlexibleBackfilling:
     """EASY in the order of a priority that is recomputed at every event.
 
-    The reservation is also remade, so it may go to another job (C07's BF-rm), or it is kept until
-    the job starts (BF-unrm). A reservation that is kept stays on its machine, and moves forward if
-    jobs end early.
+    The reservation is also remade, so that another job may get it (C07's BF-rm), or it is kept
+    until its job starts (BF-unrm). A reservation that is kept stays on its machine, and moves to an
+    earlier time if jobs end early.
     """
     keeps = settings.reservation == "kept"
     if settings.priority == "eg":

@@ -76,21 +76,27 @@ class GangPolicy:
         release: Annotated[
             Literal["task", "gang"],
             Field(
-                description="when a processor is released: at the end of its task or of the gang"
+                description=(
+                    "whether a processor is released when its task ends or when the gang ends"
+                )
             ),
         ] = "task",
         priority_jobs: Annotated[
             bool,
             Field(
                 description=(
-                    "whether jobs of one task have priority: they interrupt gangs and never wait "
-                    "for them"
+                    "whether one-task jobs have priority: they interrupt gangs and never wait for "
+                    "them"
                 )
             ),
         ] = True,
         priority_limit: Annotated[
             int,
-            Field(ge=1, le=10**9, description="limit of priority jobs that start within a second"),
+            Field(
+                ge=1,
+                le=10**9,
+                description="maximum number of priority jobs that start within a second",
+            ),
         ] = 64,
         interrupted: Annotated[
             Literal["goes_on", "begins_again"],
@@ -103,7 +109,7 @@ class GangPolicy:
         ] = "goes_on",
         ask_every_s: Annotated[
             Wait,
-            Field(description="time until other clusters are asked again after all have refused"),
+            Field(description="time until other clusters are queried again after all have refused"),
         ] = 60.0,
         answer_within_s: Annotated[
             Wait, Field(description="time after which a reply counts as lost")

@@ -32,11 +32,11 @@ class Account(PluginModel):
     name: str
     """Its name."""
     parent: str | None = None
-    """The account above; without one, the account is directly below the root."""
+    """The parent account. Default: the root."""
     shares: Shares = 1
-    """Its shares among the accounts and users with the same parent."""
+    """Its shares, relative to the accounts and users with the same parent."""
     users: dict[int, Shares] = Field(default_factory=dict)
-    """Shares by the number of a user."""
+    """Shares of its users, by user number."""
 
 
 class MultifactorSettings(PluginModel):
@@ -49,21 +49,21 @@ class MultifactorSettings(PluginModel):
     job_size_weight: Weight = 0.0
     """weight of the share of CPUs (PriorityWeightJobSize)"""
     max_age_s: Seconds = 604_800.0
-    """age at which the factor is 1 (PriorityMaxAge)"""
+    """age at which the age factor reaches 1 (PriorityMaxAge)"""
     favor_small: bool = False
-    """whether small jobs have the larger size (PriorityFavorSmall)"""
+    """whether small jobs have the larger size factor (PriorityFavorSmall)"""
     half_life_s: Annotated[float, Strict(), Field(ge=0, le=1e9)] = 604_800.0
-    """half-life of usage, 0: no decay (PriorityDecayHalfLife)"""
+    """half-life of usage; 0: no decay (PriorityDecayHalfLife)"""
     calc_period_s: Seconds = 300.0
     """how often usage is updated (PriorityCalcPeriod)"""
     algorithm: Literal["fair_tree", "classic"] = "fair_tree"
-    """algorithm of fair share; classic: NO_FAIR_TREE"""
+    """fair-share algorithm; classic: NO_FAIR_TREE"""
     accounts: tuple[Account, ...] = ()
-    """tree of accounts with their users; other users have a share of the root each"""
+    """tree of accounts with their users; each other user has one share of the root"""
     max_running_jobs: Limit | None = None
-    """running jobs of a user (MaxJobsPerUser)"""
+    """maximum number of running jobs per user (MaxJobsPerUser)"""
     max_cpus: Limit | None = None
-    """CPUs of a user's running jobs (MaxTRESPerUser)"""
+    """maximum number of CPUs of a user's running jobs (MaxTRESPerUser)"""
 
     @model_validator(mode="after")
     def _is_a_tree(self) -> MultifactorSettings:
@@ -374,6 +374,6 @@ def multifactor(settings: MultifactorSettings) -> Multifactor:
     distinguished by number alone, even across VOs.
 
     Deviations from Slurm: usage counts CPU seconds of run time only; size counts CPUs, not nodes;
-    there are no factors for partition, QOS, TRES, association and nice.
+    there are no factors for partition, QOS, TRES, association or nice value.
     """
     return Multifactor(settings)

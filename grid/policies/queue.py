@@ -105,8 +105,8 @@ def edf(
         Literal[True, False, "on_arrival"],
         Field(
             description=(
-                "whether jobs with later deadlines are preempted for more urgent ones; "
-                "on_arrival: only for jobs that have just arrived"
+                "whether more urgent jobs preempt jobs with later deadlines; on_arrival: only jobs "
+                "that have just arrived do"
             )
         ),
     ] = False,
@@ -115,16 +115,15 @@ def edf(
         Field(description="position of jobs without a deadline in the order"),
     ] = "last",
     order: Annotated[
-        Literal["earliest_first", "latest_first"],
-        Field(description="direction of the order by deadline"),
+        Literal["earliest_first", "latest_first"], Field(description="sort order of deadlines")
     ] = "earliest_first",
 ) -> KernelPolicy:
     """Earliest deadline first, optionally preemptive.
 
-    C07, section 6: jobs by deadline, each to the best machine, if one is free. Otherwise the job
-    waits and delays no other job. C07's "decreasing order w.r.t. their deadline" is read as the
-    most urgent job first, as in its section 2; `latest_first` takes it literally. Equal deadlines
-    are in order of arrival.
+    C07, section 6: jobs are sorted by deadline, and each is assigned to the best free machine. If
+    none is free, the job waits and delays no other job. C07's "decreasing order w.r.t. their
+    deadline" is read as the most urgent job first, as in its section 2; `latest_first` takes it
+    literally. Equal deadlines are in order of arrival.
     """
     mode = 2.0 if preemptive == "on_arrival" else float(preemptive)
     settings = (mode, float(without_deadline == "first"), float(order == "latest_first"))

@@ -124,7 +124,7 @@ def _interpreted(policy: Any) -> Any:
 POLICIES = Kind(
     "policies",
     "policy",
-    "decides which waiting jobs of a cluster start, and where",
+    "decides which of a cluster's waiting jobs start, and where",
     {
         "fcfs": "grid.policies.queue:fcfs",
         "sjf": "grid.policies.queue:sjf",

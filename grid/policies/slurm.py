@@ -47,7 +47,7 @@ class SlurmSettings(MultifactorSettings):
     bf_window: Annotated[Count, Field(ge=1, le=43_200)] = 1440
     """minutes into the future for which backfill plans"""
     bf_resolution: Annotated[Count, Field(ge=1, le=3600)] = 60
-    """resolution of planned starts and ends in seconds"""
+    """resolution of planned starts and ends, in seconds"""
     bf_max_job_test: Annotated[Count, Field(ge=1, le=1_000_000)] = 500
     """jobs that a backfill iteration tests"""
     bf_max_job_start: Annotated[Count, Field(ge=0)] = 0
@@ -57,7 +57,7 @@ class SlurmSettings(MultifactorSettings):
     bf_min_age_reserve: Annotated[Count, Field(ge=0, le=2_592_000)] = 0
     """seconds that a job must have waited to get a reservation"""
     bf_job_part_count_reserve: Annotated[Count, Field(ge=0, le=100_000)] = 0
-    """number of jobs, by priority, that get a reservation; 0: all"""
+    """number of jobs that get a reservation, by priority; 0: all"""
 
 
 class Nodes:

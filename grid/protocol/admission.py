@@ -43,7 +43,7 @@ def admit_all(request: Request) -> bool:
 
 
 def admit_none(request: Request) -> bool:
-    """No job of another VO is admitted."""
+    """No jobs from other VOs are admitted."""
     del request
     return False
 
@@ -53,26 +53,25 @@ def limited(
     *,
     from_vos: Names = None,
     jobs: Annotated[
-        Limit | None, Field(description="quota of running and waiting jobs of another VO")
+        Limit | None, Field(description="quota of running and waiting jobs for each other VO")
     ] = None,
     cpus: Annotated[
-        Limit | None, Field(description="quota of CPUs that jobs of another VO hold or wait for")
+        Limit | None,
+        Field(description="quota of CPUs that jobs hold or wait for, for each other VO"),
     ] = None,
-    cpus_of: Annotated[
-        dict[str, Limit], Field(description="quota of CPUs by the name of the VO")
-    ] = {},  # noqa: B006
+    cpus_of: Annotated[dict[str, Limit], Field(description="quota of CPUs, by VO name")] = {},  # noqa: B006
     load: Annotated[
         float | None,
         Field(
             gt=0,
             le=1000,
-            description="limit on the load (assigned CPUs over CPUs), including the job",
+            description="limit on the load (assigned CPUs over all CPUs), including the job",
         ),
     ] = None,
 ) -> bool:
-    """Jobs of listed VOs are admitted, up to a quota for each VO and a limit on load.
+    """Jobs from listed VOs are admitted, up to a quota for each VO and a limit on load.
 
-    Sites of EGEE and OSG shared resources by such quotas and load limits: Dumitrescu and Foster,
+    EGEE and OSG sites shared resources by means of quotas and load limits: Dumitrescu and Foster,
     Usage policy-based CPU sharing in virtual organizations (2004).
     """
     job = request.job

@@ -22,7 +22,7 @@ from grid.protocol.selection.by_utility import ByUtility
 
 
 def least_load(job: Job, loads: Sequence[Load], rng: np.random.Generator) -> int:
-    """The least loaded cluster, at random among equals (GM Eq. 2)."""
+    """The least loaded cluster; ties are broken at random (GM Eq. 2)."""
     del job
     least = min(answer.load for answer in loads)
     equal = [answer.cluster for answer in loads if answer.load == least]

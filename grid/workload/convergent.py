@@ -67,7 +67,7 @@ class ConvergentMachines(GeneratorSettings):
     cpus: Range[_Count] = (1, 8)
     """minimum and maximum of CPUs of a machine"""
     mips: Range[_Count] = (200, 600)
-    """minimum and maximum of the speed of a machine"""
+    """minimum and maximum speed of a machine"""
     licenses: Annotated[int, Field(ge=0, le=62, strict=True)] = 20
     """number of different licenses"""
     license_suitability: _Probability = 0.9
@@ -84,7 +84,7 @@ class ConvergentJobs(GeneratorSettings):
     mean_interarrival_s: _Amount = 4.0
     """mean time between two submissions"""
     estimate_s: Range[_Positive] = (500.0, 3000.0)
-    """minimum and maximum of estimates on the reference machine"""
+    """minimum and maximum estimate on the reference machine"""
     deadline_percent: Range[_Amount] = (25.0, 150.0)
     """minimum and maximum of the value that `deadline` defines"""
     deadline: Literal["beyond_estimate", "of_estimate", "seconds"] = "beyond_estimate"
@@ -101,7 +101,7 @@ class ConvergentJobs(GeneratorSettings):
     checkpointable: _Probability = 0.02
     """share of checkpointable jobs"""
     input_mb: Range[_Amount] = (100.0, 800.0)
-    """minimum and maximum of the input of a job"""
+    """minimum and maximum input of a job"""
 
 
 def convergent_machines(
@@ -149,7 +149,7 @@ def convergent_jobs(
 ) -> dict[str, JobTable]:
     """Jobs in order of submission: one stream, assigned to the VOs at random.
 
-    Raises ValueError if a VO has no machine that can run such jobs.
+    Raises ValueError if no machine of a VO can run the jobs.
     """
     count = settings.jobs
     submit_us = np.cumsum(microseconds(rng.exponential(settings.mean_interarrival_s, count)))
@@ -230,7 +230,7 @@ class EgEdfMachines(GeneratorSettings):
     cpus: Range[_Count] = (1, 16)
     """minimum and maximum of CPUs of a machine"""
     mips: Range[_Mips] = (200.0, 600.0)
-    """minimum and maximum of the speed of a machine"""
+    """minimum and maximum speed of a machine"""
 
 
 class EgEdfJobs(GeneratorSettings):
@@ -241,7 +241,7 @@ class EgEdfJobs(GeneratorSettings):
     mean_interarrival_s: _Amount = 5.0
     """mean time between two submissions"""
     run_s: Range[_Positive] = (500.0, 3000.0)
-    """minimum and maximum of run times on the reference machine"""
+    """minimum and maximum run time on the reference machine"""
     cpus: Range[_Count] = (1, 8)
     """minimum and maximum of CPUs of a job"""
     with_deadline: _Probability = 0.7
@@ -272,8 +272,8 @@ def eg_edf_jobs(
 ) -> dict[str, JobTable]:
     """Jobs in order of submission: one stream, assigned to the VOs at random.
 
-    Two streams from equal `rng`s that differ only in `mean_interarrival_s` or `estimate_per_run`
-    are otherwise equal, so they can be compared job by job.
+    Streams from the same seed with different `mean_interarrival_s` or `estimate_per_run` are
+    otherwise identical, so they can be compared job by job.
     """
     count = settings.jobs
     gaps_s = rng.exponential(1.0, count) * settings.mean_interarrival_s

@@ -99,8 +99,8 @@ def gang_jobs(
 ) -> dict[str, JobTable]:
     """Jobs in order of submission: one stream, assigned to the VOs at random.
 
-    The load is that of the processors of `vos`. Raises ValueError if no cluster of a VO can ever
-    run the largest gang.
+    The load refers to the processors of `vos`. Raises ValueError if no cluster of a VO can ever run
+    the largest gang.
     """
     widest = min(max(cluster.widest for cluster in vo.clusters) for vo in vos)
     if widest < settings.largest:

@@ -56,7 +56,7 @@ class JobsOfVo(GeneratorSettings):
     jobs: Annotated[int, Field(ge=1, le=MOST_JOBS, strict=True)] | None = None
     """number of jobs of each VO, unless `duration_s` is set"""
     duration_s: Annotated[float, Field(gt=0, le=1e10)] | None = None
-    """jobs of each VO are submitted before this time, instead of `jobs`"""
+    """length of the submission interval; instead of `jobs`"""
 
     @model_validator(mode="after")
     def _one_end(self) -> JobsOfVo:

@@ -93,13 +93,13 @@ class PartialUtilityMachines(GeneratorSettings):
     """Settings of the resources: the values to draw from."""
 
     cores: _Options[_Count] = (1, 2, 4, 8)
-    """numbers of cores of a machine, one of which is drawn"""
+    """possible numbers of cores of a machine"""
     speeds_mips: _Options[_Mips] = (500.0, 1000.0, 1500.0, 2000.0)
-    """speeds of a machine, one of which is drawn"""
+    """possible speeds of a machine"""
     ram_mb: _Options[_Mb] | None = None
-    """memory sizes of a machine, one of which is drawn; none: no memory"""
+    """possible memory sizes of a machine; none: no memory"""
     resources: dict[str, _Options[_Amount]] = Field(default_factory=dict)
-    """amounts of other resources of a machine, such as `gpus`, one of which is drawn for each"""
+    """possible amounts of other resources of a machine, such as `gpus`"""
 
 
 def partial_utility_jobs(
@@ -205,7 +205,7 @@ def _utilities(shape: tuple[int, int], rng: np.random.Generator) -> Floats:
 def partial_utility_machines(
     count: int, rng: np.random.Generator, settings: PartialUtilityMachines
 ) -> tuple[Machine, ...]:
-    """`count` resources, every characteristic drawn from its options with equal probability."""
+    """`count` resources; each property is drawn from its options with equal probability."""
     operating_systems = rng.integers(len(OPERATING_SYSTEMS), size=count)
     architectures = rng.integers(len(ARCHITECTURES), size=count)
     cores = rng.integers(len(settings.cores), size=count)

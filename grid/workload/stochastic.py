@@ -114,7 +114,7 @@ class Bursts(_Distribution):
 
     distribution: Literal["bursts"]
     rate_ratio: Annotated[
-        float, Field(ge=1, le=1e6, description="rate in bursts over the rate between them")
+        float, Field(ge=1, le=1e6, description="rate in bursts divided by the rate between them")
     ]
     burst_share: Annotated[float, Field(gt=0, lt=1, description="share of time in bursts")]
     burst_s: Annotated[float, Field(ge=1e-3, le=1e9, description="mean length of a burst")]
@@ -248,7 +248,7 @@ class TimesOfDay(GeneratorSettings):
     start_hour: _Hour = 0.0
     """time of day of the first VO when the run begins"""
     hours_between_vos: Annotated[float, Field(ge=-24, le=24)] = 0.0
-    """difference of time zones between consecutive VOs"""
+    """time-zone difference between consecutive VOs"""
 
     def cycle(self, rates: Floats, vo: int) -> DayCycle:
         """The day of VO number `vo`."""
@@ -275,7 +275,7 @@ class SessionJobs(_Jobs, TimesOfDay):
     day_to_hour: _Hour = 18.0
     """hour at which the working day ends"""
     night_rate: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """rate of sessions outside the working day over the rate within it; 1: constant"""
+    """rate of sessions outside the working day, divided by the rate within it; 1: constant"""
 
     @model_validator(mode="after")
     def _a_day(self) -> SessionJobs:
@@ -293,8 +293,8 @@ def session_jobs(
 ) -> dict[str, JobTable]:
     """Jobs of users in sessions, more by day than by night, in VOs in different time zones.
 
-    They are in order of submission and numbered from 0; estimates are exact. Users are
-    numbered from 0 in each VO.
+    Jobs are in order of submission and numbered from 0; estimates are exact. Users are numbered
+    from 0 in each VO.
     """
     del vos
     minute = np.arange(1440) / 60.0

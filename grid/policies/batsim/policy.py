@@ -363,7 +363,7 @@ def batsim(
         ),
     ] = None,
     patience_s: Annotated[
-        float, Field(gt=0, le=86400, description="timeout of a reply, in real time")
+        float, Field(gt=0, le=86400, description="timeout for a reply, in real time")
     ] = 60.0,
 ) -> Batsim:
     """An external scheduler that speaks Batsim's protocol, version 4."""

@@ -138,8 +138,8 @@ class Cs2007Settings(PluginModel):
     deadline_k: Positive = DEADLINE_K
     """factor k of f1"""
     f1: Literal["words", "words_max", "formula"] = "words"
-    """f1 of a machine on which a job is late: MAX, so that Eq. 1 gives MIN (words) or MAX
-    (words_max) if it is late on all; or MIN (formula)"""
+    """value of f1 on a machine where the job is late: MAX (with words, Eq. 1 gives MIN if it is
+    late on all machines, with words_max MAX), or MIN (formula)"""
     bandwidths_mbps: Annotated[tuple[Positive, ...], Field(min_length=1)] = (BANDWIDTH_MBPS,)
     """bandwidths of links between machines"""
     knapsack: Literal["greedy", "exact"] = "greedy"
@@ -147,9 +147,10 @@ class Cs2007Settings(PluginModel):
     knapsack_nodes: Annotated[int, Strict(), Field(ge=1, le=10**9)] = 500_000
     """budget of nodes of the exact knapsack, for each cluster of a plan"""
     matching: Literal["mis", "mfs", "mfs_paths", "imfs"] | None = None
-    """matching algorithm; default: that in the name of the policy"""
+    """matching algorithm; default: the one in the policy's name"""
     paths: Literal["all", "one"] = "all"
-    """augmenting paths of imfs at each plan: all that improve the matching, or only the best one"""
+    """augmenting paths that imfs uses in each plan: all that improve the matching, or only the best
+    one"""
 
 
 class NonPreemptiveSettings(Cs2007Settings):

@@ -47,27 +47,31 @@ BANDWIDTH_MBPS = 1000.0
 """Of every link by default: the farm's network is fast and homogeneous."""
 
 CS2_HEURISTICS = {
-    "deadline": "CS2 Eq. 2 to 7: favours urgent jobs, on the machines where they are least "
-    "urgent. Adds nothing for a job without a deadline, or one that is late on every machine (Eq. "
-    "6).",
+    "deadline": (
+        "CS2 Eq. 2 to 7: favours urgent jobs, on the machines where they are least urgent. Adds "
+        "nothing for jobs without a deadline or jobs that are late on every machine (Eq. 6)."
+    ),
     "overhead": "CS2 Eq. 8: favours the machine on which a job has run, in proportion to its "
     "completed work.",
     "licenses": "CS2 Eq. 9 to 11: favours jobs whose licenses are in demand. Adds nothing for a "
     "job without licenses.",
     "wait": "CS2 Eq. 12, as in C07: favours short jobs and fast machines.",
-    "anti_aging": "CS2 Eq. 13: favours jobs that have waited for long relative to their remaining "
-    "time.",
+    "anti_aging": (
+        "CS2 Eq. 13: favours jobs that have waited long relative to their remaining time."
+    ),
 }
 CS2_WEIGHTS = {"deadline": 15.0, "overhead": 40.0, "licenses": 5.0, "wait": 8.0, "anti_aging": 5.0}
 """Found by hand in the paper (CS2 V, footnote 1)."""
 CS2007_HEURISTICS = {
-    "deadline": "C07 f1 and Eq. 1: favours urgent jobs, on the machines where they are least "
-    "urgent. The weight is MAX. A job without a deadline has MIN on every machine.",
-    "licenses": "C07 w(i): favours jobs that request licenses in demand, above all critical ones.",
+    "deadline": (
+        "C07 f1 and Eq. 1: favours urgent jobs, on the machines where they are least urgent. The "
+        "weight is MAX. Jobs without a deadline have MIN on every machine."
+    ),
+    "licenses": "C07 w(i): favours jobs that request licenses in demand, especially critical ones.",
     "input": "C07 Transf: favours machines that read the job's input quickly.",
     "wait": "CS2 Eq. 12, as in C07: favours short jobs and fast machines.",
     "overhead": "A fixed value for the assignments of the previous plan: those of running jobs.",
-    "anti_aging": "C07: in proportion to the time since submission, in seconds.",
+    "anti_aging": "C07: proportional to the time since submission, in seconds.",
 }
 CS2007_WEIGHTS = {
     "deadline": 10.0, "licenses": 2.5, "input": 3.0, "wait": 4.0, "overhead": 8.0,

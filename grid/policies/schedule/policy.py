@@ -19,16 +19,18 @@ Repair = Annotated[
     Literal["moves", "times"],
     Field(
         description=(
-            "repair if run times differ from estimates: move jobs, or only recompute the times on "
-            "their machine"
+            "repair of the schedule if run times differ from estimates: move jobs, or only "
+            "recompute times on their machine"
         )
     ),
 ]
 Gaps = Annotated[
     Literal["before_last_start", "before_last_end"],
     Field(
-        description="end of the time in which idle CPUs of a machine are a gap: the start or "
-        "the end of its last job"
+        description=(
+            "time until which idle CPUs of a machine count as gaps: the start or the end of its "
+            "last job"
+        )
     ),
 ]
 
@@ -80,7 +82,7 @@ def tabu(
         Count, Field(description="number of iterations of the search for each arriving job")
     ] = 100,
     tabu_list: Annotated[
-        Count, Field(description="length of the list of jobs that are not moved again")
+        Count, Field(description="length of the tabu list: jobs that are not moved again")
     ] = 100,
     repair: Repair = "moves",
     gaps: Gaps = "before_last_start",

@@ -47,7 +47,7 @@ MOST_DOUBLINGS = 32
 ROUND = "round "
 """The timers of rounds begin with this."""
 Lease = Annotated[float, seconds("how long an unused reservation is held")]
-Wait = Annotated[float, seconds("how long to wait for answers")]
+Wait = Annotated[float, seconds("how long to wait for replies")]
 
 
 # Policies
@@ -85,21 +85,24 @@ def auction(
     *,
     wait_s: Wait = 10.0,
     bidders: Annotated[
-        int | None, count("number of VOs, drawn at random, that are called; none: all", 1, 20_000)
+        int | None,
+        count("number of VOs, drawn at random, that receive the call; none: all", 1, 20_000),
     ] = None,
     lease_s: Annotated[
         float, seconds("time for which bidders reserve free CPUs; 0: no reservation", 0)
     ] = 0.0,
     when: Annotated[
         Literal["busy", "always"],
-        Field(description="when VOs are called: if no local resource is free, or for every job"),
+        Field(
+            description=("when bids are requested: if no local resource is free, or for every job")
+        ),
     ] = "busy",
 ) -> Answer:
     """If nothing is free here, a job is offered to other VOs, and goes to the best bidder.
 
-    The contract net of Smith (1980): a call, bids until a time, an award. A bid has the expected
-    end of the job there by its estimate. This end, plus the transfer, is compared with the expected
-    end in this VO.
+    The contract net of Smith (1980): a call, bids until a deadline, and an award. A bid contains
+    the expected end of the job there, based on its estimate. This end, plus the transfer, is
+    compared with the expected end in this VO.
     """
     local = question.local_choice()
     if local.free >= 0 and when == "busy":
@@ -135,7 +138,9 @@ def redundant(
     others: Annotated[
         Literal["best", "random"],
         Field(
-            description="choice of the other VOs: the best by their known states, or random ones"
+            description=(
+                "choice of the other VOs: the best according to their known states, or random ones"
+            )
         ),
     ] = "best",
     lease_s: Lease = 60.0,
@@ -174,11 +179,11 @@ def delegated(
     wait_s: Wait = 30.0,
     lease_s: Lease = 60.0,
 ) -> Answer:
-    """If nothing is free here, a job borrows a resource along a hierarchy, the nearest first.
+    """If nothing is free here, a job borrows a resource through a hierarchy, nearest VOs first.
 
     Delegated matchmaking of Iosup et al. (2007). VOs are the leaves of a tree, in the scenario's
-    order. All VOs below the parent are asked, then all below its parent, and so on up to the root.
-    The first group with free CPUs lends them under a lease.
+    order. All VOs under the parent node are asked, then all under the next node up, and so on up to
+    the root. The first group with free CPUs lends them under a lease.
     """
     local = question.local_choice()
     if local.free >= 0:

@@ -34,10 +34,11 @@ def queue(question: Question) -> Destination:
 
 
 def forward(question: Question) -> Destination:
-    """The job goes to the best resource of another VO, and on, until its TTL is exhausted.
+    """The job is forwarded to the best resource of another VO until its TTL is exhausted.
 
-    Then it fails; if its TTL was 0 from the start, it is rejected. It queues here only if it has
-    TTL left and no other VO has an eligible resource."""
+    Then it fails; if its TTL was 0 from the start, it is rejected. It queues here only if its TTL
+    is not exhausted and no other VO has an eligible resource.
+    """
     choice = question.choice
     if choice.free >= 0:
         return Destination(choice.free, False)
@@ -47,7 +48,7 @@ def forward(question: Question) -> Destination:
 
 
 def reject(question: Question) -> Destination:
-    """The job is rejected; one that was forwarded until its TTL was exhausted fails."""
+    """The job is rejected; if it was forwarded until its TTL was exhausted, it fails."""
     free = question.choice.free
     return Destination(free, False) if free >= 0 else NO_DESTINATION
 
@@ -64,9 +65,10 @@ def never(question: Question) -> Destination:
 def to_the_best(question: Question) -> Destination:
     """A job goes to the best free resource or, if none is free, to the best resource of all.
 
-    In its own VO it queues there; another VO decides again. It fails if its best resource is in
-    another VO and its TTL is exhausted: PU Algorithms 2 and 3 literally, by utility only, with ties
-    to the first resource. A job that was never forwarded, with a TTL of 0, is rejected instead."""
+    If that resource is in its own VO, it queues there; another VO decides again. It fails if its
+    best resource is in another VO and its TTL is exhausted: PU Algorithms 2 and 3 literally, by
+    utility only, with ties to the first resource. A job that was never forwarded, with a TTL of 0,
+    is rejected instead."""
     # Licenses are valid in this VO alone, so a job that needs some has its best resource here.
     spent = question.ttl == 0 and question.job.licenses == 0
     utilities = (
@@ -82,7 +84,7 @@ def to_the_best(question: Question) -> Destination:
 
 
 def when_nothing_free(question: Question) -> Destination:
-    """A job stays if any suitable resource is free here; else it goes to the best free resource.
+    """A job stays if a suitable resource is free here; otherwise, it goes to the best free one.
 
     If nothing is free anywhere, it queues here. Unlike under `queue`, it never leaves just because
     a remote resource is better."""
@@ -100,7 +102,7 @@ def above_load(
         Field(
             gt=0,
             le=1000,
-            description="limit on the load (assigned CPUs over CPUs), including the job",
+            description="limit on the load (assigned CPUs over all CPUs), including the job",
         ),
     ] = 1.0,
 ) -> Destination:
@@ -128,7 +130,12 @@ def until_idle(
     hops: Annotated[int, count("maximum number of hops, within the TTL", 0)] = 3,
     next_vo: Annotated[
         Literal["random", "least_loaded"],
-        Field(description="the next VO: any eligible one, or the least loaded by its known state"),
+        Field(
+            description=(
+                "the next VO: a random eligible one, or the least loaded one according to known "
+                "state"
+            )
+        ),
     ] = "random",
     then: Annotated[
         Literal["queue", "reject"], Field(description="what happens to a job after its last hop")
@@ -159,18 +166,20 @@ def best_expected_finish(
     question: Question,
     *,
     margin_s: Annotated[
-        float, seconds("time by which a job must end earlier to be forwarded", 0)
+        float, seconds("how much earlier a job must end in another VO to be forwarded", 0)
     ] = 0.0,
     queued_run_s: Annotated[
         float | None,
-        Field(gt=0, le=1e9, description="assumed run time of queued jobs; none: that of this job"),
+        Field(
+            gt=0, le=1e9, description=("assumed run time of queued jobs; none: this job's run time")
+        ),
     ] = None,
 ) -> Destination:
     """A job goes where it is expected to end first, including the transfer.
 
-    The minimum completion time of Maheswaran et al. (1999) over VOs: transfer, wait and run. Run
-    times are estimates, scaled to the resource's speed. A job waits until the CPUs that it lacks
-    are released, if all CPUs run jobs of `queued_run_s`.
+    The minimum completion time of Maheswaran et al. (1999) over VOs: transfer, wait and run time.
+    Run times are estimates, scaled to the resource's speed. The wait is the time until the CPUs
+    that the job lacks are released, assuming that all CPUs run jobs of `queued_run_s`.
     """
     utilities = question.utilities()
     finish_us = expected_finish_us(question, queued_run_s)

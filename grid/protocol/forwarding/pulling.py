@@ -51,8 +51,8 @@ class Pull:
     """Jobs wait in their own VO; a VO with free CPUs asks another for a job that waits there.
 
     Receiver-initiated load sharing of Eager, Lazowska and Zahorjan (1986), or work stealing. Jobs
-    wait at the Resource Manager, first come first served, until their CPUs are free, so that the
-    first eligible job can be given away. Local policies therefore have no queue to reorder.
+    wait at the Resource Manager, first come first served, until their CPUs are free, so that
+    another VO can pull the first eligible job. Local policies therefore have no queue to reorder.
     """
 
     def __init__(
@@ -61,7 +61,10 @@ class Pull:
         from_vo: Annotated[
             Literal["random", "most_loaded"],
             Field(
-                description="VO that is asked: a random one, or the most loaded by its known state"
+                description=(
+                    "VO that is asked: a random one, or the most loaded one according to its known "
+                    "state"
+                )
             ),
         ] = "random",
         tries: Annotated[int, count("number of VOs that are asked, one after another")] = 1,

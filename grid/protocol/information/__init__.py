@@ -100,16 +100,16 @@ def all_others(vos: int) -> PeerLists:
 
 
 def no_correction(table: ResourceTable, _: int) -> Floats:
-    """Status counts as it was observed, however old it is."""
+    """Status is used as observed, regardless of its age."""
     return table.assigned_cpus
 
 
 def drained(table: ResourceTable, vo: int) -> Floats:
     """Assigned CPUs decrease by the work that must have been completed since the observation.
 
-    The correction assumes that all assigned CPUs work, up to the number of CPUs, and that no job
-    arrives. A resource whose jobs should all have ended counts as idle. Without a backlog, status
-    counts as observed.
+    The correction assumes that all assigned CPUs are busy, up to the number of CPUs, and that no
+    jobs arrive. A resource whose jobs should all have ended counts as idle. Without a backlog,
+    status is used as observed.
     """
     assigned, backlog_s = table.assigned_cpus, table.backlog_s
     since_s = (table.now - table.observed_at_us) / SECOND_US
@@ -130,8 +130,8 @@ def own_dispatches(table: ResourceTable, _: int) -> Floats:
     """Status plus the jobs that this VO has sent since, minus those known to have ended since.
 
     Without it, a VO that decides on many jobs between two snapshots sends all of them to the same
-    resource. The Local Scheduler adds and subtracts them (`grid.protocol.dispatches`), for its own
-    VO, too. Among busy resources of equal utility, the less loaded one is chosen.
+    resource. The Local Scheduler adds and subtracts them (`grid.protocol.dispatches`), also for its
+    own VO. Among busy resources of equal utility, the less loaded one is chosen.
     """
     return table.assigned_cpus
 
@@ -149,11 +149,11 @@ def by_age(
 ) -> Floats:
     """Old status is shrunk towards the mean: m + (observed - m) exp(-age / horizon).
 
-    m is the resource's CPUs times the share of assigned CPUs over all other VOs of known status.
+    m is the resource's CPUs times the share of assigned CPUs over all other VOs with known status.
     After M. Dahlin, Interpreting stale load information, 1999: old status has little weight, and
-    without information all resources are equal. Resources of different sizes and equal load may
-    differ in its last bit. If other VOs are busy, no old status counts as idle, so no resource is
-    free for a job that needs all of its CPUs.
+    without information all resources are equal. The loads of resources of different sizes may
+    differ in the last bit. If other VOs are busy, no resource with old status counts as idle, so
+    none is free for a job that needs all of its CPUs.
     """
     columns, assigned = table.columns, table.assigned_cpus
     known = (columns.vo != vo) & np.isfinite(assigned)

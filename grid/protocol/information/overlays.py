@@ -22,8 +22,8 @@ Reach = Annotated[int, count("number of neighbours on each side", 1, 10_000)]
 class NoInformation(Overlay):
     """VOs know the members of the grid and their resources, but never their loads.
 
-    Selections and forwarding policies that need status never choose another VO; `random` and
-    `until_idle` do not need it.
+    Selections and forwarding policies that require status never choose another VO; `random` and
+    `until_idle` do not require it.
     """
 
 
@@ -147,13 +147,13 @@ class Edges(Graph):
 
 
 class Gossip(Overlay):
-    """In each round every VO sends its entries, with their times of observation, to random VOs.
+    """In each round, every VO sends its entries, with their observation times, to random VOs.
 
     Demers et al., Epidemic algorithms for replicated database maintenance, 1987: anti-entropy by
-    push, pull, or both. The newest entry of each VO counts; with `view_size` only the last
-    confirmed VOs are kept (as in Newscast: Jelasity, Montresor and Babaoglu 2005). With `periodic`
-    times, VOs have their rounds in the same order in every period. Once all jobs are submitted and
-    no status is new, rounds pause.
+    push, pull, or both. The newest entry for each VO counts; with `view_size`, only the most
+    recently confirmed VOs are kept (as in Newscast: Jelasity, Montresor and Babaoglu 2005). With
+    `periodic` times, VOs have their rounds in the same order in every period. Rounds pause once all
+    jobs are submitted and no status is new.
     """
 
     starts_known = True
@@ -173,8 +173,10 @@ class Gossip(Overlay):
         times: Annotated[
             Literal["periodic", "shuffled", "poisson"],
             Field(
-                description="times of a VO's rounds: a fixed time in each period, a random time in "
-                "each period, or exponential waits"
+                description=(
+                    "times of a VO's rounds: a fixed time in each period, a random time in each "
+                    "period, or exponential intervals"
+                )
             ),
         ] = "periodic",
     ) -> None:
@@ -207,10 +209,10 @@ class Gossip(Overlay):
 class IndexTree(Overlay):
     """A hierarchy of index services, one per VO, in the scenario's order, the first at the root.
 
-    Each round a VO sends its parent the entries of its subtree, and each child all other entries.
-    The age of a status is therefore the length of its path in the tree, in rounds. After MDS-2:
-    Czajkowski, Fitzgerald, Foster and Kesselman, Grid information services for distributed resource
-    sharing, 2001.
+    In each round, a VO sends its parent the entries of its subtree, and each child all other
+    entries. The age of a status, in rounds, is therefore the length of its path in the tree. After
+    MDS-2: Czajkowski, Fitzgerald, Foster and Kesselman, Grid information services for distributed
+    resource sharing, 2001.
     """
 
     starts_known = True
@@ -255,7 +257,7 @@ class IndexTree(Overlay):
 class Probes(Overlay):
     """For each job, random VOs are probed for their current status before a selection.
 
-    The selection has only the VOs that reply in time, and its own. Eager, Lazowska and Zahorjan
+    The selection considers only VOs that reply in time, and its own. Eager, Lazowska and Zahorjan
     1986; for batches of tasks, this is the sampling of Sparrow (Ousterhout et al. 2013).
     """
 
@@ -265,7 +267,7 @@ class Probes(Overlay):
         self,
         *,
         count: Annotated[int, count("number of VOs that are probed for each job", 1, 10_000)] = 2,
-        timeout_s: Annotated[float, seconds("timeout of replies")] = 1.0,
+        timeout_s: Annotated[float, seconds("timeout for replies")] = 1.0,
         keep: Annotated[bool, Field(description="whether later jobs also use the replies")] = False,
     ) -> None:
         self._count = count

@@ -65,9 +65,9 @@ class EarliestCompletion(ByLoad):
     """The resource with the earliest expected completion, given its backlog and the job's run time.
 
     The minimum completion time of Maheswaran et al. (1999), by estimates. If too few CPUs are free,
-    a job waits until all CPUs together have worked off the backlog, which snapshots include. A fast
-    resource that is busy may be better than a slow one that is free. With `by_utility` the largest
-    utility / completion time is chosen.
+    a job waits until all CPUs together have worked off the backlog, which snapshots include. A
+    busy, fast resource may be better than a free, slow one. With `by_utility`, the resource with
+    the largest utility / completion time is chosen.
     """
 
     needs_backlog = True
@@ -140,9 +140,9 @@ class OneOfEligible(ByLoad):
 class Random(OneOfEligible):
     """A random resource, free or not: all eligible resources have the same probability.
 
-    It needs no status, so resources of unknown status are also drawn. With a queue at each, Poisson
-    arrivals stay Poisson (thinning of M/M/1). With `by_utility` the probability of a resource is
-    proportional to its utility.
+    It needs no status, so resources with unknown status are also drawn. If each resource has a
+    queue, its arrivals are Poisson if all arrivals are (thinning of M/M/1). With `by_utility`, the
+    probability of a resource is proportional to its utility.
     """
 
     def __init__(self, *, by_utility: WeighUtility = False) -> None:
@@ -159,10 +159,9 @@ class Random(OneOfEligible):
 
 
 class RoundRobin(OneOfEligible):
-    """The next eligible resource in turn, free or not; each VO has its own turns.
+    """The next eligible resource in turn, free or not, counted separately in each VO.
 
-    It needs no status. There are separate turns for all resources, for the VO's own, and for those
-    of other VOs.
+    It needs no status. All resources, the VO's own, and those of other VOs are counted separately.
     """
 
     def __init__(self) -> None:
@@ -188,9 +187,9 @@ class PowerOfD(OneOfEligible):
     """The least loaded of `d` different eligible resources, drawn at random.
 
     Two choices already shorten queues exponentially (Vvedenskaya, Dobrushin and Karpelevich 1996;
-    Mitzenmacher 2001), and with stale information few choices are better than many (Mitzenmacher
-    2000). A resource of unknown status is chosen only if the status of all drawn resources is
-    unknown. With `by_utility` the largest utility / (1 + load) is chosen.
+    Mitzenmacher 2001), and with stale information, few choices are better than many (Mitzenmacher
+    2000). A resource with unknown status is chosen only if the status of all drawn resources is
+    unknown. With `by_utility`, the resource with the largest utility / (1 + load) is chosen.
     """
 
     def __init__(

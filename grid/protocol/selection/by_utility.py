@@ -20,7 +20,7 @@ Ties = Annotated[
 ]
 Measured = Annotated[
     Literal["all_options", "as_chosen"],
-    Field(description="recorded utility: that of Eq. 1, or the one that the selection compared"),
+    Field(description="recorded utility: from Eq. 1, or the one that the selection compared"),
 ]
 
 
