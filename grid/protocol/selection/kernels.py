@@ -5,23 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import inner, kernel
+from grid.model.compiled import inlined, inner, kernel
 from grid.protocol.selection import FIRST, LOAD_THEN_OWN, MATCHMAKING, OWN_VO, PARTIAL
 
 NOT_A_NUMBER = -2
 
 
 @kernel()
-def utilities(
-    mode: int, asked: Floats, work_mi: float, attributes: Floats, rows: Ints, every: bool
-) -> Floats:
-    """Utility for one job of the resources in `rows`, or in every row. Shape (resources,).
+def utilities(mode: int, asked: Floats, work_mi: float, attributes: Floats) -> Floats:
+    """Utility of each resource for one job. Shape (resources,).
 
     `asked` has each requirement's kind, weight, number of options, and their values and utilities.
-    `attributes`, of shape (kinds, all resources), holds by kind of requirement what the resource
+    `attributes`, of shape (kinds, resources), holds by kind of requirement what the resource
     offers; for the execution time it holds the MIPS, and the time is work_mi / MIPS in seconds.
     """
-    count = attributes.shape[1] if every else len(rows)
+    count = attributes.shape[1]
     # Loops, which compile faster than np.full.
     total, best = np.empty(count), np.empty(count)
     for r in range(count):
@@ -30,7 +28,7 @@ def utilities(
     while place < len(asked):
         kind, weight, options = int(asked[place]), asked[place + 1], int(asked[place + 2])
         place, after = place + 3, place + 3 + 2 * options
-        offered = attributes[kind] if every else attributes[kind][rows]
+        offered = attributes[kind]
         for r in range(count):
             best[r] = 0.0
         for k in range(place, after if mode == PARTIAL else place + 2, 2):
@@ -69,14 +67,12 @@ def _take_option(
             best[r] = utility if (offered[r] >= value) & (utility > best[r]) else best[r]
 
 
-@kernel()
+@kernel(allocates=False)
 def best_resources(
     utility: Floats,
     vo: Ints,
     cpus: Floats,
     widest: Floats,
-    rows: Ints,
-    every: bool,
     assigned: Floats,
     own: int,
     own_only: bool,
@@ -86,17 +82,14 @@ def best_resources(
 ) -> tuple[int, int, int, int]:
     """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
 
-    `vo`, `cpus` and `widest` are of all resources, of which those in `rows`, or `every` one, count.
     -1 if there is none; the first is NOT_A_NUMBER if a utility is none. A resource counts if its
     utility is above zero, its status is known and it is wide enough; with `own_only` those of other
     VOs do not count. It is free if it has `processors` CPUs that are not assigned. The better of
     two is the one of higher utility; among equals, by `ties`, the earlier row, or one of the own VO
     first, then the less loaded, then the earlier row, or the last two alone. `busy_ties` are for
-    resources that need not be free.
+    resources that need not be free. All arrays have the shape (resources,).
     """
-    if not every:
-        vo, cpus, widest = vo[rows], cpus[rows], widest[rows]
-    free = mine = others = -1
+    free = anywhere = mine = others = -1
     for r in range(len(utility)):
         if not assigned[r] < np.inf or (own_only and vo[r] != own):
             continue
@@ -105,28 +98,21 @@ def best_resources(
                 free = NOT_A_NUMBER
                 break
             continue
-        # Most are worse than the best, which is seen at once.
-        if (
-            (free < 0 or utility[r] >= utility[free])
-            and cpus[r] - assigned[r] >= processors
-            and _better(r, free, utility, vo, cpus, assigned, own, ties)
+        if cpus[r] - assigned[r] >= processors and _better(
+            r, free, utility, vo, cpus, assigned, own, ties
         ):
             free = r
-        best = mine if vo[r] == own else others
-        if (best < 0 or utility[r] >= utility[best]) and _better(
-            r, best, utility, vo, cpus, assigned, own, busy_ties
-        ):
-            if vo[r] == own:
+        if _better(r, anywhere, utility, vo, cpus, assigned, own, busy_ties):
+            anywhere = r
+        if vo[r] == own:
+            if _better(r, mine, utility, vo, cpus, assigned, own, busy_ties):
                 mine = r
-            else:
-                others = r
-    anywhere, other = min(mine, others), max(mine, others)
-    if other >= 0 and _better(other, anywhere, utility, vo, cpus, assigned, own, busy_ties):
-        anywhere = other
+        elif _better(r, others, utility, vo, cpus, assigned, own, busy_ties):
+            others = r
     return free, anywhere, mine, others
 
 
-@inner()
+@inlined
 def _better(
     r: int,
     other: int,
