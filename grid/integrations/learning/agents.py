@@ -16,7 +16,6 @@ from grid.model.arrays import Bools, Floats, Ints
 from grid.model.job import Job
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
-from grid.policies.columns import packed_view
 from grid.policies.interface import ClusterView, JobColumns, Plan, Slots
 from grid.protocol.forwarding import NO_DESTINATION, Destination, Question
 from grid.protocol.selection import Choice, Selection, best_choice
@@ -149,8 +148,9 @@ class AgentPolicy:
             return plan
         expected: Expected | None = None
         while True:
-            machines, fitting = self._machines(view, queue)
-            if not fitting:
+            fastest = [view.fastest(slot) for slot in queue[: self.offered].tolist()]
+            machines = np.array(fastest + [-1] * (self.offered - len(fastest)))
+            if machines.max() < 0:
                 return plan
             expected = expected or Expected(view)
             if len(view.machines.mips) > 1:
@@ -167,18 +167,6 @@ class AgentPolicy:
             plan.start.append((slot, machine))
             expected.start(slot, now)
             queue = np.concatenate((queue[:action], queue[action + 1 :]))
-
-    def _machines(self, view: ClusterView, queue: Slots) -> tuple[Ints, int]:
-        """The machine of each offered job, -1: it does not fit; and how many fit."""
-        if len(view.license_copies_free):
-            places = np.full(self.offered, -1, np.int64)
-            for place, slot in enumerate(queue[: self.offered].tolist()):
-                places[place] = view.fastest(slot)
-            return places, int(np.count_nonzero(places >= 0))
-        from grid.integrations.learning.kernels import fits_on_machines
-
-        found: tuple[Ints, int] = fits_on_machines(packed_view(view), queue, self.offered)
-        return found
 
 
 def _place(view: ClusterView, queue: Slots, machines: Ints, expected: Expected) -> None:
