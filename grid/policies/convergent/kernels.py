@@ -139,11 +139,11 @@ def describe(packed: PackedView, slots: Ints) -> Described:
     return Described(described, machines, capacity, requests, copies, amounts, longest_s)
 
 
-@inner()
+@inner(allocates=False)
 def _longest_remaining(jobs: MatrixJobs, machines: MatrixMachines) -> float:
     """Sup of CS2 Eq. 12: a job takes longest on the slowest machine that can run it, or its own."""
     processors, licenses, bound, machine, work, remaining_s, _, _, _, resources = jobs
-    cpus, usable, per_mips = machines.cpus, machines.usable_licenses, 1.0 / machines.mips
+    cpus, usable, mips = machines.cpus, machines.usable_licenses, machines.mips
     amounts = machines.resources
     slowest_first = machines.speed_order[::-1]
     longest = 0.0
@@ -154,12 +154,12 @@ def _longest_remaining(jobs: MatrixJobs, machines: MatrixMachines) -> float:
             longest = max(longest, remaining_s[row])
         for m in slowest_first:
             if m != own and _can_run(m, row, needs, cpus, usable, resources, amounts):
-                longest = max(longest, work[row] * per_mips[m])
+                longest = max(longest, work[row] * (1.0 / mips[m]))
                 break
     return longest
 
 
-@inner()
+@inner(allocates=False)
 def _can_run(
     m: int,
     row: int,
@@ -467,7 +467,7 @@ def _add_input(
         to[m] += weight * (1.0 - transfer_s[m] * per_second)
 
 
-@inner()
+@inner(allocates=False)
 def _worth(licenses: int, worth: Floats) -> float:
     """C07 w(i)."""
     total = 0.0
@@ -477,7 +477,7 @@ def _worth(licenses: int, worth: Floats) -> float:
     return total
 
 
-@inner()
+@inner(allocates=False)
 def _total(values: Floats) -> float:
     """The sum, in a fixed order that lets the processor add four at a time."""
     whole = len(values) - len(values) % 4

@@ -237,7 +237,7 @@ def _reduced_values(values: Floats, wanted: Ints, first: Ints, prices: Floats) -
     return reduced
 
 
-@inner()
+@inner(allocates=False)
 def _fits(wanted: Ints, left: Ints) -> bool:
     for license_ in wanted:  # noqa: SIM110 - compiled code has no generators for `all`
         if left[license_] == 0:

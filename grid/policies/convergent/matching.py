@@ -174,7 +174,7 @@ def quicksort(priority: Floats) -> Ints:
     return order
 
 
-@inner()
+@inner(allocates=False)
 def has_resources(job: int, machine: int, resources: Floats, amounts: Floats) -> bool:
     """Whether the machine has what the job holds; both have a row for each resource."""
     enough = True
@@ -183,7 +183,7 @@ def has_resources(job: int, machine: int, resources: Floats, amounts: Floats) ->
     return enough
 
 
-@inner()
+@inner(allocates=False)
 def _take_resources(
     job: int, machine: int, resources: Floats, shared: int, amounts: Floats
 ) -> None:
@@ -194,7 +194,7 @@ def _take_resources(
                 amounts[number, each] -= resources[number, job]
 
 
-@inner()
+@inner(allocates=False)
 def _available(copies: Ints) -> int:
     """Bit mask of the licenses that have a free copy."""
     mask = 0
@@ -204,13 +204,13 @@ def _available(copies: Ints) -> int:
     return mask
 
 
-@inner()
+@inner(allocates=False)
 def _take_copies(licenses: int, copies: Ints) -> None:
     for license_ in range(len(copies)):
         copies[license_] -= licenses >> license_ & 1
 
 
-@inner()
+@inner(allocates=False)
 def _best_of(priorities: Priorities, nothing: float) -> int:
     """The first of the machines of highest priority, -1 if all are ineligible.
 
@@ -236,7 +236,7 @@ def _best_of(priorities: Priorities, nothing: float) -> int:
     return -1
 
 
-@inner()
+@inner(allocates=False)
 def sift_down(heap: Ints, size: int, position: int, key: Priorities) -> None:
     """Make `heap` a heap again below `position`: highest key first, then lowest job."""
     if position >= size:
@@ -255,7 +255,7 @@ def sift_down(heap: Ints, size: int, position: int, key: Priorities) -> None:
     heap[position] = item
 
 
-@inner()
+@inner(allocates=False)
 def _before(job: int, other: int, key: Priorities) -> bool:
     if key[job] != key[other]:
         return bool(key[job] > key[other])
@@ -388,7 +388,7 @@ def _longest_paths(priority: Floats, machine_of: Ints, job_on: Ints) -> tuple[Fl
     return label, parent
 
 
-@inner()
+@inner(allocates=False)
 def _leads_over(m: int, other: int, parent: Ints, machine_of: Ints) -> bool:
     """Whether the path that ends at machine `m` has machine `other` on it."""
     while m >= 0:
@@ -398,7 +398,7 @@ def _leads_over(m: int, other: int, parent: Ints, machine_of: Ints) -> bool:
     return False
 
 
-@inner()
+@inner(allocates=False)
 def _shift(end: int, parent: Ints, machine_of: Ints, job_on: Ints) -> None:
     """Every job on the path that ends at machine `end` takes the machine it leads to."""
     m = end
