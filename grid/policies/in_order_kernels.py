@@ -138,19 +138,19 @@ def _start_by_preempting(
     """
     jobs, machines, running = view.jobs, view.machines, view.running
     free = free_now(view)
-    first = np.searchsorted(jobs.machine[victims], np.arange(len(free.cpus) + 1))
+    # The victims of each machine that still run.
+    edges = np.searchsorted(jobs.machine[victims], np.arange(len(free.cpus) + 1))
+    first, last = edges[:-1].copy(), edges[1:]
+    latest = np.full(len(free.cpus), -1)
+    for machine in range(len(latest)):
+        if first[machine] < last[machine]:
+            latest[machine] = deadline[victims[first[machine]]]
     runs = np.zeros(len(jobs.processors), np.bool_)
     for slot in running:
         runs[slot] = True
     preempted, taken = np.empty(len(running), np.int64), 0
     started, count = np.empty((2, len(order)), np.int64), 0
-    latest = np.full(len(free.cpus), -1)
-    latest_of_all = -1
-    for machine in range(len(latest)):
-        if first[machine] < first[machine + 1]:
-            latest[machine] = deadline[victims[first[machine]]]
-            latest_of_all = max(latest_of_all, latest[machine])
-    most = most_of(free.cpus)
+    most, latest_of_all = most_of(free.cpus), most_of(latest)
     for slot in order:
         if runs[slot]:
             continue
@@ -160,12 +160,19 @@ def _start_by_preempting(
             for machine in machines.speed_order:
                 if deadline[slot] >= latest[machine]:
                     continue
-                own = victims[first[machine] : first[machine + 1]]
-                more = _make_way(slot, machine, deadline, own, runs, preempted[taken:], view, free)
-                taken += more
-                if more > 0:
-                    chosen = machine
-                    break
+                own = victims[first[machine] : last[machine]]
+                more = _make_way(slot, machine, deadline, own, view, free)
+                if more == 0:
+                    continue
+                for victim in own[:more]:
+                    runs[victim] = False
+                    preempted[taken] = victim
+                    taken += 1
+                first[machine] += more
+                latest[machine] = deadline[own[more]] if more < len(own) else -1
+                latest_of_all = most_of(latest)
+                chosen = machine
+                break
         if chosen >= 0:
             end = view.now + time_left(slot, chosen, jobs, machines)
             book(slot, chosen, end, jobs, machines, free)
@@ -197,34 +204,29 @@ def _write_changes(started: Ints, preempted: Ints, runs: Bools, jobs: Jobs, rows
 
 @inner(allocates=False)
 def _make_way(
-    slot: int, machine: int, deadline: Ints, victims: Ints, runs: Bools, preempted: Ints,
-    view: CompiledView, free: Free,
-) -> int:  # fmt: skip
-    """Preempt on the machine until the job fits; how many jobs that took, 0 if it cannot fit."""
+    slot: int, machine: int, deadline: Ints, victims: Ints, view: CompiledView, free: Free
+) -> int:
+    """How many of the machine's victims, the first ones, are preempted so that the job fits.
+
+    What they hold is free afterwards. 0 if the job cannot fit.
+    """
     jobs, machines = view.jobs, view.machines
     if not may_run(slot, machine, jobs, machines):
         return 0
-    cpus = free.cpus[machine]
-    for other in victims:
-        if runs[other] and deadline[other] > deadline[slot]:
-            cpus += jobs.processors[other]
+    cpus, count = free.cpus[machine], 0
+    for victim in victims:
+        if deadline[victim] > deadline[slot]:
+            cpus += jobs.processors[victim]
+            count += 1
     if cpus < jobs.processors[slot]:
         return 0
-    count = 0
-    for other in victims:
-        if deadline[other] <= deadline[slot]:
-            break
-        if not runs[other]:
-            continue
-        unbook(other, machine, jobs.expected_end_us[other], jobs, machines, free)
-        preempted[count] = other
-        count += 1
+    for place in range(count):
+        victim = victims[place]
+        unbook(victim, machine, jobs.expected_end_us[victim], jobs, machines, free)
         if fits(slot, machine, jobs, machines, free):
-            for victim in preempted[:count]:
-                runs[victim] = False
-            return count
-    for other in preempted[:count]:
-        book(other, machine, jobs.expected_end_us[other], jobs, machines, free)
+            return place + 1
+    for victim in victims[:count]:
+        book(victim, machine, jobs.expected_end_us[victim], jobs, machines, free)
     return 0
 
 
@@ -237,9 +239,9 @@ def _first_to_end(slot: int, view: CompiledView, free: Free) -> int:
     jobs, machines = view.jobs, view.machines
     if jobs.machine[slot] < 0:
         return int(fastest_fit(slot, jobs, machines, free))
-    best, shortest = -1, 0
+    best, shortest, needed, cpus = -1, 0, jobs.processors[slot], free.cpus
     for machine in machines.speed_order:
-        if fits(slot, machine, jobs, machines, free):
+        if cpus[machine] >= needed and fits(slot, machine, jobs, machines, free):
             left = time_left(slot, machine, jobs, machines)
             if jobs.expected_end_us[slot] < NEVER:
                 left = _time_left_of_victim(slot, machine, view)
