@@ -50,8 +50,7 @@ class Cs2:
 def _match(matrix: JobMachineMatrix, method: str, classes: bool) -> Ints:
     from grid.policies.convergent import matching
 
-    # The matching uses up the capacities.
-    limits = (
+    limits = matching.Limits(
         matrix.processors, matrix.licenses, matrix.resources, matrix.shared,
         matrix.capacity.copy(), matrix.copies.copy(), matrix.amounts.copy(),
     )  # fmt: skip
@@ -60,11 +59,11 @@ def _match(matrix: JobMachineMatrix, method: str, classes: bool) -> Ints:
     if classes:
         priority, nothing = matching.classify(priority), matching.NO_CLASS
     if method == "selection":
-        found: Ints = matching.match_greedily(priority, nothing, *limits)
+        found: Ints = matching.match_greedily(priority, nothing, limits)
     elif method == "quicksort" and not classes:
-        found = matching.match_in_order(matching.quicksort(priority), *limits)
+        found = matching.match_in_order(matching.quicksort(priority), limits)
     else:
-        found = matching.match_in_order(matching.in_order(priority, nothing), *limits)
+        found = matching.match_in_order(matching.in_order(priority, nothing), limits)
     return found
 
 

@@ -15,13 +15,13 @@ C07 5 matches one job per machine: MIS, MFS and IMFS.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import inner, kernel
+from grid.model.compiled import inlined, inner, kernel
 from grid.policies.fitting import most_of
 
 Priorities = npt.NDArray[Any]
@@ -35,24 +35,30 @@ GAIN = 1e-9
 """Relative to the largest priority: an exchange that gains less is not made."""
 
 
+class Limits(NamedTuple):
+    """What jobs request, by row of the matrix, and what is left to them, which a matching uses up.
+
+    `resources` has the shape (resources, jobs) and `amounts` (resources, machines); all machines
+    share the last `shared` resources.
+    """
+
+    processors: Ints
+    licenses: Ints
+    resources: Floats
+    shared: int
+    capacity: Ints
+    copies: Ints
+    amounts: Floats
+
+
 @kernel()
-def match_greedily(
-    priority: Priorities,
-    nothing: float,
-    processors: Ints,
-    licenses: Ints,
-    resources: Floats,
-    shared: int,
-    capacity: Ints,
-    copies: Ints,
-    amounts: Floats,
-) -> Ints:
-    """The machine of each job, -1 for none. The three last arguments are used up."""
-    jobs = len(priority)
-    held = np.zeros(len(capacity), np.int64)
-    available = _available(copies)
+def match_greedily(priority: Priorities, nothing: float, limits: Limits) -> Ints:
+    """The machine of each job, -1 for none."""
+    jobs, machines = priority.shape
+    processors, licenses, resources, _, capacity, copies, amounts = limits
+    held, available = np.zeros(machines, np.int64), _available(copies)
     widest, fewest_asked = most_of(capacity), min(processors) if jobs > 0 else 0
-    fitting = np.empty(len(capacity), priority.dtype)
+    fitting = np.empty(machines, priority.dtype)
     best, key = np.empty(jobs, np.int64), np.empty(jobs, priority.dtype)
     machine_of = np.full(jobs, -1)
     heap, size = np.empty(jobs, np.int64), 0
@@ -67,24 +73,18 @@ def match_greedily(
     while size > 0 and widest >= fewest_asked:
         job = heap[0]
         m = best[job]
-        enough = has_resources(job, m, resources, amounts)
-        enough &= licenses[job] & ~(held[m] | available) == 0
-        if capacity[m] >= processors[job] and enough:
+        if _fits(job, m, held, available, limits):
             machine_of[job] = m
-            _take_resources(job, m, resources, shared, amounts)
             is_widest = capacity[m] == widest
-            capacity[m] -= processors[job]
+            available = _take(job, m, held, limits)
             if is_widest:
                 widest = most_of(capacity)
-            _take_copies(licenses[job] & ~held[m], copies)
-            available = _available(copies)
-            held[m] |= licenses[job]
             m = -1
         elif processors[job] > widest:
             m = -1
         else:
             missing = licenses[job] & ~available
-            for other in range(len(capacity)):
+            for other in range(machines):
                 fits = (capacity[other] >= processors[job]) & (missing & ~held[other] == 0)
                 if len(amounts):
                     fits &= has_resources(job, other, resources, amounts)
@@ -100,36 +100,43 @@ def match_greedily(
 
 
 @kernel()
-def match_in_order(
-    order: Ints,
-    processors: Ints,
-    licenses: Ints,
-    resources: Floats,
-    shared: int,
-    capacity: Ints,
-    copies: Ints,
-    amounts: Floats,
-) -> Ints:
+def match_in_order(order: Ints, limits: Limits) -> Ints:
     """The same from a list of pairs (job * machines + machine), as the paper has it."""
-    machines = len(capacity)
-    held = np.zeros(machines, np.int64)
-    machine_of = np.full(len(processors), -1)
-    available = _available(copies)
+    machines = len(limits.capacity)
+    held, available = np.zeros(machines, np.int64), _available(limits.copies)
+    machine_of = np.full(len(limits.processors), -1)
     for pair in order:
         job, m = pair // machines, pair % machines
-        if machine_of[job] >= 0 or capacity[m] < processors[job]:
-            continue
-        if licenses[job] & ~(held[m] | available) != 0:
-            continue
-        if not has_resources(job, m, resources, amounts):
-            continue
-        machine_of[job] = m
-        _take_resources(job, m, resources, shared, amounts)
-        capacity[m] -= processors[job]
-        _take_copies(licenses[job] & ~held[m], copies)
-        available = _available(copies)
-        held[m] |= licenses[job]
+        if machine_of[job] < 0 and _fits(job, m, held, available, limits):
+            machine_of[job] = m
+            available = _take(job, m, held, limits)
     return machine_of
+
+
+@inlined
+def _fits(job: int, m: int, held: Ints, available: int, limits: Limits) -> bool:
+    """Whether the pair fits, with the licenses that the machine has `held` or are `available`."""
+    return bool(
+        limits.capacity[m] >= limits.processors[job]
+        and limits.licenses[job] & ~(held[m] | available) == 0
+        and has_resources(job, m, limits.resources, limits.amounts)
+    )
+
+
+@inlined
+def _take(job: int, m: int, held: Ints, limits: Limits) -> int:
+    """The job goes to the machine; the licenses that have a free copy afterwards."""
+    amounts, copies = limits.amounts, limits.copies
+    limits.capacity[m] -= limits.processors[job]
+    for number in range(len(amounts)):
+        for each in range(amounts.shape[1]):
+            if each == m or number >= len(amounts) - limits.shared:
+                amounts[number, each] -= limits.resources[number, job]
+    new = limits.licenses[job] & ~held[m]
+    for license_ in range(len(copies)):
+        copies[license_] -= new >> license_ & 1
+    held[m] |= new
+    return _available(copies)
 
 
 @kernel()
@@ -184,17 +191,6 @@ def has_resources(job: int, machine: int, resources: Floats, amounts: Floats) ->
 
 
 @inner(allocates=False)
-def _take_resources(
-    job: int, machine: int, resources: Floats, shared: int, amounts: Floats
-) -> None:
-    """As `grid.policies.fitting.take_resources`."""
-    for number in range(len(amounts)):
-        for each in range(amounts.shape[1]):
-            if each == machine or number >= len(amounts) - shared:
-                amounts[number, each] -= resources[number, job]
-
-
-@inner(allocates=False)
 def _available(copies: Ints) -> int:
     """Bit mask of the licenses that have a free copy."""
     mask = 0
@@ -202,12 +198,6 @@ def _available(copies: Ints) -> int:
         if copies[license_] > 0:
             mask |= 1 << license_
     return mask
-
-
-@inner(allocates=False)
-def _take_copies(licenses: int, copies: Ints) -> None:
-    for license_ in range(len(copies)):
-        copies[license_] -= licenses >> license_ & 1
 
 
 @inner(allocates=False)
@@ -269,11 +259,10 @@ def iterative_search(priority: Floats) -> Ints:
     """MIS: the highest priority whose job and machine are both free, repeatedly."""
     jobs, machines = priority.shape
     one, none = np.ones(jobs, np.int64), np.zeros(jobs, np.int64)
-    capacity, copies = np.ones(machines, np.int64), np.zeros(0, np.int64)
-    machine_of: Ints = match_greedily(
-        priority, -np.inf, one, none, np.zeros((0, jobs)), 0, capacity, copies,
-        np.zeros((0, machines)),
-    )  # fmt: skip
+    places, copies = np.ones(machines, np.int64), np.zeros(0, np.int64)
+    resources, amounts = np.zeros((0, jobs)), np.zeros((0, machines))
+    limits = Limits(one, none, resources, 0, places, copies, amounts)
+    machine_of: Ints = match_greedily(priority, -np.inf, limits)
     return machine_of
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from grid.policies.convergent.matching import (
     CLASSES,
     NO_CLASS,
+    Limits,
     classify,
     in_order,
     match_greedily,
@@ -84,19 +86,16 @@ def test_greedy_matching_is_that_of_a_plain_sort(levels: int, classes: bool) -> 
     """Of priorities, and of classes, which the paper sorts by counting."""
     for seed in range(40):
         priority, limits = instance(seed, levels)
-        *given, capacity, copies, amounts = limits
         nothing: float = -np.inf
         plain = priority
         if classes:
             priority, nothing = classify(priority), NO_CLASS
             plain = np.where(priority == NO_CLASS, -np.inf, priority.astype(float))
         expected = plain_sort(plain, *limits)
-        left = [capacity.copy(), copies.copy(), amounts.copy()]
-        assert match_greedily(priority, nothing, *given, *left).tolist() == expected
-        order = in_order(priority, nothing)
-        left = [capacity.copy(), copies.copy(), amounts.copy()]
-        sorted_first = match_in_order(order, *given, *left)
-        assert sorted_first.tolist() == expected
+        left = Limits(*deepcopy(limits))
+        assert match_greedily(priority, nothing, left).tolist() == expected
+        order, left = in_order(priority, nothing), Limits(*deepcopy(limits))
+        assert match_in_order(order, left).tolist() == expected
 
 
 def test_classes_span_1_to_1024_and_keep_the_order() -> None:
@@ -123,7 +122,6 @@ def test_jobs_of_a_machine_share_a_copy() -> None:
     priority = np.array([[9.0, 1.0], [2.0, 8.0], [7.0, 6.0]])
     one, two = np.array([1, 1, 1]), np.array([2, 2])
     asked, copies = np.array([1, 1, 1]), np.array([1])
-    none = np.zeros((0, 3)), 0
-    left = two, copies, np.zeros((0, 2))
-    chosen = match_greedily(priority, -np.inf, one, asked, *none, *left)
+    left = Limits(one, asked, np.zeros((0, 3)), 0, two, copies, np.zeros((0, 2)))
+    chosen = match_greedily(priority, -np.inf, left)
     assert chosen.tolist() == [0, -1, 0]
