@@ -61,12 +61,13 @@ class RuntimeHooks(NamedTuple):
 
     `clock` gives seconds, to time plans. `connect` connects the policy of a cluster, named
     `VO/cluster`, to an external process. With `may_break`, machines can be taken down at any time
-    of the run.
+    of the run. In a `live` run, clusters are simulated up to the present.
     """
 
     clock: Callable[[], float] | None = None
     connect: Callable[[str, Policy | GangPolicy], None] | None = None
     may_break: bool = False
+    live: bool = False
 
 
 NO_HOOKS = RuntimeHooks()
@@ -268,6 +269,7 @@ class Grid:
                         policy=self.plugins.shown(cluster.policy.name),
                         resource_manager=manager,
                         direct=self.direct[position],
+                        lazy=not hooks.live,
                         migration=migration_of(self, vo, index, state) if cluster.gangs else None,
                     ),
                 )

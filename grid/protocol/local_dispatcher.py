@@ -1,8 +1,8 @@
 """The Local Dispatcher: level two of the two dispatchers, owns one cluster and its local policy.
 
 The cluster is simulated lazily: a message or a timer advances it to the present. With direct jobs
-alone, whose ends no entity waits for, that may be hours at once; the end of a job that a Resource
-Manager sent is reported when it occurs.
+alone, whose ends no entity waits for, that may be hours at once, except in a live run; the end of a
+job that a Resource Manager sent is reported when it occurs.
 """
 
 from __future__ import annotations
@@ -64,6 +64,7 @@ class LocalDispatcher(MessageHandler):
         policy: str,
         resource_manager: str,
         direct: JobTable | None,
+        lazy: bool = True,
         migration: Migration | None = None,
     ) -> None:
         self.cluster = cluster
@@ -76,6 +77,7 @@ class LocalDispatcher(MessageHandler):
         self._resource_manager = resource_manager
         self._direct = direct or concatenate([])
         self._has_direct = len(self._direct) > 0
+        self._lazy = lazy
         self._next_row = 0
         self._open = 0
         """Jobs here whose end must be reported."""
@@ -151,7 +153,7 @@ class LocalDispatcher(MessageHandler):
     def _wake(self, ctx: Context) -> None:
         """Set WAKE to the next change of the cluster's state, if it is not set to that already."""
         cluster = self.cluster
-        wake = cluster.next_instant() if self._open else cluster.horizon()
+        wake = cluster.horizon() if self._lazy and not self._open else cluster.next_instant()
         if self._has_direct and self._next_row < len(self._direct):
             wake = min(wake, int(self._direct.submit_us[self._next_row]))
         wake = max(wake, ctx.now)

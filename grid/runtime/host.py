@@ -137,7 +137,7 @@ class Host:
         self.status = Status(os.getpid(), jobs=self._store.jobs)
         bandwidth_mbps = grid.settings.network.bandwidth_mbps
         rules = replace(live_rules(speedup), bandwidth_mbps=bandwidth_mbps)
-        hooks = RuntimeHooks(may_break=watched)
+        hooks = RuntimeHooks(may_break=watched, live=True)
         entities = fault_tolerant(grid, members, rules, self._storages.__getitem__, hooks, events)
         self._faults = grid.network.faults
         self._done: Done = ()

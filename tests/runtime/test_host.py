@@ -30,6 +30,7 @@ from grid.runtime.interventions import Done
 from grid.runtime.journal import Journal
 from grid.runtime.live import read_journals
 from grid.runtime.placement import processes_of
+from tests.config import grids
 
 SCENARIOS = Path(__file__).parent / "fault_scenarios"
 
@@ -102,6 +103,8 @@ class HostedRun:
         self._dies_us = NEVER if dies_s is None else round(dies_s * SECOND_US)
         self._kept = kept
         self._in_transit: list[tuple[str, Outbox]] = []
+        self.ended: list[tuple[Time, int]] = []
+        """How many jobs have ended at each instant."""
         asyncio.run(self._run())
         self.ended_us = self._clock.time
 
@@ -117,7 +120,8 @@ class HostedRun:
 
     async def _run(self) -> None:
         hosts = {here: self._host(here) for here in sorted(set(self.host_of.values()))}
-        while sum(one.status.jobs for one in hosts.values()) < sum(self.grid.jobs_by_vo()):
+        jobs, total = 0, sum(self.grid.jobs_by_vo())
+        while jobs < total:
             if self._clock.time >= self._dies_us:
                 self._dies_us = NEVER
                 if self._kept is not None:
@@ -132,8 +136,12 @@ class HostedRun:
             while self._in_transit:
                 to, outbox = self._in_transit.pop()
                 hosts[to].receive(outbox)
+            jobs = sum(one.status.jobs for one in hosts.values())
+            self.ended.append((self._clock.time, jobs))
             self._clock.time = min(one.next_time() for one in hosts.values())
-            assert self._clock.time < NEVER, "nothing is left to do, and jobs have not ended"
+            assert self._clock.time < NEVER or jobs == total, (
+                "nothing is left to do, and jobs have not ended"
+            )
         for one in hosts.values():
             await one.finish()
         self.hosts = list(hosts.values())
@@ -171,6 +179,25 @@ class HostedRun:
 @pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
 def test_a_run_resumes_from_journals_that_were_cut_in_a_write(kept: float, tmp_path: Path) -> None:
     HostedRun(grid_of("two", {}), tmp_path, dies_s=9.0, kept=kept).results()
+
+
+@pytest.mark.parametrize("dies_s", [None, 45.0])
+def test_the_end_of_a_direct_job_is_known_when_it_occurs(
+    dies_s: float | None, tmp_path: Path
+) -> None:
+    jobs = [{"run_s": 7 + n % 5, "submit_s": 3 * n} for n in range(30)]
+    site = {
+        "name": "site",
+        "clusters": [{"name": "pool", "cpus": 2, "policy": "easy"}],
+        "workload": {"entry_point": "cluster", "jobs": jobs},
+    }
+    grid = grids.grid_of(vos=[site])
+    run = HostedRun(grid, tmp_path, dies_s=dies_s)
+    ends = np.sort(run.results().outcome.end_us)
+    assert [jobs for _, jobs in run.ended] == [
+        np.searchsorted(ends, now, side="right") for now, _ in run.ended
+    ]
+    assert {now for now, _ in run.ended} >= set(ends.tolist())
 
 
 @pytest.fixture
