@@ -32,9 +32,9 @@ class ProcessLook(NamedTuple):
 
     `clusters` has a row for each of its clusters, of shape (clusters, 4): position in the
     directory, CPUs that jobs hold, running jobs, waiting jobs. A cluster is as it was when it was
-    last simulated: before the present, or in virtual time also after it, if no job arrives from others. `ended` are the
-    jobs that ended since the last look; `messages` counts those handled, by kind; `cpu_s` is the
-    CPU time of the process.
+    last simulated: before the present, or after it, if no job arrives from others (in virtual time
+    only). `ended` are the jobs that ended since the last look; `messages` counts those handled, by
+    kind; `cpu_s` is the CPU time of the process.
     """
 
     clusters: Ints
