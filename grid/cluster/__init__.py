@@ -48,7 +48,7 @@ def make_cluster(
     if isinstance(policy, GangPolicy):
         from grid.cluster.gang.core import GangCluster
 
-        return GangCluster(platform, policy, choice, outages)
+        return GangCluster(platform, policy, choice, outages, may_hold=jobs.resources)
     from grid.cluster.engine import Engine
 
     is_one = pool and is_pool(spec, policy)

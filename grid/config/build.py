@@ -32,7 +32,7 @@ from grid.kernel.event import Rows
 from grid.kernel.network import Network
 from grid.model.fields import PluginRef
 from grid.model.job_table import JobTable
-from grid.model.platform import Cluster, Distances, MachineOutage, VirtualOrganization
+from grid.model.platform import Cluster, Distances, GangLimits, MachineOutage, VirtualOrganization
 from grid.model.plugins.registry import Kind, Plugins
 from grid.model.resources import NOT_INCLUDED, clusters_of, resources_of, status_rows, summary_of
 from grid.model.time import NEVER, Time, from_seconds
@@ -423,7 +423,7 @@ def migration_of(
     from grid.protocol.migration import Migration, Peer
 
     moving = {
-        index: Peer(names.local_dispatcher(vo.name, one.name), one.processors)
+        index: Peer(names.local_dispatcher(vo.name, one.name), GangLimits.of(one))
         for index, one in enumerate(vo.clusters)
         if one.gangs and getattr(grid.policy_of(one), "external_migration", False)
     }

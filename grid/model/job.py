@@ -82,6 +82,23 @@ def rounded(amount: Any) -> Any:
     return np.ceil(amount * 1024) / 1024
 
 
+def share(amount: float, tasks: float, size: int) -> float:
+    """What `tasks` of the `size` tasks of a gang hold of the rounded `amount` that it requests."""
+    return amount if tasks == size else rounded(amount * tasks / size)
+
+
+def most_tasks(available: float, amount: float, size: int) -> int:
+    """For how many of the `size` tasks of a gang that requests `amount` enough is available."""
+    if available >= amount:
+        return size
+    tasks = int(available * size / amount)
+    while share(amount, tasks + 1, size) <= available:
+        tasks += 1
+    while share(amount, tasks, size) > available:
+        tasks -= 1
+    return tasks
+
+
 class Size(NamedTuple):
     """A number of CPUs that a moldable job may run on, with what it then holds.
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from grid.model.arrays import Floats
-from grid.model.job import Job, JobKey, JobOutcome, dtypes
+from grid.model.job import Amounts, Job, JobKey, JobOutcome, dtypes
 from grid.model.job_results import JobPlacement
 from grid.model.resources import NOT_INCLUDED, STATUS_OF_TABLE, ResourceColumns, ResourceTable
 from grid.model.time import NEVER, Time
@@ -513,10 +513,11 @@ NEVER_RAN = GangProgress()
 
 
 class AskMigration(NamedTuple):
-    """Source to target: request idle processors for a gang."""
+    """Source to target: request idle processors for a gang, and amounts of resources."""
 
     number: int
     processors: int
+    resources: Amounts = ()
 
 
 class MigrationGranted(NamedTuple):

@@ -47,7 +47,7 @@ from grid.model.fields import (
     Watts,
     keys_of,
 )
-from grid.model.job import MEMORY, Job, amounts, unlisted
+from grid.model.job import MEMORY, Job, amounts, most_tasks, rounded, unlisted
 from grid.model.job import Amounts as JobAmounts
 from grid.model.time import NEVER, SECOND_US, Time
 from grid.model.workload import WorkloadSection
@@ -329,6 +329,44 @@ class JobLimits(NamedTuple):
         return all(held <= most.get(name, unlisted(name)) for name, held in job.resources)
 
 
+class GangLimits(NamedTuple):
+    """The most that the tasks of one gang may hold.
+
+    CPUs in all, then (machines, CPUs, resources) of each kind of machine, and what these share.
+    """
+
+    processors: int
+    machines: tuple[tuple[int, int, JobAmounts], ...]
+    shared: JobAmounts
+
+    @classmethod
+    def of(cls, cluster: Cluster) -> GangLimits:
+        each = Counter((one.cpus, amounts(one.limits)) for one in cluster.machines)
+        kinds = tuple((count, *kind) for kind, count in each.items())
+        return cls(cluster.processors, kinds, amounts(cluster.resources))
+
+    def allow(self, job: Job) -> bool:
+        """Whether a job conforms to them."""
+        return not job.licenses and self.hold(job.processors, job.resources)
+
+    def hold(self, processors: int, requests: JobAmounts) -> bool:
+        """Whether a gang of so many tasks, with what it requests, conforms to them."""
+        if processors > self.processors or not requests:
+            return processors <= self.processors
+        shared, room = dict(self.shared), 0
+        for count, cpus, resources in self.machines:
+            here, most = dict(resources), cpus
+            for name, amount in requests:
+                if name not in shared:
+                    limit = rounded(here.get(name, unlisted(name)))
+                    most = min(most, most_tasks(limit, rounded(amount), processors))
+            room += count * most
+        is_free = [
+            rounded(amount) <= rounded(shared.get(name, np.inf)) for name, amount in requests
+        ]
+        return all(is_free) and room >= processors
+
+
 @dataclass(frozen=True, config=PLATFORM)
 class Cluster:
     """Machines, or one pool of CPUs, under a local policy."""
@@ -482,10 +520,10 @@ class Cluster:
             if license.copies > 0 and license.name in machine.licenses
         )
 
-    def job_limits(self) -> tuple[JobLimits, ...]:
+    def job_limits(self) -> tuple[JobLimits | GangLimits, ...]:
         """A job can run here if it conforms to any of these, which are those of machines."""
         if self.gangs:
-            return (JobLimits(self.processors, (), 0),)
+            return (GangLimits.of(self),)
         each = {
             JobLimits(one.cpus, amounts(one.limits | self.resources), self.license_bits(one))
             for one in self.machines

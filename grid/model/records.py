@@ -196,7 +196,7 @@ def _word(name: str) -> str:
 class ClusterFacts:
     """A cluster as readers of a run's events need it, as plain data.
 
-    Shapes (machines,). If it runs gangs, all CPUs are one machine. `resources` are the amounts of
+    Shapes (machines,). If it runs gangs, all machines are one. `resources` are the amounts of
     machines by name, `shared` those of the cluster. `machine_licenses` are bit masks over
     `licenses`, which are (name, copies). `outages` are (machine, from,
     until before). If it runs gangs, `cpus_of` has the CPUs of each machine.
@@ -227,18 +227,21 @@ def facts_of(
     names = [one.name for one in cluster.licenses]
     machines = () if cluster.gangs else cluster.machines
     cpus = tuple(one.cpus for one in cluster.machines)
+    of_machines = [name for name in cluster.resource_names if name not in cluster.resources]
+    # JSON has no infinite number.
+    amounts = {
+        name: [one.limits.get(name, -1.0 if name == MEMORY else 0.0) for one in cluster.machines]
+        for name in of_machines
+    }
+    if cluster.gangs:
+        amounts = {name: [-1.0 if -1.0 in of else sum(of)] for name, of in amounts.items()}
     return ClusterFacts(
         vo,
         cluster.name,
         policy,
         cpus=(cluster.processors,) if cluster.gangs else cpus,
-        resources={
-            # JSON has no infinite number.
-            name: [one.limits.get(name, -1.0 if name == MEMORY else 0.0) for one in machines]
-            for name in cluster.resource_names
-            if machines and name not in cluster.resources
-        },
-        shared=cluster.resources if machines else {},
+        resources=amounts,
+        shared=cluster.resources,
         machine_licenses=tuple(sum(1 << names.index(n) for n in one.licenses) for one in machines),
         licenses=tuple((one.name, one.copies) for one in cluster.licenses),
         outages=tuple((one.machine, one.start_us, one.end_us) for one in outages),

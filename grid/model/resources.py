@@ -202,7 +202,13 @@ def resources_of(vo: VirtualOrganization, position: int) -> ResourceColumns:
             sizes = (cluster.processors, cluster.widest)
             units = [(-1, cluster.machines[0], *sizes, reduce(or_, bits))]
             of_names = dict(zip(names, zip(*each, strict=True), strict=True)) if names else {}
-            each = [[max(of_name) for of_name in of_names.values()]]
+            # The tasks of a gang may be on all machines.
+            each = [
+                [
+                    (sum if cluster.gangs and name not in cluster.resources else max)(of_name)
+                    for name, of_name in of_names.items()
+                ]
+            ]
             totals.append(
                 [
                     max(of_name) if name in cluster.resources else sum(of_name)

@@ -77,8 +77,7 @@ FEATURES = {
     "machine outages": Feature(
         "machines", lambda spec: spec.outages and "outages of machines", gangs=True
     ),
-    # A job holds an amount on one machine, but the tasks of a gang are on processors of several.
-    "resources": Feature("machines", _resources),
+    "resources": Feature("machines", _resources, gangs=True),
     "licenses": Feature("licenses", lambda spec: spec.platform.licenses and "licenses"),
     "reservations": Feature(
         "reservations", lambda spec: spec.platform.reservations and "reservations"

@@ -31,7 +31,7 @@ from grid.model.messages import (
     RunJob,
     TakeDown,
 )
-from grid.model.platform import JobLimits
+from grid.model.platform import GangLimits, JobLimits
 from grid.model.records import ClusterFigure, ClusterHistory, JobsLeft, PlanTimes
 from grid.model.time import NEVER, Time
 
@@ -60,7 +60,7 @@ class LocalDispatcher(MessageHandler):
         vo: int,
         number: int,
         position: int,
-        limits: tuple[JobLimits, ...],
+        limits: tuple[JobLimits | GangLimits, ...],
         policy: str,
         resource_manager: str,
         direct: JobTable | None,

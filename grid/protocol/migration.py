@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from grid.kernel.entity import Context, MessageHandler
+from grid.model.job import Amounts
 from grid.model.messages import (
     AskMigration,
     CancelMigration,
@@ -24,6 +25,7 @@ from grid.model.messages import (
     MigrationRefused,
     MoveGang,
 )
+from grid.model.platform import GangLimits
 
 if TYPE_CHECKING:
     from grid.cluster.gang.core import GangCluster, WaitingGang
@@ -36,10 +38,10 @@ _LATE = "migration/late/"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """Another Local Dispatcher, and its number of processors."""
+    """Another Local Dispatcher, and the most that a gang may hold there."""
 
     name: str
-    processors: int
+    limits: GangLimits
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class _Attempt:
     number: int
     wanted: int
     """Processors of a request without an answer."""
+    resources: Amounts
     reservation: int | None = None
 
 
@@ -61,7 +64,7 @@ class Migration(MessageHandler):
     def __init__(self, cluster: GangCluster, number: int, peers: tuple[Peer, ...]) -> None:
         self._cluster = cluster
         self._peers = peers
-        cluster.send_only(max(peer.processors for peer in peers))
+        cluster.send_to([peer.limits for peer in peers])
         # Incremented by the number of dispatchers, so that no two use the same number.
         self._number = number
         self._gang: WaitingGang | None = None
@@ -101,8 +104,8 @@ class Migration(MessageHandler):
         if self._gang is None and not self._is_pausing:
             self._gang = self._cluster.waiting_gang()
             if self._gang is not None:
-                size = self._gang.processors
-                self._left = [peer for peer in self._peers if peer.processors >= size]
+                _, _, size, requests = self._gang
+                self._left = [peer for peer in self._peers if peer.limits.hold(size, requests)]
                 self._ask_next(ctx)
 
     def on_migration_granted(self, ctx: Context, _: str, granted: MigrationGranted) -> None:
@@ -145,21 +148,23 @@ class Migration(MessageHandler):
             return
         self._number += len(self._peers) + 1
         self._taker = self._left.pop(0).name
-        ctx.send(self._taker, AskMigration(self._number, self._gang.processors))
+        _, _, size, requests = self._gang
+        ctx.send(self._taker, AskMigration(self._number, size, requests))
         ctx.set_timer(self._cluster.policy.answer_within_us, _NO_ANSWER)
 
     # Taking
 
     def on_ask_migration(self, _: Context, giver: str, ask: AskMigration) -> None:
         """Note the request, which is answered after the plan of this instant."""
-        self._attempts[giver] = _Attempt(ask.number, ask.processors)
+        self._attempts[giver] = _Attempt(ask.number, ask.processors, ask.resources)
 
     def _answer(self, ctx: Context) -> None:
         """After a plan, which goes first: answer requests with the processors left idle."""
         for giver, attempt in list(self._attempts.items()):
             if attempt.wanted == 0:
                 continue
-            attempt.reservation = self._cluster.reserve(attempt.wanted)
+            wanted, requests = attempt.wanted, attempt.resources
+            attempt.reservation = self._cluster.reserve(wanted, ctx.now, requests)
             attempt.wanted = 0
             if attempt.reservation is None:
                 del self._attempts[giver]

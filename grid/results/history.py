@@ -255,9 +255,7 @@ class WhyWaiting:
     def sentences(self) -> list[str]:
         job, facts = self.job, self.facts
         place = "The cluster" if facts.gangs else f"Machine {self.machine}"
-        needs = [_cpus(job.processors)]
-        if not facts.gangs:
-            needs += [_amount(*one) for one in job.resources.items()]
+        needs = [_cpus(job.processors), *(_amount(*one) for one in job.resources.items())]
         names = (name for bit, (name, _) in enumerate(facts.licenses) if job.licenses >> bit & 1)
         needs += [f"license {name}" for name in names]
         where = "in the cluster" if facts.gangs else "on one machine"
@@ -301,10 +299,10 @@ def why_waiting(key: JobKey, state: ClusterState) -> WhyWaiting | None:
 
     def fits(machine: int) -> bool:
         """Whether the machine can run the job when nothing else runs."""
-        if job.processors > facts.cpus[machine] or facts.gangs:
-            return job.processors <= facts.cpus[machine]
+        if job.processors > facts.cpus[machine]:
+            return False
         enough = all(held <= _most(facts, name, machine) for name, held in job.resources.items())
-        return enough and job.licenses & ~facts.machine_licenses[machine] == 0
+        return enough and (facts.gangs or job.licenses & ~facts.machine_licenses[machine] == 0)
 
     def distance(machine: int) -> tuple[float, ...]:
         amounts = {one.what: one.needed - one.free for one in lacks[machine]}
@@ -340,7 +338,7 @@ def _lacks(job: Stay, state: ClusterState, machine: int) -> tuple[Lack, ...]:
     free = 0 if facts.one_job_per_machine and here else max(0, cpus - busy)
     if free < job.processors:
         found.append(Lack("cpus", job.processors, free))
-    for name, needed in () if facts.gangs else job.resources.items():
+    for name, needed in job.resources.items():
         holders = state.running if name in facts.shared else here
         left = rounded(_most(facts, name, machine))
         left -= sum(rounded(one.resources.get(name, 0.0)) for one in holders)

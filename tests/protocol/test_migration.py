@@ -5,7 +5,6 @@ Messages take 1 ms, and the tasks of a gang a second from one cluster to another
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -26,7 +25,7 @@ from grid.kernel.process import LogicalProcess
 from grid.kernel.reliable import Reliable, ResendRules
 from grid.model.job import Job, JobKey
 from grid.model.messages import AskMigration, ClusterChosen, JobEnded, MoveGang, RunJob
-from grid.model.platform import Cluster, JobLimits, Machine, MachineOutage
+from grid.model.platform import Cluster, GangLimits, Machine, MachineOutage
 from grid.model.records import word_of
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.gang_policy import GangPolicy
@@ -133,22 +132,34 @@ class Vo:
     """The first time of each reservation, by taker, giver and number."""
     crashing: bool = False
     down: dict[str, Sequence[MachineOutage]] = field(default_factory=dict)
+    gpus: dict[str, Sequence[int]] = field(default_factory=dict)
+    """Of each machine; default: none."""
+
+    def platform(self, name: str) -> Cluster:
+        gpus = self.gpus.get(name, [0] * self.sizes[name])
+        machines = [
+            Machine(f"m{p}", 1, self.mips[p % len(self.mips)], resources={"gpus": gpus[p]})
+            for p in range(self.sizes[name])
+        ]
+        return Cluster(name, tuple(machines))
 
     def entity(self, name: str) -> Any:
         """The Resource Manager, or the dispatcher of that name."""
         if name == MANAGER:
             return Manager(self.record)
-        size, number = self.sizes[name], list(self.sizes).index(name)
-        machines = tuple(Machine(f"m{p}", 1, self.mips[p % len(self.mips)]) for p in range(size))
-        platform = Cluster(name, machines)
+        platform, number = self.platform(name), list(self.sizes).index(name)
         cluster = make_cluster(platform, self.rules, None, self.down.get(name, ()))
         self.clusters[name] = cluster
-        peers = tuple(Peer(other, self.sizes[other]) for other in self.sizes if other != name)
+        peers = tuple(
+            Peer(other, GangLimits.of(self.platform(other)))
+            for other in self.sizes
+            if other != name
+        )
         assert isinstance(cluster, GangCluster)
         migration = Migration(cluster, number, peers)
         dispatcher = LocalDispatcher(
             cluster, vo=0, number=number, position=number,
-            limits=(JobLimits(size, math.inf, 0),), policy="afcfs", resource_manager=MANAGER,
+            limits=(GangLimits.of(platform),), policy="afcfs", resource_manager=MANAGER,
             direct=None, migration=migration,
         )  # fmt: skip
         record = replace(self.record, check=partial(self.check, cluster, migration))
@@ -177,13 +188,15 @@ def simulate(
     mips: Sequence[float] = (1000.0,),
     outages: dict[str, Sequence[Outage]] | None = None,
     down: dict[str, Sequence[MachineOutage]] | None = None,
+    gpus: dict[str, Sequence[int]] | None = None,
 ) -> tuple[Record, dict[str, ClusterState]]:
     """Simulate clusters with those numbers of processors until nothing is left to do.
 
     With `faults` or `outages` of dispatchers all entities are reliable. `down` are machines, by
-    cluster.
+    cluster, as are `gpus`.
     """
-    vo = Vo(sizes, jobs, rules, mips, crashing=faults is not None, down=down or {})
+    is_crashing = faults is not None
+    vo = Vo(sizes, jobs, rules, mips, crashing=is_crashing, down=down or {}, gpus=gpus or {})
     names = sorted([*sizes, MANAGER])
     # All inputs are replayed after a crash; there is no checkpoint.
     resend = ResendRules(4 * LATENCY, 64 * LATENCY, inputs_a_state=10**9)
@@ -212,6 +225,7 @@ HASTY = policy(**(SETTINGS | {"answer_within_s": 0.0015}))
 SIZES = {"a": 2, "b": 2}
 BUSY = (gang_job(0, 2, 10.0), gang_job(1, 2, 4.0, 1.0))
 """The first gang takes both processors, so the second one waits, and a asks at once."""
+TWO_GPUS = (("gpus", 2.0),)
 CASES: dict[str, dict[str, Any]] = {
     "granted": {},
     "idle_heads": {"rules": IDLE_HEADS},
@@ -219,6 +233,13 @@ CASES: dict[str, dict[str, Any]] = {
     "answer_late": {"rules": HASTY, "sizes": {**SIZES, "c": 2}},
     "priority_job": {"b": [gang_job(2, 1, 3.0, 1.0015), gang_job(3, 2, 1.0, 1.5)]},
     "starts_locally": {"a": (gang_job(0, 2, 1.0015), BUSY[1])},
+    "resources": {
+        "a": [replace(one, resources=TWO_GPUS) for one in BUSY],
+        "b": [replace(gang_job(2, 2, 3.0), resources=TWO_GPUS)],
+        "sizes": {"a": 2, "b": 4, "c": 4},
+        "rules": policy(**(SETTINGS | {"ask_every_s": 2})),
+        "gpus": {"a": [1, 1], "b": [1, 1, 0, 0]},
+    },
     "two_requests": {"b": [gang_job(2, 2, 10.0), gang_job(3, 2, 4.0, 1.0)]},
 }
 
@@ -228,8 +249,9 @@ def messages(
     b: Sequence[Job] = (),
     sizes: dict[str, int] = SIZES,
     rules: GangPolicy = RULES,
+    **more: Any,
 ) -> list[str]:
-    record, clusters = simulate(sizes, {"a": a, "b": b}, rules)
+    record, clusters = simulate(sizes, {"a": a, "b": b}, rules, **more)
     assert not any(reservations(cluster) for cluster in clusters.values())
     assert set(record.ended.values()) == {1}
     return record.lines
@@ -317,7 +339,15 @@ def survive(seed: int, *, crashes: bool) -> int:
         outages = {name: disjoint(down[place :: len(sizes)]) for place, name in enumerate(sizes)}
     rules, mips = random_rules(chance), (1000.0, 750.0, 1500.0)
     machines = {name: random_outages(chance, size) for name, size in sizes.items()}
-    record, clusters = simulate(sizes, jobs, rules, faults, mips, outages, machines)
+    gpus = {name: [chance.randint(0, 1)] * size for name, size in sizes.items()}
+    for name, stream in jobs.items():
+        jobs[name] = [
+            replace(job, resources=(("gpus", float(chance.randint(1, job.processors))),))
+            if gpus[name][0] and chance.random() < 0.5
+            else job
+            for job in stream
+        ]
+    record, clusters = simulate(sizes, jobs, rules, faults, mips, outages, machines, gpus)
     submitted = Counter(job.key for stream in jobs.values() for job in stream)
     assert record.reported == submitted
     assert not any(reservations(cluster) for cluster in clusters.values())

@@ -151,3 +151,40 @@ def test_no_grid_and_no_partition_can_tell_windows_from_one_process(
         chunks, messages = in_windows(grid, partition, way)
         assert digest(in_order(chunks)) == digest(table)
         assert messages == expected.messages
+
+
+def test_gangs_that_hold_resources_migrate_between_windows() -> None:
+    """With outages of machines and priority jobs."""
+    settings = {"migration": "full", "migrates": "queued", "ask_every_s": 9}
+    policy = {"name": "afcfs", "settings": settings}
+    gpus = {"cpus": 2, "ram_mb": 100.0, "resources": {"gpus": 2}}
+    clusters = [
+        {"name": "one", "machines": [gpus, {"cpus": 2}], "resources": {"disks": 3}},
+        {"name": "two", "machines": [gpus, gpus], "processor_choice": "ald"},
+        {"name": "three", "machines": [{"cpus": 4, "mips": 1500.0}]},
+    ]
+    held: list[dict[str, Any]] = [
+        {"resources_per_task": {"gpus": 1}},
+        {"resources": {"gpus": 1}, "ram_mb": 70},
+        {"resources": {"disks": 2}},
+        {},
+    ]
+    jobs = [
+        {"submit_s": n, "run_s": 2 + n % 7, "cpus": 1 + n % 4, **held[n % 3 if n % 5 else 3]}
+        for n in range(60)
+    ]
+    gangs = vo("gangs", 0, jobs, clusters=[one | {"policy": policy} for one in clusters])
+    outages = [
+        {"vo": "gangs", "cluster": "one", "machine": 0, "at_s": 7, "for_s": 3},
+        {"vo": "gangs", "cluster": "two", "machine": 1, "at_s": 12, "for_s": 9},
+    ]
+    faults = {"machine_outages": outages, "heal_s": 1000}
+    grid = grid_of(vos=[gangs], faults=faults)
+    expected = run_sequential(grid)
+    table = in_order(expected.chunks)
+    assert check(table, grid.directory, len(jobs)) == []
+    figures = {(one.figure, one.cluster): one.value for one in expected.figures}
+    for name in ("migrations_local", "migrations_external", "interruptions", "held.gpus"):
+        assert any(value for (figure, _), value in figures.items() if figure == name), name
+    chunks, messages = in_windows(grid, [0, 1])
+    assert (digest(in_order(chunks)), messages) == (digest(table), expected.messages)

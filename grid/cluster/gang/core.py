@@ -2,37 +2,53 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from grid.cluster.gang import instant
+from grid.cluster.arrivals import NAMES
+from grid.cluster.gang import instant, resources
 from grid.cluster.gang import state as at
 from grid.cluster.gang.instant import GangRules
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ald, ld
 from grid.cluster.gang.state import NONE, new_state, with_room
 from grid.cluster.state import ClusterState
 from grid.model.arrays import Floats, Ints
-from grid.model.job import Job, JobOutcome, JobState, cancelled, rejected
+from grid.model.job import (
+    Amounts,
+    Job,
+    JobOutcome,
+    JobState,
+    cancelled,
+    rejected,
+    rounded,
+    share,
+    unlisted,
+)
 from grid.model.messages import NEVER_RAN, GangProgress
-from grid.model.platform import Cluster, MachineOutage
+from grid.model.platform import Cluster, GangLimits, MachineOutage
 from grid.model.records import Draw, Levels
 from grid.model.time import NEVER, Time
 from grid.policies.gang_policy import GangPolicy
 
 
 class WaitingGang(NamedTuple):
-    """A gang that external migration may send: slot, rank and size."""
+    """A gang that external migration may send: slot, rank, size and what it requests."""
 
     slot: int
     rank: int
     processors: int
+    resources: Amounts
 
 
 class GangCluster(ClusterState):
-    """A cluster in which every CPU of every machine of `platform` is a processor."""
+    """A cluster in which every CPU of every machine of `platform` is a processor.
+
+    Jobs may hold resources if `may_hold`.
+    """
 
     def __init__(
         self,
@@ -40,8 +56,11 @@ class GangCluster(ClusterState):
         policy: GangPolicy,
         choice: ProcessorChoice,
         outages: Sequence[MachineOutage] = (),
+        *,
+        may_hold: bool = True,
     ) -> None:
-        super().__init__(platform, outages)
+        self._names = platform.resource_names if may_hold else ()
+        super().__init__(platform, outages, resources=self._names)
         cpus = [machine.cpus for machine in platform.machines]
         speeds = [(one.mips, one.watts_busy, one.watts_idle) for one in platform.machines]
         rows = np.ascontiguousarray(np.repeat(np.array(speeds, np.float64), cpus, axis=0).T)
@@ -56,12 +75,17 @@ class GangCluster(ClusterState):
             priority_limit=policy.priority_limit,
             restarts=policy.begins_again,
             idle_queues_only=policy.idle_queues_only,
-            largest=self.processors if policy.external_migration else 0,
+            external_migration=policy.external_migration,
         )
+        self._limits = GangLimits.of(platform)
+        self._others: Sequence[GangLimits] = (self._limits,)
+        """The clusters to which gangs may migrate."""
         self._choice = choice
         self._kills = platform.overrun == "kill"
         self._processors_of = list(pairwise(np.cumsum([0, *cpus]).tolist()))
-        self.state = new_state(rows, policy.holds_together)
+        machine = np.repeat(np.arange(len(cpus)), cpus)
+        whole = _amounts(platform, self._names)
+        self.state = new_state(rows, machine, whole, policy.holds_together)
         self._rows: dict[int, int] = {}
         """Rows of the arrivals by slot."""
         self._killed: dict[int, bool] = {}
@@ -88,14 +112,23 @@ class GangCluster(ClusterState):
         due = arrivals.due(now)
         for place in due:
             columns = arrivals.columns
-            if columns.licenses[place] or columns.processors[place] > self.processors:
+            requests = self._requests(place)
+            if columns.licenses[place] or not self._limits.hold(
+                int(columns.processors[place]), requests
+            ):
                 self._outcomes.add(int(columns.row[place]), rejected(now))
                 continue
             slot = self._take_slot(int(columns.processors[place]))
-            self._fill(slot, place)
+            self._fill(slot, place, requests)
             instant.arrive(self.state, slot, now)
             self._next_us = min(self._next_us, now)
         arrivals.taken(due.stop)
+
+    def _requests(self, place: int) -> Amounts:
+        """The amounts of resources that the arrival at that place requests."""
+        if not self._names:
+            return ()
+        return tuple(zip(self._names, self._arrivals.values(place)[len(NAMES) :], strict=True))
 
     def _cancel(self, row: int, running: bool, now: Time) -> None:
         """A gang that has started stays, also with `running`."""
@@ -151,6 +184,28 @@ class GangCluster(ClusterState):
         reserved, size = np.bincount(holders[holders != NONE], minlength=slots), gangs[at.SIZE]
         for slot in (reserved > size).nonzero()[0].tolist():
             yield f"{reserved[slot]} processors are reserved for {size[slot]} tasks"
+        for number, name in enumerate(self._names):
+            whole, free, _ = self._amounts_of(number)
+            held = self._held(number)
+            for machine in np.flatnonzero((held > whole) | (free != whole - held)).tolist():
+                where = f"machine {machine}" if machine < len(self._cpus) else "the cluster"
+                yield f"{held[machine]:g} of {whole[machine]:g} {name} of {where} are held"
+
+    def _amounts_of(self, resource: int) -> Floats:
+        """See `State.amounts`: the rows of a resource."""
+        return self.state.amounts[at.WHOLE + resource :: len(self._names)]
+
+    def _held(self, resource: int) -> Floats:
+        """What gangs hold of a resource by their tasks. Shape (machines + 1,)."""
+        state = self.state
+        held = np.zeros(state.amounts.shape[1])
+        for slot in np.flatnonzero(state.gangs[at.TAKEN] < NEVER).tolist():
+            size = int(state.gangs[at.SIZE, slot])
+            places, left = state.tasks[:, slot, :size]
+            machines = state.processors[at.MACHINE, places[left > 0]]
+            for column, tasks in (*Counter(machines.tolist()).items(), (-1, len(machines))):
+                held[column] += share(state.numbers[at.REQUESTS + resource, slot], tasks, size)
+        return held
 
     def figures(self) -> dict[str, float]:
         """Gangs that migrated, tasks that moved for it, and interruptions by priority jobs.
@@ -158,12 +213,18 @@ class GangCluster(ClusterState):
         An external migration counts in the cluster that receives the gang.
         """
         counters = self.state.counters
-        return {
+        figures: dict[str, float] = {
             "migrations_local": int(counters[at.MIGRATED]),
             "migrations_external": self.received,
             "tasks_migrated_local": int(counters[at.MOVED_TASKS]),
             "interruptions": int(counters[at.STOPS]),
         }
+        for number, name in enumerate(self._names):
+            whole, _, held_s = self._amounts_of(number)
+            limited = np.isfinite(whole)
+            figures[f"held.{name}"] = float(held_s[limited].sum())
+            figures[f"amount.{name}"] = float(whole[limited].sum())
+        return figures
 
     def _take_levels(self) -> Levels:
         self._take_history()
@@ -202,12 +263,15 @@ class GangCluster(ClusterState):
         """Let the plugin choose the processors whose queues the gang joins."""
         state = self.state
         waits, runs, down = state.processors[[at.WAITS, at.GANG, at.DOWN]]
-        queues = ProcessorQueues(waits, runs != NONE, down == 0, state.speeds[at.MIPS].copy())
+        machine = state.processors[at.MACHINE].copy()
+        room = resources.room(state, gang, True)[machine]
+        mips = state.speeds[at.MIPS].copy()
+        queues = ProcessorQueues(waits, runs != NONE, down == 0, mips, machine, room)
         size = int(state.gangs[at.SIZE, gang])
         chosen = self._choice(size, queues, int(state.counters[at.ROUND]))
         state.processors[at.CHOSEN, :size] = chosen
 
-    def _fill(self, slot: int, place: int) -> None:
+    def _fill(self, slot: int, place: int, requests: Amounts) -> None:
         """Set the rows of a slot from the arrival at that place."""
         gangs, numbers, columns = self.state.gangs, self.state.numbers, self._arrivals.columns
         size, run_us = int(columns.processors[place]), int(columns.run_us[place])
@@ -222,6 +286,8 @@ class GangCluster(ClusterState):
         gangs[at.RANK, slot] = self.policy.rank(size, self._serial)
         gangs[at.SIZE, slot] = gangs[at.UNFINISHED, slot] = size
         gangs[at.READY, slot] = gangs[at.OVERTAKEN, slot] = 0
+        gangs[at.STAYS, slot] = not any(one.hold(size, requests) for one in self._others)
+        numbers[at.REQUESTS :, slot] = [amount for _, amount in requests]
         numbers[at.POWER, slot] = columns.power[place]
         numbers[at.WORK, slot] = work - before.done
         for name, row in at.CARRIED.items():
@@ -245,12 +311,14 @@ class GangCluster(ClusterState):
         if tasks > before or not self._free_slots:
             self.state = with_room(self.state, slots + (not self._free_slots), tasks)
             self._free_slots += range(slots, self.state.gangs.shape[1])
-        return self._free_slots.pop()
+        slot = self._free_slots.pop()
+        self.state.gangs[at.TAKEN, slot] = NEVER
+        return slot
 
     def fill_reservation(self, reservation: int, now: Time) -> None:
         """The next arrival is the gang of a valid reservation; its transfer begins."""
         place = self._arrivals.first
-        self._fill(reservation, place)
+        self._fill(reservation, place, self._requests(place))
         self._arrivals.taken(place + 1)
         ready_us = now + self.policy.external_overhead_us
         instant.fill_reservation(self.state, reservation, ready_us, now)
@@ -288,12 +356,13 @@ class GangCluster(ClusterState):
         slot = int(self.state.counters[at.TO_SEND])
         if slot == NONE:
             return None
-        gangs = self.state.gangs
-        return WaitingGang(slot, int(gangs[at.RANK, slot]), int(gangs[at.SIZE, slot]))
+        gangs, amounts = self.state.gangs, self.state.numbers[at.REQUESTS :, slot].tolist()
+        requests = tuple(zip(self._names, amounts, strict=True))
+        return WaitingGang(slot, int(gangs[at.RANK, slot]), int(gangs[at.SIZE, slot]), requests)
 
-    def send_only(self, largest: int) -> None:
-        """From now on, send only gangs of at most `largest` tasks."""
-        self.rules = self.rules._replace(largest=largest)
+    def send_to(self, others: Sequence[GangLimits]) -> None:
+        """Send only gangs that any of the `others` can run; no gang has arrived yet."""
+        self._others = others
 
     def send_away(self, gang: WaitingGang, now: Time) -> tuple[Job, GangProgress] | None:
         """Remove a gang from the cluster, with its progress; None if it no longer waits."""
@@ -306,16 +375,22 @@ class GangCluster(ClusterState):
         progress = self._progress(gang.slot)
         return self._arrivals.routed.pop(self._forget(gang.slot)), progress
 
-    def reserve(self, processors: int) -> int | None:
-        """Reserve idle processors for a gang that may arrive; None if there are too few.
+    def reserve(self, processors: int, now: Time, requests: Amounts = ()) -> int | None:
+        """Reserve idle processors, and resources that are free, for a gang that may arrive.
+
+        None if there are too few.
 
         Returns the number of the reservation. Only priority jobs run there until it is cancelled
         or the gang has been received.
         """
         if processors > self.processors - self.state.counters[at.BUSY]:
             return None
-        slot = self._take_slot(processors)
-        if instant.reserve(self.state, self.rules, slot, processors):
+        if not self._limits.hold(processors, requests):
+            return None
+        slot, amounts = self._take_slot(processors), dict(requests)
+        row = [amounts.get(name, 0.0) for name in self._names]
+        self.state.numbers[at.REQUESTS :, slot] = row
+        if instant.reserve(self.state, self.rules, slot, processors, now):
             return slot
         self._free_slots.append(slot)
         return None
@@ -347,3 +422,14 @@ class GangCluster(ClusterState):
         if progress != NEVER_RAN:
             self.expected[row] = progress
         self.received += 1
+
+
+def _amounts(platform: Cluster, names: Sequence[str]) -> Floats:
+    """How much there is of each resource, see `State.amounts`. Shape (resources, machines + 1)."""
+    rows = [
+        [np.inf] * len(platform.machines) + [platform.resources[name]]
+        if name in platform.resources
+        else [one.limits.get(name, unlisted(name)) for one in platform.machines] + [np.inf]
+        for name in names
+    ]
+    return rounded(np.array(rows, np.float64).reshape(len(names), len(platform.machines) + 1))  # type: ignore[no-any-return]

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from grid.cluster.gang import resources
 from grid.cluster.gang import state as at
 from grid.cluster.gang import tasks as on
 from grid.cluster.gang.state import NONE, State
@@ -43,8 +44,7 @@ class GangRules(NamedTuple):
     restarts: bool
     """Whether a gang that a priority job interrupts leaves its processors and restarts."""
     idle_queues_only: bool
-    largest: int
-    """The greatest size of a gang that external migration may send; 0: it sends none."""
+    external_migration: bool
 
 
 @kernel()
@@ -103,16 +103,21 @@ def _go_round(state: State, last: int) -> None:
 
 @inner(allocates=False)
 def _start_priority(state: State, rules: GangRules, now: Time) -> None:
-    """Start priority jobs in order of arrival, as long as the limit and the processors allow."""
+    """Start priority jobs in order of arrival, as long as the limit and the processors allow.
+
+    Those for which resources are missing wait, and others pass them.
+    """
     processors, gangs, counters = state.processors, state.gangs, state.counters
     if counters[at.SECOND] != now // SECOND_US:
         counters[at.SECOND], counters[at.STARTED_IN_SECOND] = now // SECOND_US, 0
     counters[at.LIMITED] = 0
-    while counters[at.STARTED_IN_SECOND] < rules.priority_limit:
-        gang = _first_priority(state)
-        p = _processor_for_priority(state) if gang != NONE else NONE
+    place = _next_priority(state, 0)
+    while place != NONE and counters[at.STARTED_IN_SECOND] < rules.priority_limit:
+        gang = state.lists[at.ARRIVALS, place]
+        p = _processor_for_priority(state, gang, rules.restarts)
         if p == NONE:
-            return
+            place = _next_priority(state, place + 1) if resources.count_of(state) else NONE
+            continue
         on.remove(state.lists[at.ARRIVALS], counters[at.N_ARRIVALS], gang)
         counters[at.N_ARRIVALS] -= 1
         counters[at.STARTED_IN_SECOND] += 1
@@ -128,23 +133,24 @@ def _start_priority(state: State, rules: GangRules, now: Time) -> None:
             gangs[at.BLOCKED, processors[at.HELD_FOR, p]] += 1
         on.place_task(state, gang, 0, p)
         on.run_gang(state, gang, now)
-    counters[at.LIMITED] = int(_first_priority(state) != NONE)
+        # An interrupted gang may arrive again in front of the others.
+        place = _next_priority(state, 0 if rules.restarts else place)
+    counters[at.LIMITED] = int(place != NONE)
 
 
 @inner(allocates=False)
-def _first_priority(state: State) -> int:
-    """The first waiting priority job; NONE."""
-    for place in range(state.counters[at.N_ARRIVALS]):
-        gang: int = state.lists[at.ARRIVALS, place]
-        if state.gangs[at.PRIORITY, gang]:
-            return gang
+def _next_priority(state: State, first: int) -> int:
+    """The place of the next waiting priority job, from that one on; NONE."""
+    for place in range(first, state.counters[at.N_ARRIVALS]):
+        if state.gangs[at.PRIORITY, state.lists[at.ARRIVALS, place]]:
+            return place
     return NONE
 
 
 @inner(allocates=False)
-def _processor_for_priority(state: State) -> int:
+def _processor_for_priority(state: State, job: int, restarts: bool) -> int:
     """The processor on which a priority job starts at once; NONE if each that is up already runs
-    one.
+    one, or lacks resources.
 
     A gang is interrupted only if all processors are busy (GM III): an idle processor comes first,
     then a reserved one that runs nothing, then one whose gang is interrupted. Within each kind the
@@ -165,7 +171,9 @@ def _processor_for_priority(state: State) -> int:
             kind = 2
         load = processors[at.WAITS, p]
         if kind < best_kind or (kind == best_kind and load < best_load):
-            best, best_kind, best_load = p, kind, load
+            leaving = gang if kind == 2 and restarts else NONE
+            if resources.fits_priority(state, job, p, leaving):
+                best, best_kind, best_load = p, kind, load
     return best
 
 
@@ -176,17 +184,14 @@ def _processor_for_priority(state: State) -> int:
 def _assign_arrivals(state: State, rules: GangRules, now: Time) -> None:
     """Put the tasks of each gang that has arrived into queues, or set ASKED to it.
 
-    A gang with more tasks than there are processors up waits until there are enough; one whose
-    tasks are in transfer, until they are here.
+    A gang with more tasks than there are processors up, next to enough resources, waits until there
+    are enough; one whose tasks are in transfer, until they are here.
     """
     gangs, arrivals, counters = state.gangs, state.lists[at.ARRIVALS], state.counters
     if counters[at.N_ARRIVALS] == 0:
         return
     load = np.empty(state.processors.shape[1], np.int64)
-    is_up, n_up = np.empty(len(load), np.bool_), 0
-    for p in range(len(load)):
-        is_up[p] = not state.processors[at.DOWN, p]
-        n_up += is_up[p]
+    able = np.empty(len(load), np.bool_)
     left = place = 0
     while place < counters[at.N_ARRIVALS] and counters[at.ASKED] == NONE:
         gang = arrivals[place]
@@ -194,16 +199,21 @@ def _assign_arrivals(state: State, rules: GangRules, now: Time) -> None:
         ready_us, size = gangs[at.READY, gang], gangs[at.SIZE, gang]
         if ready_us > now:
             counters[at.DUE_US] = min(counters[at.DUE_US], ready_us)
-        if gangs[at.PRIORITY, gang] or ready_us > now or size > n_up:
+        waits = gangs[at.PRIORITY, gang] or ready_us > now
+        if not waits:
+            for p in range(len(load)):
+                runs = state.processors[at.GANG, p] != NONE
+                load[p] = state.processors[at.WAITS, p] + (rules.adaptive and runs)
+                able[p] = not state.processors[at.DOWN, p]
+            resources.keep_within(state, resources.room(state, gang, True), load, able)
+            waits = np.count_nonzero(able) < size
+        if waits:
             arrivals[left] = gang
             left += 1
         elif rules.asks:
             counters[at.ASKED] = gang
         else:
-            for p in range(len(load)):
-                runs = state.processors[at.GANG, p] != NONE
-                load[p] = state.processors[at.WAITS, p] + (rules.adaptive and runs)
-            _assign(state, gang, shortest_queues(load, is_up, counters[at.ROUND], size))
+            _assign(state, gang, shortest_queues(load, able, counters[at.ROUND], size))
     for after in range(place, counters[at.N_ARRIVALS]):
         arrivals[left] = arrivals[after]
         left += 1
@@ -267,7 +277,8 @@ def _resume(state: State, now: Time) -> None:
 
 @inner(allocates=False)
 def _start_queued(state: State, now: Time) -> None:
-    """The policy: in its order, start every gang whose processors are all idle."""
+    """The policy: in its order, start every gang whose processors are all idle, and whose resources
+    are free."""
     place = 0
     while place < state.counters[at.N_QUEUED]:
         gang = state.lists[at.QUEUE, place]
@@ -280,13 +291,13 @@ def _start_queued(state: State, now: Time) -> None:
 
 @inner(allocates=False)
 def _can_start(state: State, gang: int) -> bool:
-    """Whether all processors of a queued gang are idle; if not, it watches one that is not."""
+    """Whether a queued gang can start now; it watches one of its processors that is not idle."""
     for task in range(state.gangs[at.SIZE, gang]):
         p = state.tasks[at.PLACE, gang, task]
         if not on.is_idle(state, p):
             state.gangs[at.WATCHED, gang] = p
             return False
-    return True
+    return bool(resources.fits(state, gang))
 
 
 # Local migration (GM V-A)
@@ -305,22 +316,17 @@ def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
         if gang == NONE:
             return
         to = takers(state, idle, head, gangs[at.SERIAL, gang], rules.aging)
-        moving, count = np.empty(gangs[at.SIZE, gang], np.int64), 0
-        for task in range(len(moving)):
-            p = state.tasks[at.PLACE, gang, task]
-            moving[count] = task
-            count += not to[p]
-            to[p] = False
-        chosen = shortest_queues(state.processors[at.WAITS], to, counters[at.ROUND], count)
+        moving = _moving(state, gang, to)
+        chosen = shortest_queues(state.processors[at.WAITS], to, counters[at.ROUND], len(moving))
         on.dequeue_gang(state, gang)
-        for step in range(count):
+        for step in range(len(moving)):
             on.place_task(state, gang, moving[step], chosen[step])
         _go_round(state, chosen[-1])
         on.pass_heads(state, gang)
         counters[at.MIGRATED] += 1
-        counters[at.MOVED_TASKS] += count
+        counters[at.MOVED_TASKS] += len(moving)
         if rules.local_overhead_us > 0:
-            on.reserve(state, gang)
+            on.reserve(state, gang, now)
             on.pause(state, gang, now + rules.local_overhead_us)
         else:
             on.run_gang(state, gang, now)
@@ -358,12 +364,33 @@ def _gang_to_migrate(state: State, rules: GangRules, idle: Bools, head: Ints) ->
             is_considered |= idle[p] and (rules.whole_queues or head[p] == gang)
         if not is_considered or (best != NONE and moving >= fewest):
             continue
-        count = 0
-        for p in which:
-            count += takes(gangs, idle, head, p, serial, aging)
-        if count >= size:
+        # If resources are scarce, some must move although their processors are idle.
+        to = takers(state, idle, head, serial, aging)
+        moving = len(_moving(state, gang, to))
+        if np.count_nonzero(to) >= moving and (best == NONE or moving < fewest):
             best, fewest = gang, moving
     return best
+
+
+@inner()
+def _moving(state: State, gang: int, to: Bools) -> Ints:
+    """The tasks of a gang that local migration must move, given the processors that take tasks.
+
+    Then, `to` has those that may take these tasks.
+    """
+    room = resources.room(state, gang, False)
+    moving, count = np.empty(state.gangs[at.SIZE, gang], np.int64), 0
+    for task in range(len(moving)):
+        p = state.tasks[at.PLACE, gang, task]
+        machine = state.processors[at.MACHINE, p]
+        if to[p] and room[machine] > 0:
+            to[p] = False
+            room[machine] -= 1
+        else:
+            moving[count] = task
+            count += 1
+    resources.keep_within(state, room, state.processors[at.WAITS], to)
+    return moving[:count]
 
 
 @inlined
@@ -436,6 +463,7 @@ def _displace(state: State, gang: int, now: Time) -> None:
     gangs, counters = state.gangs, state.counters
     if gangs[at.STATE, gang] == at.RUNNING:
         on.interrupt(state, gang, now)
+    resources.give(state, gang, now)
     if gangs[at.STATE, gang] == at.RESERVED:
         on.release(state, gang)
         gangs[at.SIZE, gang] = 0
@@ -500,21 +528,21 @@ def _left(state: State, gang: int) -> tuple[Time, float]:
 def choose_to_send(state: State, rules: GangRules) -> None:
     """Set TO_SEND to the gang that external migration tries to send next; NONE.
 
-    Among the gangs at the head of a queue, of at most `largest` tasks, the one with fewest tasks,
+    Among the gangs at the head of a queue that another cluster can run, the one with fewest tasks,
     since all of them move (GM V-A, step 4), then the first in the policy's order. The paper
     considers only the queues of idle processors (step 2), as `idle_queues_only` does; otherwise a
     cluster that is all busy may send gangs to one that has idle processors, which is what external
     migration is for.
     """
     gangs, best = state.gangs, NONE
-    if rules.largest > 0:
+    if rules.external_migration:
         head = on.heads(state)
         for p in range(len(head)):
             gang = head[p]
             if gang == NONE or (rules.idle_queues_only and not on.is_idle(state, p)):
                 continue
             size = gangs[at.SIZE, gang]
-            if size > rules.largest or gang == best:
+            if gangs[at.STAYS, gang] or gang == best:
                 continue
             fewer = best == NONE or size < gangs[at.SIZE, best]
             earlier = best != NONE and gangs[at.RANK, gang] < gangs[at.RANK, best]
@@ -524,20 +552,23 @@ def choose_to_send(state: State, rules: GangRules) -> None:
 
 
 @kernel()
-def reserve(state: State, rules: GangRules, slot: int, size: int) -> bool:
+def reserve(state: State, rules: GangRules, slot: int, size: int, now: Time) -> bool:
     """Reserve `size` idle processors in an empty slot; nothing if there are fewer.
 
-    The gang that may come counts as later than all.
+    The gang that may come counts as later than all. Its requests of resources are set.
     """
+    state.gangs[at.SIZE, slot] = size
+    waits = state.processors[at.WAITS]
     to = takers(state, idle_processors(state), on.heads(state), NEVER, rules.aging)
-    chosen = shortest_queues(state.processors[at.WAITS], to, state.counters[at.ROUND], size)
+    resources.keep_within(state, resources.room(state, slot, False), waits, to)
+    chosen = shortest_queues(waits, to, state.counters[at.ROUND], size)
     if len(chosen) < size:
         return False
-    state.gangs[at.STATE, slot], state.gangs[at.SIZE, slot] = at.RESERVED, size
+    state.gangs[at.STATE, slot] = at.RESERVED
     for task in range(size):
         on.place_task(state, slot, task, chosen[task])
     on.pass_heads(state, slot)
-    on.reserve(state, slot)
+    on.reserve(state, slot, now)
     _go_round(state, chosen[-1])
     choose_to_send(state, rules)
     return True
@@ -545,7 +576,8 @@ def reserve(state: State, rules: GangRules, slot: int, size: int) -> bool:
 
 @kernel()
 def cancel(state: State, rules: GangRules, slot: int, now: Time) -> None:
-    """Free the processors of a reservation."""
+    """Free the processors and resources of a reservation."""
+    resources.give(state, slot, now)
     on.release(state, slot)
     state.gangs[at.STATE, slot] = at.FREE
     state.counters[at.DUE_US] = min(state.counters[at.DUE_US], now)

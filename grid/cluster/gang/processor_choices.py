@@ -27,32 +27,43 @@ class ProcessorQueues(NamedTuple):
     """Whether a task runs there."""
     up: Bools
     mips: Floats
+    machine: Ints
+    room: Ints
+    """How many tasks of the gang its machine has resources for when nothing else runs."""
 
 
 ProcessorChoice = Callable[[int, ProcessorQueues, int], Sequence[int]]
 """Of a gang of `size` tasks, the `queues`, and the processor at which to begin among equals, for
-turns: `size` different processors that are up. A cluster has as many when it asks."""
+turns: `size` different processors that are up, of no machine more than its `room`. A cluster has as
+many when it asks."""
 
 
 def ld(size: int, queues: ProcessorQueues, first: int) -> Sequence[int]:
     """Join the shortest queue, counting waiting tasks (LD of GM)."""
-    return join_shortest(size, queues.waiting, queues.up, first)
+    return join_shortest(size, queues.waiting, queues, first)
 
 
 def ald(size: int, queues: ProcessorQueues, first: int) -> Sequence[int]:
     """Join the shortest queue, counting waiting and running tasks (aLD, GM Eq. 3)."""
-    return join_shortest(size, queues.waiting + queues.busy, queues.up, first)
+    return join_shortest(size, queues.waiting + queues.busy, queues, first)
 
 
-def join_shortest(size: int, loads: Ints | Floats, up: Bools, first: int) -> Sequence[int]:
-    """The `size` processors of least load among those that are up.
+def join_shortest(
+    size: int, loads: Ints | Floats, queues: ProcessorQueues, first: int
+) -> Sequence[int]:
+    """The `size` processors of least load among those that are up and have `room`.
 
     Among equals, the first ones from `first` on, around the end. The paper breaks ties at random; a
     `first` that goes round is the same without chance.
     """
     turn = (np.arange(len(loads)) - first) % len(loads)
+    left, able = queues.room.copy(), queues.up.copy()
     by_load = np.lexsort((turn, loads))
-    chosen = by_load[up[by_load]][:size]
+    for p in by_load[able[by_load]]:
+        same = queues.machine == queues.machine[p]
+        able[p] = left[p] > 0
+        left[same] -= 1
+    chosen = by_load[able[by_load]][:size]
     processors: list[int] = chosen[np.argsort(turn[chosen])].tolist()
     return processors
 
@@ -67,6 +78,8 @@ def _problem(chosen: Any, size: int, queues: ProcessorQueues, _: int) -> str | N
     for p in processors:
         if not 0 <= p < len(queues.up) or not queues.up[p]:
             return f"returned processor {p}, which does not exist or is down"
+        if np.count_nonzero(queues.machine[processors] == queues.machine[p]) > queues.room[p]:
+            return f"returned {processors}, for which machine {queues.machine[p]} lacks resources"
     if len(processors) != size or len(dict.fromkeys(processors)) != size:
         return f"returned {processors}, expected {size} different processors"
     return None

@@ -24,8 +24,8 @@ processors reserved for one that another cluster may send; none if an outage has
 
 (
     STATE, SERIAL, RANK, SIZE, PRIORITY, CHECKPOINTABLE, UNFINISHED, READY, BLOCKED, OVERTAKEN, END,
-    START, INTERRUPTIONS, RESTARTS, HELD, LOST, WATCHED,
-) = range(17)  # fmt: skip
+    START, INTERRUPTIONS, RESTARTS, HELD, LOST, WATCHED, TAKEN, STAYS,
+) = range(19)  # fmt: skip
 """Rows of `State.gangs`, by slot; a slot is used again after its gang has ended.
 
 SERIAL: its order of arrival; RANK: its place in the policy's order, lower is earlier, and no two
@@ -34,13 +34,15 @@ BLOCKED: on how many of the processors reserved for it a priority job runs. OVER
 migrating gangs have passed it at the head of a queue. INTERRUPTIONS are by priority jobs and by
 outages. HELD: the mean time for which its tasks ran up to its last outage, of an ended gang in all;
 LOST: the part of it whose work was lost in outages. WATCHED: one of its processors that was not
-idle when last seen; while it is not, the gang cannot start.
+idle when last seen; while it is not, the gang cannot start. TAKEN: when it took the resources that
+it holds, NEVER if it holds none. STAYS: no other cluster can run it.
 """
 
-WORK, POWER, WATTS_BUSY, WATTS_IDLE = range(4)
+WORK, POWER, WATTS_BUSY, WATTS_IDLE, REQUESTS = range(5)
 """Rows of `State.numbers`, by slot. WORK: what is left of each task since the gang last began or
 was restored, in microseconds x MIPS. POWER: factor of the watts that a busy processor draws. The
-watts of its tasks' processors are summed over HELD, in watt-microseconds."""
+watts of its tasks' processors are summed over HELD, in watt-microseconds. From REQUESTS on it has
+the amounts of resources that the gang requests."""
 
 CARRIED = {
     "start_us": START, "interruptions": INTERRUPTIONS, "restarts": RESTARTS, "held_us": HELD,
@@ -53,7 +55,7 @@ PLACE, LEFT = range(2)
 """Rows of `State.tasks`, by slot and number of the task: its processor, and its run time left
 there; 0 after its end."""
 
-DOWN, GANG, TASK, SINCE, BUSY_TIME, ENDS, HELD_FOR, WAITS, CHOSEN = range(9)
+DOWN, GANG, TASK, SINCE, BUSY_TIME, ENDS, HELD_FOR, WAITS, CHOSEN, MACHINE = range(10)
 """Rows of `State.processors`. GANG (NONE: none) and TASK run there since SINCE until ENDS, NEVER
 without one; BUSY_TIME is that of earlier tasks. HELD_FOR: the gang for which it is reserved, even
 while a priority job runs there. WAITS counts the tasks in its queue, and the one of the gang that
@@ -61,6 +63,13 @@ it is reserved for. CHOSEN has the processors that a placement plugin has chosen
 
 MIPS, BUSY_WATTS, IDLE_WATTS = range(3)
 """Rows of `State.speeds`, by processor."""
+
+THERE, WHOLE = range(2)
+"""Rows of `State.amounts`, by machine; the last column is for what the machines share. THERE has
+the tasks of the gang that a function counted last. From WHOLE on, for each resource: how much there
+is, then for each how much is free, then for each how much was held for how long, in amounts x
+seconds. Machines have any amount of what they share, which is how much there is in no column but
+the last."""
 
 QUEUE, PAUSES, ENDINGS, ARRIVALS = range(4)
 """Rows of `State.lists`, of gangs: QUEUED ones in the policy's order, PAUSED ones, those that ended
@@ -92,6 +101,7 @@ class State(NamedTuple):
     """Shape (2, slots, size of the largest gang so far)."""
     processors: Ints
     speeds: Floats
+    amounts: Floats
     lists: Ints
     history: Ints
     """Rows of (time, BUSY, SMALLEST), one for each change of these or the watts."""
@@ -103,21 +113,27 @@ class State(NamedTuple):
 _FIRST_SLOTS, _HISTORY_ROWS = 64, 1024
 
 
-def new_state(speeds: Floats, holds: bool) -> State:
-    """An empty cluster at time 0; `speeds` are the rows of that table."""
+def new_state(speeds: Floats, machine: Ints, whole: Floats, holds: bool) -> State:
+    """An empty cluster at time 0.
+
+    `speeds` are the rows of that table, `machine` has the number of each processor's machine, and
+    `whole` the amounts of resources, shape (resources, machines + 1).
+    """
     count = speeds.shape[1]
     state = State(
-        gangs=np.zeros((WATCHED + 1, _FIRST_SLOTS), np.int64),
-        numbers=np.zeros((WATTS_IDLE + 1, _FIRST_SLOTS), np.float64),
+        gangs=np.zeros((STAYS + 1, _FIRST_SLOTS), np.int64),
+        numbers=np.zeros((REQUESTS + len(whole), _FIRST_SLOTS), np.float64),
         tasks=np.zeros((2, _FIRST_SLOTS, 1), np.int64),
-        processors=np.zeros((CHOSEN + 1, count), np.int64),
+        processors=np.zeros((MACHINE + 1, count), np.int64),
         speeds=speeds,
+        amounts=np.concatenate([np.zeros((1, whole.shape[1])), whole, whole, np.zeros_like(whole)]),
         lists=np.zeros((ARRIVALS + 1, _FIRST_SLOTS), np.int64),
         history=np.empty((_HISTORY_ROWS, 3), np.int64),
         watts=np.zeros(_HISTORY_ROWS),
         counters=np.zeros(COUNTERS, np.int64),
     )
     state.processors[[GANG, HELD_FOR]], state.processors[ENDS] = NONE, NEVER
+    state.processors[MACHINE] = machine
     counters = state.counters
     counters[SMALLEST], counters[HOLDS] = count + 1, holds
     counters[[DUE_US, NEXT_END_US]] = NEVER

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from grid.cluster.gang import resources
 from grid.cluster.gang import state as at
 from grid.cluster.gang.state import NONE, State
 from grid.model.arrays import Ints
@@ -151,8 +152,9 @@ def pass_heads(state: State, gang: int) -> None:
 
 
 @inner(allocates=False)
-def reserve(state: State, gang: int) -> None:
-    """Reserve the processors of a gang's tasks that have not ended for it."""
+def reserve(state: State, gang: int, now: Time) -> None:
+    """Reserve the processors and resources of a gang's tasks that have not ended for it."""
+    resources.take(state, gang, now)
     for task in range(state.gangs[at.SIZE, gang]):
         if state.tasks[at.LEFT, gang, task] > 0:
             p = state.tasks[at.PLACE, gang, task]
@@ -188,6 +190,7 @@ def run_gang(state: State, gang: int, now: Time) -> None:
     counters = state.counters
     if gangs[at.STATE, gang] == at.PAUSED:
         release(state, gang)
+    resources.take(state, gang, now)
     # Processors that are held together are held for the run time of the slowest task.
     longest = longest_left_us(state, gang) if state.counters[at.HOLDS] else 0
     for task in range(gangs[at.SIZE, gang]):
@@ -213,7 +216,7 @@ def interrupt(state: State, gang: int, now: Time) -> None:
             p = state.tasks[at.PLACE, gang, task]
             state.tasks[at.LEFT, gang, task] = state.processors[at.ENDS, p] - now
             stop_task(state, p, now)
-    reserve(state, gang)
+    reserve(state, gang, now)
     state.gangs[at.INTERRUPTIONS, gang] += 1
     state.counters[at.NEXT_END_US] = _first_end_us(state.processors[at.ENDS])
     pause(state, gang, now)
@@ -258,6 +261,7 @@ def _end_task(state: State, p: int, now: Time) -> None:
         gangs[at.BLOCKED, other] -= 1
         # An outage ends tasks before the other events of their instant, which must not be past.
         gangs[at.READY, other] = max(gangs[at.READY, other], now)
+    resources.end_task(state, gang, p, now)
     state.tasks[at.LEFT, gang, processors[at.TASK, p]] = 0
     gangs[at.UNFINISHED, gang] -= 1
     if gangs[at.UNFINISHED, gang] == 0:

@@ -5,7 +5,9 @@ Every instant looks at everything: each gang, each processor, each queue as a pl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grid.cluster.gang.processor_choices import ProcessorChoice, ld
@@ -33,6 +35,8 @@ class Gang:
     restarts: int = 0
     running: bool = False
     kept: bool = False
+    holds: bool = False
+    """The resources of its unfinished tasks."""
     ready: int = 0
     start: int = -1
     end: int = -1
@@ -60,7 +64,10 @@ class Processor:
 
 
 class SlowGangs:
-    """`mips` are those of the processors of each machine."""
+    """`mips` are those of the processors of each machine.
+
+    `amounts` of resources are those of each machine, and then what all share, as numbers.
+    """
 
     def __init__(
         self,
@@ -68,7 +75,11 @@ class SlowGangs:
         policy: GangPolicy,
         choice: ProcessorChoice = ld,
         outages: Sequence[MachineOutage] = (),
+        amounts: Sequence[Mapping[str, int]] = (),
     ) -> None:
+        self.amounts = {(name, m): of[name] for m, of in enumerate(amounts) for name in of}
+        self.shared = len(mips)
+        self.held_s: Counter[str] = Counter()
         self.processors = [Processor(m, number) for number, of in enumerate(mips) for m in of]
         self.policy = policy
         self.adaptive = choice is not ld
@@ -98,10 +109,60 @@ class SlowGangs:
             left = left[len(arrived) :]
             self.instant(now, arrived)
 
+    def demand(self, gang: Gang, places: Iterable[int]) -> dict[tuple[str, int], float]:
+        """What its tasks on these processors hold, by resource and machine: rounded up to 1/1024.
+
+        All of them hold the last column.
+        """
+        there = Counter(self.processors[p].machine for p in places)
+        there[self.shared] = sum(there.values())
+        return {
+            (name, m): -(-int(amount * 1024) * tasks // gang.job.processors) / 1024
+            for m, tasks in there.items()
+            for name, amount in gang.job.resources
+        }
+
+    def held(self) -> dict[tuple[str, int], float]:
+        held = dict.fromkeys(self.amounts, 0.0)
+        for gang in self.here:
+            for key, amount in self.demand(gang, gang.left).items() if gang.holds else ():
+                held[key] = held.get(key, 0.0) + amount
+        return held
+
+    def fits(
+        self, gang: Gang, places: Iterable[int], held: Mapping[tuple[str, int], float]
+    ) -> bool:
+        """Whether machines have enough for tasks there, next to what is held."""
+        return all(
+            held.get(key, 0.0) + amount <= self.amounts.get(key, math.inf)
+            for key, amount in self.demand(gang, places).items()
+        )
+
+    def can_ever_run(self, job: Job) -> bool:
+        gang, count = Gang(job, 0, 0, False), len(self.processors)
+        return len(self.within(gang, range(count), [], job.processors, {})) == job.processors
+
+    def within(
+        self,
+        gang: Gang,
+        order: Iterable[int],
+        before: list[int],
+        wanted: int,
+        held: Mapping[tuple[str, int], float],
+    ) -> list[int]:
+        """The first processors that have room for tasks, if others are where they were before."""
+        chosen: list[int] = []
+        for p in order:
+            if len(chosen) < wanted and self.fits(gang, [*before, *chosen, p], held):
+                chosen.append(p)
+        return chosen
+
     def changes(self) -> list[int]:
         return [time for one in self.outages for time in (one.start_us, one.end_us)]
 
     def instant(self, now: int, arrived: list[Job]) -> None:  # noqa: PLR0912
+        for key in self.amounts:
+            self.held_s[key[0]] += self.held()[key] * (now - max(self.now, 0))
         for p in range(len(self.processors)):
             processor = self.processors[p]
             if processor.runs and processor.end == now:
@@ -116,13 +177,13 @@ class SlowGangs:
                 self.displace(gang, now)
         # Nobody notices that a machine was down between two instants.
         self.here += [self.gang(job) for job in arrived]
-        for gang in [g for g in self.here if g.priority and not g.running]:
-            self.run_priority(gang, now)
+        while any(self.run_priority(g, now) for g in self.here if g.priority and not g.running):
+            pass
         up = [p for p, processor in enumerate(self.processors) if not processor.down]
         for gang in [g for g in self.here if not g.where]:
             if not gang.priority and gang.job.processors <= len(up) and gang.ready <= now:
                 load = [p.waiting + (self.adaptive and p.runs is not None) for p in self.processors]
-                gang.where = self.join(up, load, gang.job.processors)
+                gang.where = self.join(gang, up, load, [], gang.job.processors, {})
                 for p in gang.where:
                     self.place(gang, p)
                     self.processors[p].queue.append(gang)
@@ -131,12 +192,14 @@ class SlowGangs:
             if not self.blocked(gang) and gang.ready <= now:
                 self.run(gang, now)
         for gang in sorted(self.queued(), key=lambda g: g.rank):
-            if all(self.processors[p].idle for p in gang.where):
+            is_idle = all(self.processors[p].idle for p in gang.where)
+            if is_idle and self.fits(gang, gang.where, self.held()):
                 self.run(gang, now)
         if self.policy.local_migration:
             while self.migrate(now):
                 pass
         self.now = now
+        assert all(amount <= self.amounts.get(key, math.inf) for key, amount in self.held().items())
         busy = sum(p.runs is not None for p in self.processors)
         waiting = [g.job.processors for g in self.here if not g.running]
         row = (now, busy, min(waiting, default=len(self.processors) + 1))
@@ -180,7 +243,7 @@ class SlowGangs:
             gang.held += done // gang.job.processors
             gang.lost += (done - kept) // gang.job.processors
         gang.where, gang.left, gang.whole = [], {}, {}
-        gang.running = gang.kept = False
+        gang.running = gang.kept = gang.holds = False
 
     def blocked(self, gang: Gang) -> bool:
         return any(self.processors[p].runs is not None for p in gang.where if p in gang.left)
@@ -188,11 +251,23 @@ class SlowGangs:
     def place(self, gang: Gang, p: int) -> None:
         gang.left[p] = max(1, round(gang.work / self.processors[p].mips))
 
-    def join(self, eligible, load: list[int], wanted: int) -> list[int]:  # type: ignore[no-untyped-def]
+    def join(
+        self,
+        gang: Gang,
+        eligible: Iterable[int],
+        load: list[int],
+        before: list[int],
+        wanted: int,
+        held: Mapping[tuple[str, int], float],
+    ) -> list[int]:
+        """The shortest queues with room for tasks; none if there are too few."""
         n = len(self.processors)
         order = sorted(eligible, key=lambda p: (load[p], (p - self.round) % n))
+        chosen = self.within(gang, order, before, wanted, held)
+        if len(chosen) < wanted:
+            return []
         # The round goes on behind the last one in its own order, not behind the longest queue.
-        chosen = sorted(order[:wanted], key=lambda p: (p - self.round) % n)
+        chosen = sorted(chosen, key=lambda p: (p - self.round) % n)
         self.round = (chosen[-1] + 1) % n
         return chosen
 
@@ -208,12 +283,13 @@ class SlowGangs:
             processor.keeper = None
             assert processor.runs is None
             processor.runs, processor.end = gang, now + time
-        gang.running, gang.kept = True, False
+        gang.running, gang.kept, gang.holds = True, False, True
 
-    def run_priority(self, gang: Gang, now: int) -> None:
+    def run_priority(self, gang: Gang, now: int) -> bool:
+        """Start a priority job if it can start; returns whether it has."""
         second = now // SECOND_US
         if self.started_in.get(second, 0) >= self.policy.priority_limit:
-            return
+            return False
         n = len(self.processors)
         places = []
         for p, processor in enumerate(self.processors):
@@ -225,9 +301,16 @@ class SlowGangs:
                 continue
             else:
                 kind = 2
+            held = self.held()
+            if kind == 2 and self.policy.begins_again:
+                assert processor.runs is not None
+                for key, amount in self.demand(processor.runs, processor.runs.left).items():
+                    held[key] -= amount
+            if not self.fits(gang, [p], held):
+                continue
             places.append((kind, processor.waiting, (p - self.round) % n, p))
         if not places:
-            return
+            return False
         self.started_in[second] = self.started_in.get(second, 0) + 1
         kind, _, _, p = min(places)
         self.round = (p + 1) % n
@@ -239,9 +322,10 @@ class SlowGangs:
         elif kind == 2:
             self.interrupt(processor.runs, now)
         self.place(gang, p)
-        gang.where, gang.whole, gang.running = [p], dict(gang.left), True
+        gang.where, gang.whole, gang.running, gang.holds = [p], dict(gang.left), True, True
         gang.start = now if gang.start < 0 else gang.start
         processor.runs, processor.end = gang, now + gang.left[p]
+        return True
 
     def interrupt(self, gang: Gang | None, now: int) -> None:
         assert gang is not None
@@ -280,9 +364,11 @@ class SlowGangs:
                     for head in self.processors[p].queue[:1]
                 )
             ]
-            moving = [p for p in gang.where if p not in takers]
-            free = [p for p in takers if p not in gang.where]
-            if len(moving) > len(free):
+            here = [p for p in gang.where if p in takers]
+            staying = self.within(gang, here, [], len(here), self.held())
+            moving = [p for p in gang.where if p not in staying]
+            free = [p for p in takers if p not in staying]
+            if len(self.within(gang, free, staying, len(moving), self.held())) < len(moving):
                 continue
             if best is None or (len(moving), gang.rank) < best[0]:
                 best = ((len(moving), gang.rank), gang, moving, free)
@@ -292,10 +378,12 @@ class SlowGangs:
         for p in gang.where:
             self.processors[p].queue.remove(gang)
         load = [p.waiting for p in self.processors]
-        chosen = self.join(free, load, len(moving))
+        staying = [p for p in gang.where if p not in moving]
+        chosen = self.join(gang, free, load, staying, len(moving), self.held())
         for p in moving:
             del gang.left[p]
-        gang.where = [p for p in gang.where if p not in moving] + chosen
+        to = dict(zip(moving, chosen, strict=True))
+        gang.where = [to.get(p, p) for p in gang.where]
         heads = {g.serial: g for p in gang.where for g in self.processors[p].queue[:1]}
         for head in heads.values():
             head.overtaken += 1
@@ -305,6 +393,7 @@ class SlowGangs:
         self.moved += len(moving)
         if self.policy.local_overhead_us:
             gang.kept, gang.ready = True, now + self.policy.local_overhead_us
+            gang.holds = True
             for p in gang.where:
                 self.processors[p].keeper = gang
         else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from grid.cluster import ClusterState
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ld
 from grid.kernel.faults import Outage, disjoint
-from grid.model.job import Job
+from grid.model.job import Amounts, Job
 from grid.model.messages import NEVER_RAN, GangProgress
 from grid.model.platform import MachineOutage
 from grid.model.records import ClusterHistory
@@ -107,12 +108,12 @@ def test_what_ends_when_its_machine_goes_down_has_ended() -> None:
 
 def test_a_reservation_ends_with_an_outage() -> None:
     cluster = singles(3, (0, 2, 5), migration="full", external_migration_s=1)
-    reservation = cluster.reserve(3)
+    reservation = cluster.reserve(3, 0)
     assert reservation is not None
     cluster.advance(3 * S)
     assert list(cluster.broken_limits()) == []
     # Its other processors are free for others, and it can still be cancelled.
-    assert cluster.reserve(2) is not None
+    assert cluster.reserve(2, 0) is not None
     assert not cluster.receive(gang(0, 3, 1.0), NEVER_RAN, reservation, 3 * S)
     cluster.cancel(reservation, 3 * S)
     assert list(cluster.broken_limits()) == []
@@ -121,13 +122,13 @@ def test_a_reservation_ends_with_an_outage() -> None:
 
 def test_a_gang_received_after_an_unobserved_outage_starts_no_earlier() -> None:
     cluster = singles(2, (0, 2, 5), (1, 20, 21), migration="full", external_migration_s=1)
-    reservation = cluster.reserve(1)
+    reservation = cluster.reserve(1, 0)
     assert reservation is not None
     assert cluster.next_instant() == NEVER == cluster.horizon()
     # The round begins at 0, so the reservation has gone with the first outage.
     assert not cluster.receive(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
     cluster.cancel(reservation, 10 * S)
-    reservation = cluster.reserve(2)
+    reservation = cluster.reserve(2, 0)
     assert reservation is not None
     assert cluster.receive(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
     assert play(cluster, [])[0] == {0: (11 * S, 12 * S, 0, 0, 0, S)}
@@ -143,7 +144,7 @@ def test_an_outage_does_not_bring_a_gang_that_is_under_way_earlier(choice: Proce
     rules = {"migration": "full", "external_migration_s": 2}
     cluster = cluster_of([1000.0] * 4, afcfs(rules), choice, down)
     cluster.advance(10 * S)
-    reservation = cluster.reserve(2)
+    reservation = cluster.reserve(2, 0)
     assert reservation is not None
     assert cluster.receive(gang(0, 2, 1.0), NEVER_RAN, reservation, 10 * S)
     assert fates_s(cluster, [])[0][:2] == (12, 13)
@@ -187,7 +188,7 @@ def _come(
     elif is_late:
         cluster.receive_late(job, progress, (at_s + 1) * S)
     else:
-        reservation = cluster.reserve(2)
+        reservation = cluster.reserve(2, 0)
         assert reservation is not None
         assert cluster.receive(job, progress, reservation, at_s * S)
 
@@ -208,6 +209,26 @@ def test_a_processor_that_is_down_does_not_idle() -> None:
     }
 
 
+def random_amounts(chance: random.Random, machines: int) -> list[dict[str, int]]:
+    """Of two resources of machines, and one that these share."""
+    own = [{"gpus": chance.randint(0, 3), "disks": chance.choice((1, 4))} for _ in range(machines)]
+    return [*own, {"licenses": chance.randint(1, 4)}]
+
+
+def random_requests(
+    chance: random.Random, job: Job, amounts: Sequence[Mapping[str, int]]
+) -> Amounts:
+    """Per task or per job, or nothing."""
+    if not amounts or chance.random() < 0.3:
+        return ()
+    scale = chance.choice((1, job.processors))
+    return tuple(
+        (name, float(scale * chance.choice((0.5, 1, 1, 2))))
+        for name in ("disks", "gpus", "licenses")
+        if chance.random() < 0.4
+    )
+
+
 def compare(seed: int) -> None:
     """One random stream and random outages, in the compiled cluster and in the slow one."""
     chance = random.Random(seed)
@@ -217,16 +238,24 @@ def compare(seed: int) -> None:
     jobs = [
         replace(job, checkpointable=chance.random() < 0.3) for job in random_jobs(chance, count)
     ]
-    last = max(job.submit_us + 4 * job.run_us for job in jobs)
+    last = 1 + max(job.submit_us + 4 * job.run_us for job in jobs)
     outages, failures = [], chance.choice((0, 0, 1, 3))
     for machine in range(len(machines)):
         times = [sorted(chance.sample(range(last + 2), 2)) for _ in range(failures)]
         for one in disjoint([Outage(*pair) for pair in times]):
             outages.append(MachineOutage(machine, one.start_us, one.end_us))
     mips, cpus = [of[0] for of in machines], [len(of) for of in machines]
-    cluster = cluster_of(mips, policy, choice, outages, cpus)
+    amounts = random_amounts(chance, len(machines)) if chance.random() < 0.6 else []
+    jobs = [replace(job, resources=random_requests(chance, job, amounts)) for job in jobs]
+    cluster = cluster_of(mips, policy, choice, outages, cpus, amounts)
+    slow = SlowGangs(machines, policy, choice, outages, amounts)
+    rejected = [job for job in jobs if not slow.can_ever_run(job)]
+    for job in rejected:
+        cluster.submit(job, -1, 0)
+    cluster.advance(1)
+    assert [ended.key[1] for ended in cluster.take_ended()] == [job.number for job in rejected]
+    jobs = [replace(job, submit_us=job.submit_us + 1) for job in jobs if job not in rejected]
     fates, cluster = play(cluster, jobs, chance.randint(0, 30))
-    slow = SlowGangs(machines, policy, choice, outages)
     slow.play(sorted(jobs, key=lambda job: job.submit_us))
     assert sorted(fates) == [job.number for job in jobs]
     assert fates == {
@@ -237,6 +266,8 @@ def compare(seed: int) -> None:
     assert figures["migrations_local"] == slow.migrations
     assert figures["tasks_migrated_local"] == slow.moved
     assert figures["interruptions"] == slow.interruptions
+    for name in amounts[0] | amounts[-1] if amounts else ():
+        assert figures[f"held.{name}"] == pytest.approx(slow.held_s[name] / S)
     levels = cluster.take_history()
     columns = (levels.time_us, levels.busy, levels.smallest)
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == slow.history

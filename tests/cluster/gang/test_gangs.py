@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -58,11 +59,17 @@ def cluster_of(
     choice: ProcessorChoice = ld,
     outages: Sequence[MachineOutage] = (),
     cpus: Sequence[int] = (),
+    amounts: Sequence[Mapping[str, int]] = (),
 ) -> ClusterState:
-    """Machines of one processor each, or of so many `cpus`."""
-    sizes = cpus or [1] * len(mips)
-    machines = tuple(Machine(f"m{n}", *of) for n, of in enumerate(zip(sizes, mips, strict=True)))
-    return make_cluster(Cluster("c", machines), policy, None, outages, choice=choice)
+    """Machines of one processor each, or of so many `cpus`.
+
+    `amounts` of resources are those of each machine, and then what they share.
+    """
+    sizes, amounts = cpus or [1] * len(mips), amounts or [{}] * (len(mips) + 1)
+    machines = [Machine(f"m{n}", *of) for n, of in enumerate(zip(sizes, mips, strict=True))]
+    each = [replace(one, resources=dict(of)) for one, of in zip(machines, amounts, strict=False)]
+    platform = Cluster("c", tuple(each), resources=dict(amounts[-1]))
+    return make_cluster(platform, policy, None, outages, choice=choice)
 
 
 def play(
@@ -272,6 +279,62 @@ def test_aging_ends_the_passing(aging: int, start: float) -> None:
     jobs = [gang(0, 1, 10.0), gang(1, 3, 10.0, 1.0), gang(2, 1, 0.5, 1.5), gang(3, 2, 2.0, 2.5)]
     rules = {"migration": "local", "migrates": "queued", "aging": aging, "priority_jobs": False}
     assert times_s(same(3, afcfs(rules)), jobs)[3][0] == start
+
+
+def holding(job: Job, **amounts: float) -> Job:
+    return replace(job, resources=tuple(sorted(amounts.items())))
+
+
+@pytest.mark.parametrize(("release", "start"), [("task", 5), ("gang", 10)])
+def test_a_task_holds_its_share_until_its_processor_is_free(release: str, start: float) -> None:
+    """Tasks of 10 and 5 s hold one disk each of the two that all share; another waits for one."""
+    policy = afcfs({"release": release, "priority_jobs": False})
+    cluster = cluster_of([500.0, 1000.0, 1000.0], policy, amounts=[{}, {}, {}, {"disks": 2}])
+    jobs = [holding(gang(0, 2, 5.0), disks=2), holding(gang(1, 1, 1.0, 1.0), disks=1)]
+    assert times_s(cluster, jobs)[1][0] == start
+    held = 10 + 5 + 1 if release == "task" else 10 + 10 + 1
+    assert cluster.figures()["held.disks"] == held
+    assert cluster.figures()["amount.disks"] == 2
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "fates"),
+    [
+        ("goes_on", {0: (0, 11, 1), 1: (11, 14, 0), 2: (3, 4, 0)}),
+        ("begins_again", {0: (0, 15, 1), 1: (2, 5, 0), 2: (3, 4, 0)}),
+    ],
+)
+def test_an_interrupted_gang_keeps_its_resources_unless_it_leaves(
+    interrupted: str, fates: dict[int, tuple[float, ...]]
+) -> None:
+    """A gang of two holds both GPUs. Priority jobs come at 2 s, with a GPU, and at 3 s, without."""
+    cluster = cluster_of(
+        [1000.0], afcfs({"interrupted": interrupted}), cpus=[2], amounts=[{"gpus": 2}, {}]
+    )
+    jobs = [holding(gang(0, 2, 10.0), gpus=2), holding(gang(1, 1, 3.0, 2.0), gpus=1)]
+    assert times_s(cluster, [*jobs, gang(2, 1, 1.0, 3.0)]) == fates
+
+
+@pytest.mark.parametrize(("gpus", "start"), [((1, 1, 1), 4), ((1, 1, 0), 10)])
+def test_a_gang_migrates_only_to_machines_with_enough_free(
+    gpus: Sequence[int], start: float
+) -> None:
+    amounts = [*({"gpus": one} for one in gpus), {}]
+    rules = {"migration": "local", "local_migration_s": 1, "priority_jobs": False}
+    cluster = cluster_of([1000.0] * 3, afcfs(rules), amounts=amounts)
+    jobs = [*MIGRATES[:2], holding(MIGRATES[2], gpus=2)]
+    assert times_s(cluster, jobs)[2] == (start, start + 4, 0)
+
+
+def test_a_request_of_a_job_is_divided_among_its_tasks() -> None:
+    """Three tasks share one GPU on one machine, and none of two machines has enough for two."""
+    cluster = cluster_of([1000.0] * 2, afcfs({}), cpus=[3, 1], amounts=[{"gpus": 1}, {}, {}])
+    assert times_s(cluster, [holding(gang(0, 3, 1.0), gpus=1)])[0] == (0, 1, 0)
+    assert cluster.figures()["held.gpus"] == 1
+    cluster.submit(holding(gang(1, 4, 1.0), gpus=1), -1, 2 * SECOND_US)
+    cluster.submit(holding(gang(2, 1, 1.0), gpus=1.5), -1, 2 * SECOND_US)
+    cluster.advance(NEVER)
+    assert {ended.outcome.state for ended in cluster.take_ended()} == {JobState.REJECTED}
 
 
 def test_fed_jobs_are_played_like_submitted_ones() -> None:
