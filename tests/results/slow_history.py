@@ -162,11 +162,9 @@ def can_run(job: Event, facts: ClusterFacts, machine: int) -> bool:
     """Whether that machine can run the job when no other job is there."""
     if (job.processors or 1) > facts.cpus[machine]:
         return False
-    if facts.gangs:
-        return True
     held = resources_of(job.resources)
     enough = all(amount <= most(facts, name, machine) for name, amount in held.items())
-    licensed = not (job.licenses or 0) & ~facts.machine_licenses[machine]
+    licensed = facts.gangs or not (job.licenses or 0) & ~facts.machine_licenses[machine]
     return licensed and enough
 
 
@@ -190,7 +188,7 @@ def lacking(
         is_taken = facts.one_job_per_machine and here
         if is_taken or facts.cpus[machine] - held < (job.processors or 1):
             yield "cpus"
-        for name, amount in () if facts.gangs else resources_of(job.resources).items():
+        for name, amount in resources_of(job.resources).items():
             used = sum(
                 math.ceil(resources_of(one.came.resources).get(name, 0) * 1024) for one in here
             )
