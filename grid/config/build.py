@@ -43,7 +43,7 @@ from grid.policies.registry import make_policy
 from grid.protocol import names
 from grid.protocol.grid_dispatcher import GridDispatcher
 from grid.protocol.local_dispatcher import LocalDispatcher
-from grid.protocol.local_scheduler import LocalScheduler, SchedulerPeers, SchedulerSettings
+from grid.protocol.local_scheduler import LocalScheduler, SchedulerSettings
 from grid.protocol.recovery import RecoverySettings
 from grid.protocol.registry import ADMISSION, CLUSTER_CHOICES, DISCOUNTS, FORWARDING, SELECTIONS
 from grid.protocol.resource_manager import AdmissionSettings, ResourceManager
@@ -331,11 +331,12 @@ class Grid:
             for after_s in (protocol.lost_after_s, protocol.recall_after_s)
         ]
         discount = self.plugins.find(DISCOUNTS, protocol.discount.name).target
-        peers = SchedulerPeers(
+        peers = names.Peers(
             names.resource_manager(vo.name),
             names.information_service(vo.name),
             self._schedulers,
             self._distances(position),
+            self._first_cluster[position],
         )
         settings = SchedulerSettings(
             protocol.ttl,
@@ -346,10 +347,7 @@ class Grid:
             getattr(discount, "counts_dispatches", False),
             self._dependencies.listeners[position],
         )
-        first = self._first_cluster[position]
-        return LocalScheduler(
-            position, self.selection_of(vo), peers, settings=settings, first_cluster=first
-        )
+        return LocalScheduler(self.selection_of(vo), peers, settings)
 
     def rule_of(self, vo: VirtualOrganization) -> Any:
         return self.made(FORWARDING, vo.forwarding or self.settings.protocol.forwarding)

@@ -9,7 +9,7 @@ import numpy as np
 
 from grid.kernel.event import Rows
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import inner, kernel
+from grid.model.compiled import kernel
 from grid.model.messages import Entry, QueuedReservations
 from grid.model.resources import (
     ASSIGNED_CPUS,
@@ -261,19 +261,11 @@ def status_now(
     """
     status = kept.copy()
     fill_in(status, board, read, base, confirmed_us)
-    if own >= 0:
-        _fill_in_own(status, own, own_assigned, own_backlog_s, now)
-    return status
-
-
-@inner(allocates=False)
-def _fill_in_own(
-    status: Rows, own: int, own_assigned: Floats, own_backlog_s: Floats, now: float
-) -> None:
-    for i in range(own_assigned.shape[1]):
+    for i in range(own_assigned.shape[1] if own >= 0 else 0):
         status[ASSIGNED, own + i] = own_assigned[0, i]
         for name in range(1, len(own_assigned)):
             status[3 + name, own + i] = own_assigned[name, i]
         if len(own_backlog_s):
             status[BACKLOG, own + i] = own_backlog_s[i]
         status[OBSERVED, own + i] = status[CONFIRMED, own + i] = now
+    return status

@@ -24,7 +24,6 @@ from grid.kernel.progress import JobProgress
 from grid.model import messages as msg
 from grid.model.job import Job, JobKey, JobState
 from grid.model.job_results import NO_TIME, JobPlacement, JobRow, never_started
-from grid.model.platform import Distances
 from grid.model.resources import ResourceTable
 from grid.model.time import Time
 from grid.protocol.admission import CANCEL, clear_cancel_timer, key_of_timer, set_cancel_timer
@@ -35,6 +34,7 @@ from grid.protocol.forwarding.bidding import Bidder, Caller
 from grid.protocol.forwarding.local import never as stay
 from grid.protocol.forwarding.local import stay_or_leave
 from grid.protocol.forwarding.pulling import LOOK, JobGiver, Puller
+from grid.protocol.names import Peers
 from grid.protocol.recovery import CHECK, NUMBER, RECALL, Recovery, RecoverySettings
 from grid.protocol.selection import Selection
 
@@ -52,16 +52,6 @@ STAGED = "staged "
 """Timers of jobs whose data are transferred to this VO begin with this."""
 UNKNOWN_CPUS = float("nan")
 """Assigned CPUs by a bid, which only has whether the resource is free."""
-
-
-@dataclass(frozen=True, slots=True)
-class SchedulerPeers:
-    """The entities of the scheduler's own VO, and the schedulers of all VOs."""
-
-    resource_manager: str
-    information: str
-    schedulers: tuple[str, ...]
-    distances: Distances
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,28 +99,16 @@ class PendingJob:
 
 
 class LocalScheduler(MessageHandler):
-    """Serves the users of VO number `vo`, and the Local Schedulers of other VOs.
+    """Serves the users of its VO, and the Local Schedulers of other VOs."""
 
-    `first_cluster` is the position of its first cluster in the grid's directory.
-    """
-
-    def __init__(
-        self,
-        vo: int,
-        selection: Selection,
-        peers: SchedulerPeers,
-        *,
-        settings: SchedulerSettings,
-        first_cluster: int,
-    ) -> None:
-        self._vo = vo
+    def __init__(self, selection: Selection, peers: Peers, settings: SchedulerSettings) -> None:
+        vo = self._vo = peers.distances.vo
         self._selection = selection
         self._peers = peers
         self._settings = settings
         self._policy = settings.policy
-        self._first_cluster = first_cluster
         self._caller = Caller(peers.schedulers)
-        bidder = self._bidder = Bidder(vo, selection, peers.information, peers.resource_manager)
+        bidder = self._bidder = Bidder(selection, peers)
         self.on_call_for_bids = bidder.on_call_for_bids
         self.on_reservation_reply = bidder.on_reservation_reply
         self.on_release_reservation = bidder.on_release_reservation
@@ -144,14 +122,10 @@ class LocalScheduler(MessageHandler):
         self._giver = JobGiver(selection, peers.resource_manager)
         self._recovery: Recovery | None = None
         if settings.recovery is not None:
-            self._recovery = Recovery(
-                vo, settings.recovery, peers.information, peers.schedulers, self._counters
-            )
+            self._recovery = Recovery(settings.recovery, peers, self._counters)
         self._puller: Puller | None = None
         if hasattr(settings.policy, "idle"):
-            self._puller = Puller(
-                settings.policy, peers.distances, peers.information, peers.schedulers
-            )
+            self._puller = Puller(settings.policy, peers)
 
     def start(self, ctx: Context) -> None:
         if self._puller is not None:
@@ -425,7 +399,7 @@ class LocalScheduler(MessageHandler):
             return
         del self._pending[key]
         self._forget_dispatch(key)
-        cluster = self._first_cluster + ended.cluster
+        cluster = self._peers.first_cluster + ended.cluster
         placement = JobPlacement(
             pending.assigned_us, self._vo, cluster, pending.hops, pending.utility
         )

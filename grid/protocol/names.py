@@ -1,8 +1,11 @@
-"""How the entities of a grid are called: the VO's name, a slash, and what the entity is."""
+"""Names of entities: the VO's name, a slash, and what the entity is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grid.model.platform import Distances
 
 
 def scheduler(vo: str) -> str:
@@ -47,3 +50,18 @@ def entities_of_vo(
         yield information_service(vo)
     if has_source:
         yield workload_source(vo)
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """The entities to which a Local Scheduler sends messages.
+
+    The first two are those of its own VO, `schedulers` those of all VOs by number. The clusters of
+    its VO begin at `first_cluster` in the grid's directory.
+    """
+
+    resource_manager: str
+    information: str
+    schedulers: tuple[str, ...]
+    distances: Distances
+    first_cluster: int

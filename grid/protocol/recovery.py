@@ -14,7 +14,7 @@ each job one result.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,6 +28,7 @@ from grid.model.resources import ResourceTable
 from grid.model.time import SECOND_US, Time
 from grid.protocol.admission import key_of_timer
 from grid.protocol.counters import SchedulerCounters
+from grid.protocol.names import Peers
 
 CHECK, RECALL = "check", "recall "
 """Timers: to look for lost VOs, and to recall a job."""
@@ -71,23 +72,14 @@ class _Copies:
 
 
 class Recovery:
-    """The jobs of the users of VO number `vo` that have left it.
-
-    `information` is its Information Service, `schedulers` are the Local Schedulers of all VOs.
-    """
+    """The jobs of the users of a VO that have left it."""
 
     def __init__(
-        self,
-        vo: int,
-        settings: RecoverySettings,
-        information: str,
-        schedulers: Sequence[str],
-        counters: SchedulerCounters,
+        self, settings: RecoverySettings, peers: Peers, counters: SchedulerCounters
     ) -> None:
-        self._vo = vo
+        self._vo = peers.distances.vo
         self._settings = settings
-        self._information = information
-        self._schedulers = schedulers
+        self._information, self._schedulers = peers.information, peers.schedulers
         self._counters = counters
         self._away: dict[JobKey, _Away] = {}
         self._copies: dict[JobKey, _Copies] = {}

@@ -38,6 +38,7 @@ from grid.protocol.forwarding import (
     remote_rows,
 )
 from grid.protocol.forwarding.local import expected_finish_us, stay_or_leave
+from grid.protocol.names import Peers
 from grid.protocol.selection import Selection
 from grid.protocol.settings import count, seconds
 
@@ -368,13 +369,12 @@ class _OpenCall:
 
 
 class Bidder:
-    """Answers calls for bids for VO number `vo`."""
+    """Answers calls for bids for its VO."""
 
-    def __init__(self, vo: int, selection: Selection, information: str, manager: str) -> None:
-        self._vo = vo
+    def __init__(self, selection: Selection, peers: Peers) -> None:
+        self._vo = peers.distances.vo
         self._selection = selection
-        self._information = information
-        self._manager = manager
+        self._information, self._manager = peers.information, peers.resource_manager
         self._calls: dict[CallId, _OpenCall] = {}
 
     def on_call_for_bids(self, ctx: Context, caller: str, call: CallForBids) -> None:

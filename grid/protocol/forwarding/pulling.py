@@ -17,6 +17,7 @@ from grid.model.resources import ResourceTable
 from grid.model.time import Time, from_seconds
 from grid.protocol.forwarding import NO_DESTINATION, Destination, Question
 from grid.protocol.forwarding.local import stay_or_leave
+from grid.protocol.names import Peers
 from grid.protocol.selection import Selection
 from grid.protocol.settings import count, seconds
 
@@ -108,17 +109,10 @@ class PullPolicy(Protocol):
 class Puller:
     """Asks for work, one VO at a time, whenever this VO may have free CPUs."""
 
-    def __init__(
-        self,
-        policy: PullPolicy,
-        distances: Distances,
-        information: str,
-        schedulers: tuple[str, ...],
-    ) -> None:
+    def __init__(self, policy: PullPolicy, peers: Peers) -> None:
         self._policy = policy
-        self._distances = distances
-        self._information = information
-        self._schedulers = schedulers
+        self._distances = peers.distances
+        self._information, self._schedulers = peers.information, peers.schedulers
         self._asked: list[int] = []
         self._is_asking = False
         self._queried_us: Time = 0
