@@ -11,16 +11,14 @@ from grid.config.build import Grid, RuntimeHooks
 from grid.config.plugins import plugin_uses
 from grid.config.wrapped import entities_of, stall_span_us
 from grid.kernel.process import LogicalProcess
-from grid.kernel.progress import StallDetector, progress_of
-from grid.model.compiled import interpreted_seconds
+from grid.kernel.progress import StallDetector
 from grid.model.errors import OutOfMemory, RunFailed
 from grid.model.job_table import JobTable
 from grid.model.time import NEVER, Time, to_seconds
 from grid.results.look import NO_OBSERVER, Look, Observer
-from grid.runtime.measurement import collecting_rarely, plan_time
-from grid.runtime.observers import look_at
-from grid.runtime.outcome import RecordStore, RunOutcome
-from grid.runtime.schedulers import Schedulers
+from grid.runtime.measurement import collecting_rarely
+from grid.runtime.outcome import RunOutcome
+from grid.runtime.window import Window
 
 if TYPE_CHECKING:
     from grid.results.events import EventSpool
@@ -50,31 +48,28 @@ def run_sequential(
 
     Raises NeverEnds after about `limit` events, not counting those before `limit_from_us`.
     """
-    started = time.perf_counter()
-    wall, cpu = time.perf_counter(), time.process_time()
-    interpreted = interpreted_seconds()
-    schedulers = Schedulers()
-    hooks = RuntimeHooks(plan_time, schedulers.connect)
-    entities = entities_of(grid, grid.names, hooks, events=spool is not None)
-    process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
-    store = RecordStore(spools=True)
-    if observer.wants_looks:
-        process.count_kinds()
-        store.keep_ended()
+    began, jobs = time.perf_counter(), sum(grid.jobs_by_vo())
+    is_watched, process_of = observer.wants_looks, [0] * len(grid.names)
+    window = Window(
+        grid, 0, process_of, events=spool is not None, is_watched=is_watched, spools=True
+    )
+    process, store = window.process, window.store
 
-    jobs = sum(grid.jobs_by_vo())
-    events, at_a_time = 0, min(WATCHED_EVENTS if observer.wants_looks else EVENTS_AT_A_TIME, limit)
+    def look(*, is_over: bool = False) -> None:
+        real_s = time.perf_counter() - began
+        observer.look(Look(process.now, real_s, 0, (window.look(),), is_over=is_over))
+
+    events, at_a_time = 0, min(WATCHED_EVENTS if is_watched else EVENTS_AT_A_TIME, limit)
     if any(table is not None for table in grid.direct):
         at_a_time = min(at_a_time, EVENTS_OF_DIRECT_JOBS)
     counts = limit_from_us == 0
     stalls, stalled = StallDetector(stall_span_us(grid)), None
     reserve = bytearray(RESERVE_BYTES)
     try:
-        with schedulers.held(), collecting_rarely():
-            process.start()
-            while handled := process.advance(NEVER, at_a_time):
+        with window.schedulers.held(), collecting_rarely():
+            while handled := window.advance(NEVER, at_a_time):
                 if stalls.is_due(process.now):
-                    stalled = stalls.check(process.now, [progress_of(process)])
+                    stalled = stalls.check(process.now, [window.progress()])
                     if stalled is not None:
                         break
                 events += handled * counts
@@ -82,38 +77,22 @@ def run_sequential(
                 if events > limit:
                     at = f"at {to_seconds(process.now):.3f} s of virtual time"
                     raise NeverEnds(f"continues after {events} events, {at}")
-                store.add(process.records)
                 if spool is not None and store.events_held:
                     spool.add(0, store.take_events())
                 observer.progress(process.now, store.jobs, jobs)
                 if observer.is_due():
-                    observer.look(_look(process, store, cpu, wall))
-            process.finish()
+                    look()
+            total = window.outcome()
     except MemoryError:
         del reserve
         at = f"at {to_seconds(process.now):.3f} s of virtual time"
         raise OutOfMemory(f"{store.jobs:,} of {jobs:,} jobs ended, {at}") from None
-    store.add(process.records)
     if spool is not None:
-        spool.add(0, store.take_events())
-    if observer.wants_looks:
-        observer.look(_look(process, store, cpu, wall)._replace(is_over=True))
-    return replace(
-        store.outcome(),
-        schedulers=schedulers.times(),
-        messages=process.messages,
-        snapshots=process.snapshots,
-        cpu_seconds=time.process_time() - cpu,
-        interpreted_seconds=interpreted_seconds() - interpreted,
-        wall_seconds=time.perf_counter() - wall,
-        start_seconds=wall - started,
-        stalled=stalled,
-    )
-
-
-def _look(process: LogicalProcess, store: RecordStore, cpu: float, wall: float) -> Look:
-    state = look_at(process, store, time.process_time() - cpu)
-    return Look(process.now, time.perf_counter() - wall, 0, (state,))
+        spool.add(0, total.events)
+    if is_watched:
+        look(is_over=True)
+    total.stalled, total.wall_seconds = stalled, time.perf_counter() - began
+    return total
 
 
 def warm_up(grid: Grid, members: Collection[str] | None = None, *, may_break: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""One logical process of a windowed run, without Ray: its rounds, reports and saved state."""
+"""One logical process of a run in virtual time, without Ray: rounds, reports and saved state."""
 
 from __future__ import annotations
 
@@ -120,8 +120,8 @@ def run_rounds(
 class Window:
     """The entities of `grid` in process `number`, from the saved `state` if it is given.
 
-    `process_of[i]` is the process of entity i. It stops after many events, so that there are
-    pauses. With `events` it records its events; if it `is_watched`, it supports `look`.
+    `process_of[i]` is the process of entity i. With `events` it records its events; if it
+    `is_watched`, it supports `look`. One that `spools` moves jobs to disk if there are many.
     `cpu_began_s` is that of the window before in the same actor.
     """
 
@@ -136,6 +136,7 @@ class Window:
         *,
         events: bool = False,
         is_watched: bool = False,
+        spools: bool = False,
         cpu_began_s: float | None = None,
     ) -> None:
         members = [name for name, p in zip(grid.names, process_of, strict=True) if p == number]
@@ -147,22 +148,22 @@ class Window:
         self._reports: RoundReports | None = None
         """The last reports of all."""
         self._interpreted_s = interpreted_seconds()
-        self._process: LogicalProcess
+        self.process: LogicalProcess
         if state is not None:
-            self._process, self._store, self._schedulers = self._shared.loads(state)
+            self.process, self.store, self.schedulers = self._shared.loads(state)
             return
-        self._store, self._schedulers = RecordStore(), Schedulers()
-        hooks = RuntimeHooks(plan_time, self._schedulers.connect)
+        self.store, self.schedulers = RecordStore(spools=spools), Schedulers()
+        hooks = RuntimeHooks(plan_time, self.schedulers.connect)
         entities = entities_of(grid, members, hooks, events=events)
-        self._process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
+        self.process = LogicalProcess(entities, grid.network, grid.seed, grid.first_rows())
         if is_watched:
-            self._process.count_kinds()
-            self._store.keep_ended()
-        self._process.start()
+            self.process.count_kinds()
+            self.store.keep_ended()
+        self.process.start()
 
     def report(self) -> tuple[ProcessReport, list[Parcel]]:
         """The report of the process, and its messages since the last one."""
-        process, store = self._process, self._store
+        process, store = self.process, self.store
         outbox = process.take_outbox()
         parcels: list[Parcel] = []
         arrivals: list[tuple[int, Time]] = []
@@ -186,48 +187,53 @@ class Window:
         self._reports = reports
         for number, report in enumerate(reports):
             if report.posts and number != self._number:
-                self._process.accept((), posts_of(report.posts))
+                self.process.accept((), posts_of(report.posts))
         for batch in batches:
-            self._process.accept(pickle.loads(batch))
+            self.process.accept(pickle.loads(batch))
 
-    def advance(self, until: Time) -> None:
-        """Handle events strictly before `until`, up to EVENTS_AT_A_TIME."""
+    def advance(self, until: Time, most: int = EVENTS_AT_A_TIME) -> int:
+        """Handle events strictly before `until`, up to `most`, so that there are pauses.
+
+        Returns how many.
+        """
         began_s = time.perf_counter()
-        reports = self._reports if self._process.idle else None
+        reports = self._reports if self.process.idle else None
         foreground = MIN_EVENT_KEY if reports is None else foreground_of(reports)
-        if self._process.next_time() < until:
-            self._process.advance(until, self.EVENTS_AT_A_TIME, foreground=foreground)
-            self._store.add(self._process.records)
+        handled = 0
+        if self.process.next_time() < until:
+            handled = self.process.advance(until, most, foreground=foreground)
+            self.store.add(self.process.records)
         self._busy_us = int(1e6 * (time.perf_counter() - began_s))
+        return handled
 
     def save(self) -> Saved:
         """Its state, and all records so far."""
-        chunks, events = self._store.take(), self._store.take_events()
+        chunks, events = self.store.take(), self.store.take_events()
         try:
-            state = self._shared.dumps((self._process, self._store, self._schedulers))
+            state = self._shared.dumps((self.process, self.store, self.schedulers))
         except Exception as error:
             raise not_saved("the run", error) from error
         return Saved(state, chunks, events)
 
     def look(self) -> ProcessLook:
         """The state of the process for observers."""
-        return look_at(self._process, self._store, time.process_time() - self.cpu_began_s)
+        return look_at(self.process, self.store, time.process_time() - self.cpu_began_s)
 
     def progress(self) -> ProcessProgress:
         """The progress of the jobs of this process."""
-        return progress_of(self._process)
+        return progress_of(self.process)
 
     def outcome(self) -> RunOutcome:
         """The records of this process, and its costs."""
-        with self._schedulers.held():
-            self._process.finish()
-        self._store.add(self._process.records)
+        with self.schedulers.held():
+            self.process.finish()
+        self.store.add(self.process.records)
         total: RunOutcome = replace(
-            self._store.outcome(),
-            events=self._store.take_events(),
-            schedulers=self._schedulers.times(),
-            messages=self._process.messages,
-            snapshots=self._process.snapshots,
+            self.store.outcome(),
+            events=self.store.take_events(),
+            schedulers=self.schedulers.times(),
+            messages=self.process.messages,
+            snapshots=self.process.snapshots,
             cpu_seconds=time.process_time() - self.cpu_began_s,
             interpreted_seconds=interpreted_seconds() - self._interpreted_s,
         )
