@@ -14,14 +14,23 @@ from grid.kernel.entity import random_stream
 from grid.model.arrays import Ints
 from grid.model.platform import ALWAYS, Distances, VirtualOrganization
 from grid.model.plugins.registry import Plugins
-from grid.model.resources import ResourceColumns, resources_of
+from grid.model.resources import ResourceColumns, classes_of, concatenate_resources, resources_of
 from grid.model.time import NEVER, Time
 from grid.protocol import names
+from grid.protocol.admission import admit_all
+from grid.protocol.forwarding.local import forward, never, queue, reject, when_nothing_free
 from grid.protocol.information import Overlay, PeerLists
+from grid.protocol.information.overlays import All
 from grid.protocol.information_service import InformationService, InformationSettings
-from grid.protocol.known_state import KnownState
-from grid.protocol.registry import DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
+from grid.protocol.known_state import KnownState, ResourceClasses
+from grid.protocol.registry import ADMISSION, DISCOUNTS, FORWARDING, INFORMATION, SELECTIONS
 from grid.protocol.resource_manager import SnapshotSettings
+
+BY_CLASS = (queue, forward, reject, never, when_nothing_free)
+"""Forwarding policies that only need the best resource: free, anywhere, here, elsewhere."""
+LEAST_OF_A_CLASS = 2
+LEAST_RESOURCES = 100
+"""Classes do not pay off for fewer resources a class, on average, or fewer in all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +92,46 @@ class GridInformation:
         return any(getattr(one, "needs_backlog", False) for one in plugins)
 
     @cached_property
+    def _classes(self) -> ResourceClasses | None:
+        """The classes of equal resources, if all decisions need only the best of each class.
+
+        That holds if all VOs receive full snapshots of all others, if selections and forwarding
+        policies compare resources by properties and load only, if jobs request CPUs only, if no
+        job is barred from any and no VO is ever lost.
+        None if there are too few resources a class.
+        """
+        settings, protocol = self.settings, self.settings.protocol
+        if not (
+            (settings.faults is None and not protocol.avoid_loops and not protocol.recovers)
+            and (
+                self._discount() is None
+                and not self.requested
+                and protocol.snapshot_detail == "full"
+            )
+            and isinstance(self._overlay(), All)
+            and all(map(self._decides_by_class, self.vos))
+        ):
+            return None
+        resources = self._resources
+        columns = concatenate_resources(resources)
+        classes = classes_of(columns)
+        most = len(columns) / LEAST_OF_A_CLASS
+        if len(columns) < LEAST_RESOURCES or int(classes.max()) + 1 > most:
+            return None
+        first = np.cumsum([0, *map(len, resources)])
+        return ResourceClasses(columns, classes, tuple(first.tolist()))
+
+    def _decides_by_class(self, vo: VirtualOrganization) -> bool:
+        protocol, find = self.settings.protocol, self.plugins.find
+        rule = find(FORWARDING, (vo.forwarding or protocol.forwarding).name).target
+        admits = find(ADMISSION, vo.admission.name).target
+        return (
+            any(rule is one for one in BY_CLASS)
+            and admits is admit_all
+            and bool(getattr(self._selections[repr(vo.selection)], "best_of_class_suffices", 0))
+        )
+
+    @cached_property
     def _selections(self) -> dict[str, Any]:
         """One of each kind in the grid."""
         kinds, make = {repr(vo.selection): vo.selection for vo in self.vos}, self.plugins.make
@@ -125,6 +174,7 @@ class GridInformation:
             delay_us=distances.longest_us if delays_us is None else int(delays_us[peers].max()),
             delays_us=delays_us,
             last_submission_us=self.last_submission_us,
+            classes=self._classes,
         )
         members = {vo for vo, _ in board_vos}
         others = {vo: self._resources[vo] for vo in self._known_first[position] if vo in members}

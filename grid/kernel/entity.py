@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from grid.kernel.event import BACKGROUND_TIMER, TIMER, Rows
+from grid.model.arrays import Ints
 from grid.model.records import word_of
 from grid.model.time import NEVER, Time
 
@@ -39,19 +40,31 @@ class Effects:
         self.saved.clear()
 
 
+def no_least(classes: Ints) -> None:
+    """For contexts that do not read the board by class."""
+
+
 class Context:
     """Everything that an entity can read while it handles one message.
 
     The context collects requests in `effects`; the process carries them out after the handler has
     returned. `read_board()` returns the rows that others have published, as this entity sees them
-    now; see `grid.kernel.board`.
+    now; see `grid.kernel.board`. `read_least(classes)` returns the places and rows of the best of
+    each class; None if only `read_board` is available.
     """
 
-    __slots__ = ("_rng", "effects", "name", "now", "read_board", "seed")
+    __slots__ = ("_rng", "effects", "name", "now", "read_board", "read_least", "seed")
 
-    def __init__(self, name: str, seed: int, read_board: Callable[[], Rows]) -> None:
+    def __init__(
+        self,
+        name: str,
+        seed: int,
+        read_board: Callable[[], Rows],
+        read_least: Callable[[Ints], tuple[Ints, Rows] | None] = no_least,
+    ) -> None:
         self.name = name
         self.read_board = read_board
+        self.read_least = read_least
         self.now: Time = 0
         self.seed = seed
         self.effects = Effects()

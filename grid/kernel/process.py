@@ -29,6 +29,7 @@ from grid.kernel.event import (
 from grid.kernel.faults import Faults
 from grid.kernel.network import Network
 from grid.kernel.reliable import Data
+from grid.model.arrays import Ints
 from grid.model.time import NEVER, Time
 
 
@@ -80,6 +81,8 @@ class LogicalProcess:
         self._publisher_sites = [network.sites[self._position[name]] for name, _ in publishers]
         self._board = Board([rows for _, rows in publishers], self._longest_latency_us())
         self._reader_latency: dict[int, list[Time]] = {}
+        self._reader_at: dict[int, Time | None] = {}
+        """Latency of readers with equal latency from all other publishers."""
         self._present = present
         self._posts_leave = present is not None or len(entities) < len(network.names)
         self._here = [present is None and name in entities for name in network.names]
@@ -88,7 +91,9 @@ class LogicalProcess:
             position = self._position[name]
             self._entities[position] = entity
             self._latency[position] = network.latency_row(network.sites[position])
-            self._contexts[position] = Context(name, seed, partial(self._read_board, position))
+            self._contexts[position] = Context(
+                name, seed, partial(self._read_board, position), partial(self._read_least, position)
+            )
 
     def start(self, now: Time = 0) -> None:
         """Start every entity, in order of name."""
@@ -326,6 +331,26 @@ class LogicalProcess:
                 for one, since in zip(latency, cuts, strict=True)
             ]
         return self._board.read(self.now, latency)
+
+    def _read_least(self, reader: int, classes: Ints) -> tuple[Ints, Rows] | None:
+        """The best of each class of the board's rows, as visible now to that entity."""
+        faults = self._network.faults
+        if faults is not None and faults.partitions:
+            return None
+        if reader not in self._reader_at:
+            self._reader_at[reader] = self._one_distance(reader)
+        latency_us = self._reader_at[reader]
+        if latency_us is None:
+            return None
+        return self._board.least(self.now, latency_us, classes).read(self.now)
+
+    def _one_distance(self, reader: int) -> Time | None:
+        site, sites = self._network.sites[reader], self._publisher_sites
+        row = self._network.latency_row(site)
+        distances = {row[other]: None for other in sites if other != site}
+        if len(distances) != 1 or sites.count(site) != 1:
+            return None
+        return next(iter(distances))
 
 
 def _name_entity(error: Exception, name: str) -> None:

@@ -104,6 +104,47 @@ def _made(columns: Iterable[Any], *amounts: Mapping[str, Floats]) -> ResourceCol
     return ResourceColumns(*columns, *amounts)
 
 
+class SomeResources(ResourceColumns):
+    """The given `rows` of `whole`; each column is made when it is first read.
+
+    A decision by few columns then makes only these.
+    """
+
+    __slots__ = ("rows", "whole")
+    rows: Ints
+    whole: ResourceColumns
+
+    def __init__(self, whole: ResourceColumns, rows: Ints) -> None:
+        object.__setattr__(self, "whole", whole)
+        object.__setattr__(self, "rows", rows)
+
+    def __getattr__(self, name: str) -> Any:
+        """A column that has not been made."""
+        if name in ("resources", "totals"):
+            amounts = getattr(self.whole, name).items()
+            column: Any = {name: of[self.rows] for name, of in amounts}
+        elif name in _NAMES:
+            column = getattr(self.whole, name)[self.rows]
+        else:
+            raise AttributeError(name)
+        object.__setattr__(self, name, column)
+        return column
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def place(self, row: int) -> tuple[int, int]:
+        return self.whole.place(int(self.rows[row]))
+
+    def to_read(self) -> ResourceColumns:
+        """The same: its columns are copies."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To others only these rows are sent."""
+        return ResourceColumns, (*_columns(self), *_amounts(self))
+
+
 STATUS_OF_TABLE = ("assigned_cpus", "backlog_s", "observed_at_us", "confirmed_us")
 """The columns of a `ResourceTable` that are its own."""
 
@@ -249,6 +290,17 @@ def concatenate_resources(parts: Sequence[ResourceColumns]) -> ResourceColumns:
     most = {name: np.concatenate([one.most(name) for one in parts]) for name in names}
     totals = {name: np.concatenate([one.total(name) for one in parts]) for name in names}
     return _made(map(np.concatenate, columns), most, totals)
+
+
+def classes_of(resources: ResourceColumns) -> Ints:
+    """A number for each resource, the same for those that differ in nothing but place and name."""
+    alike = [name for name in _NAMES if name not in ("vo", "number", "cluster", "machine")]
+    columns = np.stack(
+        [getattr(resources, name).astype(np.float64) for name in alike]
+        + list(resources.resources.values())
+    )
+    _, numbers = np.unique(columns, axis=1, return_inverse=True)
+    return numbers.reshape(-1).astype(np.int64)
 
 
 def status_rows(

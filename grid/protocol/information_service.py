@@ -33,7 +33,7 @@ from grid.model.resources import ResourceTable, status_rows
 from grid.model.time import Time
 from grid.protocol.counters import Counters
 from grid.protocol.information import GossipMessage, Overlay, View
-from grid.protocol.known_state import KnownState
+from grid.protocol.known_state import KnownState, ResourceClasses
 
 ROUND, PROBE = "round", "probe"
 
@@ -46,7 +46,8 @@ class InformationSettings:
     Since a snapshot without changes is omitted, status published before the last multiple of
     `period_us` is confirmed until then, `delay_us` later. `delays_us` has that delay for each VO,
     shape (VOs,), NEVER without a subscription; None: all have the same. Gossip continues until
-    `last_submission_us`, and then while there is new status.
+    `last_submission_us`, and then while there is new status. With `classes` it answers with the
+    best resource of each class instead of all.
     """
 
     overlay: Overlay
@@ -58,6 +59,7 @@ class InformationSettings:
     delay_us: Time = 0
     delays_us: Ints | None = None
     last_submission_us: Time = 0
+    classes: ResourceClasses | None = None
 
 
 @dataclass(slots=True)
@@ -199,6 +201,11 @@ class InformationService(MessageHandler):
         if settings.period_us is not None:
             seen_us = max(0, ctx.now - settings.delay_us)
             confirmed_us = seen_us - seen_us % settings.period_us
+        classes = settings.classes
+        if classes is not None and self._known.has_all(classes):
+            best = ctx.read_least(classes.classes)
+            if best is not None:
+                return self._known.best_of(classes, ctx.now, *best, confirmed_us, is_guest=is_guest)
         board = ctx.read_board() if settings.reads_board else None
         return self._known.table(ctx.now, board, replies, confirmed_us, is_guest=is_guest)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from grid.kernel.event import Rows
 from grid.model.arrays import Floats, Ints
-from grid.model.compiled import kernel
+from grid.model.compiled import inner, kernel
 from grid.model.messages import Entry, QueuedReservations
 from grid.model.resources import (
     ASSIGNED_CPUS,
@@ -21,6 +21,7 @@ from grid.model.resources import (
     UNKNOWN,
     ResourceColumns,
     ResourceTable,
+    SomeResources,
     concatenate_resources,
     status_rows,
     summary_of,
@@ -31,6 +32,19 @@ ASSIGNED, BACKLOG, OBSERVED, CONFIRMED = range(4)
 """Rows of the array from which a table of resources is made."""
 NO_ROWS: Rows = np.empty((0, STATUS_COLUMNS))
 NO_PLACES: Ints = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResourceClasses:
+    """Classes of equal resources in a grid whose decisions need only the best of each class.
+
+    `columns` are all resources in the order of the board, and `classes` their class numbers. The
+    resources of VO v are rows first[v] to before first[v + 1].
+    """
+
+    columns: ResourceColumns
+    classes: Ints
+    first: tuple[int, ...]
 
 
 class KnownState:
@@ -151,6 +165,30 @@ class KnownState:
             self._fill_in(status, entry)
         return self._table(self._columns, status, now)
 
+    def has_all(self, classes: ResourceClasses) -> bool:
+        """Whether all VOs of the grid are in it."""
+        return len(self.members) == len(classes.first) - 1
+
+    def best_of(
+        self,
+        classes: ResourceClasses,
+        now: Time,
+        places: Ints,
+        rows: Rows,
+        confirmed_us: Time,
+        *,
+        is_guest: bool = False,
+    ) -> ResourceTable:
+        """Its own resources, and those of others at these places on the board, in one order.
+
+        `is_guest`: for a job of another VO. `places` are in ascending order.
+        """
+        every, status = own_among(
+            places, rows, confirmed_us, classes.first[self._vo], self._own_assigned_for(is_guest),
+            self._own_backlog_at(now), now,
+        )  # fmt: skip
+        return self._table(SomeResources(classes.columns, every), status, now)
+
     def _table(self, columns: ResourceColumns, status: Floats, now: Time) -> ResourceTable:
         assigned, backlog_s, observed_us, confirmed, *held = status
         table = ResourceTable(columns, assigned, backlog_s, observed_us, confirmed, now)
@@ -261,11 +299,56 @@ def status_now(
     """
     status = kept.copy()
     fill_in(status, board, read, base, confirmed_us)
-    for i in range(own_assigned.shape[1] if own >= 0 else 0):
+    if own >= 0:
+        _fill_in_own(status, own, own_assigned, own_backlog_s, now)
+    return status
+
+
+@kernel()
+def own_among(
+    places: Ints,
+    rows: Rows,
+    confirmed_us: float,
+    first: int,
+    own_assigned: Floats,
+    own_backlog_s: Floats,
+    now: float,
+) -> tuple[Ints, Rows]:
+    """Places on the board and status of others' `rows` and a VO's own resources, merged.
+
+    The own resources begin at place `first`; rows of the board for them are dropped.
+    """
+    count = own_assigned.shape[1]
+    own, after = int(np.searchsorted(places, first)), int(np.searchsorted(places, first + count))
+    shift = count - (after - own)
+    every = np.empty(len(places) + shift, np.int64)
+    status = np.empty((3 + len(own_assigned), len(every)))
+    for i in range(len(places)):
+        if own <= i < after:
+            continue
+        place = i if i < own else i + shift
+        every[place] = places[i]
+        status[ASSIGNED, place] = rows[i, ASSIGNED_CPUS]
+        status[BACKLOG, place] = rows[i, BACKLOG_S]
+        status[OBSERVED, place] = rows[i, OBSERVED_AT_US]
+        status[CONFIRMED, place] = max(rows[i, OBSERVED_AT_US], confirmed_us)
+        for name in range(4, len(status)):
+            status[name, place] = rows[i, STATUS_COLUMNS + name - 4]
+    for i in range(count):
+        every[own + i] = first + i
+        status[BACKLOG, own + i] = np.nan
+    _fill_in_own(status, own, own_assigned, own_backlog_s, now)
+    return every, status
+
+
+@inner(allocates=False)
+def _fill_in_own(
+    status: Rows, own: int, own_assigned: Floats, own_backlog_s: Floats, now: float
+) -> None:
+    for i in range(own_assigned.shape[1]):
         status[ASSIGNED, own + i] = own_assigned[0, i]
         for name in range(1, len(own_assigned)):
             status[3 + name, own + i] = own_assigned[name, i]
         if len(own_backlog_s):
             status[BACKLOG, own + i] = own_backlog_s[i]
         status[OBSERVED, own + i] = status[CONFIRMED, own + i] = now
-    return status

@@ -18,7 +18,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.job import Job
-from grid.model.resources import ResourceTable
+from grid.model.resources import ResourceTable, SomeResources
 
 Rng = np.random.Generator
 PARTIAL, BINARY, MATCHMAKING = 0, 1, 2
@@ -43,6 +43,7 @@ class Choice(NamedTuple):
 
 
 NO_CHOICE = Choice(-1, -1, -1, -1)
+NO_ROWS: Ints = np.empty(0, np.int64)
 
 
 class Selection(Protocol):
@@ -97,16 +98,20 @@ def best_choice(
             raise ValueError("random ties need the `rng` that `choose` is given")
         order = np.argsort(rng.random(len(values) if rows is None else len(rows)), kind="stable")
         rows = order if rows is None else rows[order]
-    vo, cpus, widest = columns.vo, columns.cpus, columns.widest
+    whole, places = columns, rows
+    if isinstance(columns, SomeResources):
+        # The columns of these rows alone would be copies.
+        whole, places = columns.whole, columns.rows if rows is None else columns.rows[rows]
     if rows is not None:
         values, assigned = values[rows], assigned[rows]
-        vo, cpus, widest = vo[rows], cpus[rows], widest[rows]
     code = busy = TIES[ties]
     if code == OWN_VO and table.has_own_dispatches:
         busy = LOAD_THEN_OWN
     best: tuple[int, ...] = best_resources(
-        values, vo, cpus, widest, assigned, own_vo, own_only, job.processors, code, busy
-    )
+        values, whole.vo, whole.cpus, whole.widest,
+        NO_ROWS if places is None else places, places is None,
+        assigned, own_vo, own_only, job.processors, code, busy,
+    )  # fmt: skip
     if best[0] == NOT_A_NUMBER:
         raise ValueError("found a utility that is not a number")
     if rows is not None:

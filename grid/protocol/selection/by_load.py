@@ -32,6 +32,7 @@ class ByLoad(ByUtility):
 
     def __init__(self, ties: str, by_utility: bool) -> None:
         super().__init__("partial", ties)
+        self.best_of_class_suffices = False
         self._by_utility = by_utility
 
     def utilities(self, job: Job, table: ResourceTable) -> Floats:
@@ -57,6 +58,7 @@ class LeastLoaded(ByLoad):
 
     def __init__(self, *, ties: TiesOfLoads = "own_vo", by_utility: WeighUtility = False) -> None:
         super().__init__(ties, by_utility)
+        self.best_of_class_suffices = ties != "random"
 
 
 class EarliestCompletion(ByLoad):

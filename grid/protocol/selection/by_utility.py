@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Annotated, Literal
 
 import numpy as np
@@ -9,9 +10,9 @@ from pydantic import Field
 
 from grid.model.arrays import Floats
 from grid.model.job import Job, Requirement, RequirementKind
-from grid.model.resources import ResourceColumns, ResourceTable
+from grid.model.resources import ResourceColumns, ResourceTable, SomeResources
 from grid.model.time import to_seconds
-from grid.protocol.selection import MODES, PARTIAL, Choice, Rng, best_choice
+from grid.protocol.selection import MODES, NO_ROWS, PARTIAL, Choice, Rng, best_choice
 
 Ties = Annotated[
     Literal["own_vo", "first", "less_loaded", "random"],
@@ -51,6 +52,8 @@ class ByUtility:
         self.mode = MODES[name]
         self.ties = ties
         self.measured_by = self.mode if measured == "as_chosen" else PARTIAL
+        self.best_of_class_suffices = ties in ("own_vo", "less_loaded")
+        """Of equal resources it chooses the least loaded one, then the earliest."""
         self._columns: ResourceColumns | None = None
         self._last: tuple[Job, ResourceColumns, Floats] | None = None
         """The job, the resources and the utilities of the last call."""
@@ -90,15 +93,20 @@ class ByUtility:
 
     def _compute(self, mode: int, job: Job, columns: ResourceColumns, row: int | None) -> Floats:
         """The utility of one resource, or of all."""
-        if columns is not self._columns:
-            self._columns = columns
-            self._attributes = attributes_of(columns)
-        attributes = self._attributes if row is None else self._attributes[:, [row]]
+        rows = NO_ROWS if row is None else np.array([row])
+        if isinstance(columns, SomeResources):
+            attributes = _shared_attributes_of(columns.whole)
+            rows = columns.rows if row is None else columns.rows[rows]
+        else:
+            if columns is not self._columns:
+                self._columns = columns
+                self._attributes = attributes_of(columns)
+            attributes = self._attributes
         work_mi = to_seconds(job.estimate_us) * job.reference_mips
         from grid.protocol.selection import kernels
 
-        asked = _asked(job.requirements, columns)
-        result: Floats = kernels.utilities(mode, asked, work_mi, attributes)
+        asked, every = _asked(job.requirements, columns), rows is NO_ROWS
+        result: Floats = kernels.utilities(mode, asked, work_mi, attributes, rows, every)
         return result
 
 
@@ -135,3 +143,9 @@ def attributes_of(columns: ResourceColumns) -> Floats:
             *columns.resources.values(),
         ]
     )
+
+
+@lru_cache(maxsize=1)
+def _shared_attributes_of(columns: ResourceColumns) -> Floats:
+    """The same for all resources of the grid, once for all VOs of a process."""
+    return attributes_of(columns)

@@ -12,14 +12,16 @@ NOT_A_NUMBER = -2
 
 
 @kernel()
-def utilities(mode: int, asked: Floats, work_mi: float, attributes: Floats) -> Floats:
-    """Utility of each resource for one job. Shape (resources,).
+def utilities(
+    mode: int, asked: Floats, work_mi: float, attributes: Floats, rows: Ints, every: bool
+) -> Floats:
+    """Utility for one job of the resources in `rows`, or in every row. Shape (resources,).
 
     `asked` has each requirement's kind, weight, number of options, and their values and utilities.
-    `attributes`, of shape (kinds, resources), holds by kind of requirement what the resource
+    `attributes`, of shape (kinds, all resources), holds by kind of requirement what the resource
     offers; for the execution time it holds the MIPS, and the time is work_mi / MIPS in seconds.
     """
-    count = attributes.shape[1]
+    count = attributes.shape[1] if every else len(rows)
     # Loops, which compile faster than np.full.
     total, best = np.empty(count), np.empty(count)
     for r in range(count):
@@ -28,7 +30,7 @@ def utilities(mode: int, asked: Floats, work_mi: float, attributes: Floats) -> F
     while place < len(asked):
         kind, weight, options = int(asked[place]), asked[place + 1], int(asked[place + 2])
         place, after = place + 3, place + 3 + 2 * options
-        offered = attributes[kind]
+        offered = attributes[kind] if every else attributes[kind][rows]
         for r in range(count):
             best[r] = 0.0
         for k in range(place, after if mode == PARTIAL else place + 2, 2):
@@ -67,8 +69,38 @@ def _take_option(
             best[r] = utility if (offered[r] >= value) & (utility > best[r]) else best[r]
 
 
-@kernel(allocates=False)
+@kernel()
 def best_resources(
+    utility: Floats,
+    vo: Ints,
+    cpus: Floats,
+    widest: Floats,
+    rows: Ints,
+    every: bool,
+    assigned: Floats,
+    own: int,
+    own_only: bool,
+    processors: int,
+    ties: int,
+    busy_ties: int,
+) -> tuple[int, int, int, int]:
+    """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
+
+    `vo`, `cpus` and `widest` are of all resources, of which those in `rows`, or `every` one, count.
+    -1 if there is none; the first is NOT_A_NUMBER if a utility is none. A resource counts if its
+    utility is above zero, its status is known and it is wide enough; with `own_only` those of other
+    VOs do not count. It is free if it has `processors` CPUs that are not assigned. The better of
+    two is the one of higher utility; among equals, by `ties`, the earlier row, or one of the own VO
+    first, then the less loaded, then the earlier row, or the last two alone. `busy_ties` are for
+    resources that need not be free.
+    """
+    if not every:
+        vo, cpus, widest = vo[rows], cpus[rows], widest[rows]
+    return _best(utility, vo, cpus, widest, assigned, own, own_only, processors, ties, busy_ties)
+
+
+@inner(allocates=False)
+def _best(
     utility: Floats,
     vo: Ints,
     cpus: Floats,
@@ -80,15 +112,6 @@ def best_resources(
     ties: int,
     busy_ties: int,
 ) -> tuple[int, int, int, int]:
-    """Rows of the best resource: free anywhere, any, any of the own VO, any of another VO.
-
-    -1 if there is none; the first is NOT_A_NUMBER if a utility is none. A resource counts if its
-    utility is above zero, its status is known and it is wide enough; with `own_only` those of other
-    VOs do not count. It is free if it has `processors` CPUs that are not assigned. The better of
-    two is the one of higher utility; among equals, by `ties`, the earlier row, or one of the own VO
-    first, then the less loaded, then the earlier row, or the last two alone. `busy_ties` are for
-    resources that need not be free. All arrays have the shape (resources,).
-    """
     free = anywhere = mine = others = -1
     for r in range(len(utility)):
         if not assigned[r] < np.inf or (own_only and vo[r] != own):
