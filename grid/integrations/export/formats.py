@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 
@@ -41,7 +37,7 @@ def export_run(folder: Path, to: Format, target: Path) -> int:
     MissingExtra.
     """
     from grid.lab.store import refuse_sweep
-    from grid.results.run_folder import check_file
+    from grid.results.run_folder import check_file, replacing
 
     if not folder.is_dir():
         found = "a file" if folder.exists() else "no such folder"
@@ -53,17 +49,14 @@ def export_run(folder: Path, to: Format, target: Path) -> int:
     from grid.integrations.export.schedule import read_schedule
 
     if to is Format.BATSIM:
-        tables.check_batsim(target)
-        with _replacing(target) as partial:
-            tables.write_batsim(partial, folder)
+        tables.write_batsim(target, folder)
         return 0
     check_file(target, "--out", Path(to.file).suffix)
     schedule = read_schedule(folder)
     if to is Format.SWF:
         return tables.write_swf(schedule, target, folder)
     # A symbolic link stays one, to the new file.
-    target = target.resolve()
-    with _replacing(target.parent) as partial, (partial / target.name).open("wb") as file:
+    with replacing(target.resolve()) as partial, partial.open("wb") as file:
         if to is Format.PERFETTO:
             traces.write_trace(schedule, folder, traces.PerfettoTrace(file))
         elif to is Format.CHROME:
@@ -73,20 +66,3 @@ def export_run(folder: Path, to: Format, target: Path) -> int:
         else:
             tables.write_phases(schedule, file)
     return 0
-
-
-@contextmanager
-def _replacing(folder: Path) -> Iterator[Path]:
-    """A folder to write into, whose files move to `folder` if no error is raised."""
-    was_there = folder.is_dir()
-    folder.mkdir(parents=True, exist_ok=True)
-    partial = Path(tempfile.mkdtemp(prefix=".", suffix=".partial", dir=folder))
-    try:
-        yield partial
-        for path in sorted(partial.iterdir()):
-            path.replace(folder / path.name)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-        if not was_there:
-            with suppress(OSError):  # It is not empty after a success.
-                folder.rmdir()

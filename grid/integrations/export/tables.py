@@ -22,7 +22,7 @@ from grid.model.job import JobState
 from grid.model.job_results import JobResults
 from grid.model.time import SECOND_US
 from grid.results.definitions import FILES
-from grid.results.run_folder import RUN_FILES, check_place, earlier_run
+from grid.results.run_folder import RUN_FILES, check_place, earlier_run, replacing
 from grid.results.tables import names_at
 from grid.workload.logs import Log, SwfField, write_log
 
@@ -154,7 +154,8 @@ def check_batsim(folder: Path) -> None:
 
 
 def write_batsim(folder: Path, run: Path) -> None:
-    """Write Batsim's `jobs.csv` and `schedule.csv` of the run in `run` to the existing `folder`."""
+    """Write Batsim's `jobs.csv` and `schedule.csv` of the run in `run` to `folder`."""
+    check_batsim(folder)
     metrics, manifest = read_metrics(run / "metrics.json"), earlier_run(run) or {}
     path = run / "jobs.parquet"
     try:
@@ -162,19 +163,19 @@ def write_batsim(folder: Path, run: Path) -> None:
     except (OSError, KeyError, ValueError, pa.ArrowException) as error:
         raise not_read(path, error) from None
     rows = _one_of(metrics, manifest, table)
-    pyarrow.csv.write_csv(
-        table.cast(pa.schema([(one.name, _plain(one.type)) for one in table.schema])),
-        folder / "jobs.csv",
-        pyarrow.csv.WriteOptions(quoting_style="needed"),
-    )
-    with (folder / "schedule.csv").open("w", newline="", encoding="utf-8") as file:
+    is_text = pa.types.is_dictionary
+    types = {one.name: pa.string() if is_text(one.type) else one.type for one in table.schema}
+    quoted = pyarrow.csv.WriteOptions(quoting_style="needed")
+    folder.mkdir(parents=True, exist_ok=True)
+    with replacing(folder / "jobs.csv") as path:
+        pyarrow.csv.write_csv(table.cast(pa.schema(types)), path, quoted)
+    with (
+        replacing(folder / "schedule.csv") as path,
+        path.open("w", newline="", encoding="utf-8") as file,
+    ):
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(FILES["schedule"].columns)
         writer.writerow(rows[name] for name in FILES["schedule"].columns)
-
-
-def _plain(kind: pa.DataType) -> pa.DataType:
-    return pa.string() if pa.types.is_dictionary(kind) else kind
 
 
 def _one_of(metrics: Mapping[str, Any], manifest: Any, table: pa.Table) -> dict[str, Any]:
