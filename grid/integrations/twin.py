@@ -89,7 +89,8 @@ def read_slurm_conf(path: Path) -> SlurmConf:
     for joined in text.replace("\\\n", "\0").splitlines():
         number += 1 + joined.count("\0")
         line = joined.replace("\0", " ")
-        words = (word.partition("=") for word in _words(line.partition("#")[0]))
+        given = re.findall(r'[^\s="]+=(?:"[^"]*"|\S*)', line.partition("#")[0])
+        words = (word.partition("=") for word in given)
         pairs = {key.lower(): value.strip('"') for key, _, value in words}
         if not pairs:
             continue
@@ -110,10 +111,6 @@ def read_slurm_conf(path: Path) -> SlurmConf:
     if not conf.partitions or not conf.cpus:
         raise input_error("", "no nodes or partitions", "NodeName and PartitionName", str(path))
     return conf
-
-
-def _words(line: str) -> list[str]:
-    return re.findall(r'[^\s="]+=(?:"[^"]*"|\S*)', line)
 
 
 def _add_nodes(conf: SlurmConf, pairs: Mapping[str, str]) -> None:
@@ -211,7 +208,7 @@ def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
     machines: list[dict[str, Any]] = []
     for names, nodes in pools:
         cpus = sum(conf.cpus[node] for node in nodes)
-        machines.append({"name": _identifier("-".join(names)), "cpus": cpus})
+        machines.append({"name": re.sub(r"[^A-Za-z0-9_-]", "-", "-".join(names)), "cpus": cpus})
         if gres := sum((conf.gres.get(node, Counter()) for node in nodes), Counter[str]()):
             machines[-1]["resources"] = dict(gres)
     workload: dict[str, Any] = {
@@ -254,10 +251,6 @@ def _partition_numbers(log: Log) -> dict[str, int]:
     lines = log.header.get("Partition", "").splitlines()
     each = (line.partition(" ") for line in lines if line)
     return {name: int(number) for number, _, name in each}
-
-
-def _identifier(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]", "-", name)
 
 
 # Comparison

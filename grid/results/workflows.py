@@ -42,22 +42,18 @@ def workflows_of(
 
     Job j is in the same workflow as job `together[j]`.
     """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
     length = run_s.tolist()
-    root = list(range(len(before)))
-
-    def root_of(one: int) -> int:
-        while root[one] != one:
-            root[one] = one = root[root[one]]
-        return one
-
     for one in topological_order(before):
         if before[one]:
             length[one] += think_s[one] + max(length[other] for other in before[one])
-        for other in (*before[one], together[one]):
-            low, high = sorted((root_of(one), root_of(other)))
-            root[high] = low
-    roots, workflow = np.unique([root_of(one) for one in range(len(root))], return_inverse=True)
-    longest = np.zeros(len(roots))
+    pairs = [(one, other) for one, others in enumerate(before) for other in others]
+    edges = np.array([*pairs, *enumerate(together)]).T
+    graph = coo_array((np.ones(edges.shape[1]), edges), (len(before), len(before)))
+    count, workflow = connected_components(graph, directed=False)
+    longest = np.zeros(count)
     np.maximum.at(longest, workflow, length)
     return Workflows(vo, number, workflow, longest)
 

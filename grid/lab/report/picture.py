@@ -96,10 +96,20 @@ class Picture:
 
     @cached_property
     def svg(self) -> bytes:
+        """The chart with its data, a width, and colours in place of variables."""
         import vl_convert
 
-        text: str = vl_convert.vegalite_to_svg(self._whole(), vl_version=VERSION)
-        return text.encode()
+        specification = {**self.specification, "config": {**CONFIG, "background": "white"}}
+        if specification.get("width") == "container":
+            specification["width"] = WIDTH
+        text = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], json.dumps(specification))
+        datasets = {}
+        for name, columns in self.tables.items():
+            rows = zip(*map(plain, columns.values()), strict=True)
+            datasets[name] = [dict(zip(columns, row, strict=True)) for row in rows]
+        whole = {**json.loads(text), "datasets": datasets}
+        drawn: str = vl_convert.vegalite_to_svg(whole, vl_version=VERSION)
+        return drawn.encode()
 
     @cached_property
     def png(self) -> bytes:
@@ -111,25 +121,11 @@ class Picture:
     def files(self) -> dict[str, bytes]:
         return {f"{self.name}.svg": self.svg, f"{self.name}.png": self.png}
 
-    def _whole(self) -> dict[str, Any]:
-        """The specification with its data, a width, and colours in place of variables."""
-        specification = {**self.specification, "config": {**CONFIG, "background": "white"}}
-        if specification.get("width") == "container":
-            specification["width"] = WIDTH
-        text = re.sub(r"var\(--(\w+)\)", lambda match: LIGHT[match[1]], json.dumps(specification))
-        datasets = {name: _rows(columns) for name, columns in self.tables.items()}
-        return {**json.loads(text), "datasets": datasets}
-
 
 def columns_of(keys: Sequence[str], rows: Iterable[Sequence[Any]]) -> dict[str, list[Any]]:
     """A table for charts from its rows."""
     listed = list(rows)
     return {key: [row[number] for row in listed] for number, key in enumerate(keys)}
-
-
-def _rows(columns: Columns) -> list[dict[str, Any]]:
-    values = [plain(column) for column in columns.values()]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True)]
 
 
 def plain(values: Column) -> list[Any]:
