@@ -67,8 +67,9 @@ def fill_in(root: Node, overrides: Overrides) -> list[ErrorLine]:
         else:
             errors += _override_key(root, name, node, [*parameters, *KEYS])
     used |= _references(root, parameters)
+    given = {name: node for name, node in parameters.items() if node is not declared[name]}
     for path, node in _scalars(root, ()):
-        errors += _substitute(node, path, parameters)
+        errors += _substitute(node, path, parameters, given)
     return errors + [
         node.error(
             (SECTION, name), f"${{{name}}} in a value of the scenario", "a parameter nothing uses"
@@ -150,6 +151,8 @@ def written_override(override: Any) -> tuple[str, Node]:
         raise _refused("", override, "text: name=value")
     source = f"--set {_shown(override)}"
     try:
+        if isinstance(value, Node):
+            return name, value
         if is_pair:
             node, errors = tree_of_value(value, source)
         elif not value:
@@ -248,8 +251,13 @@ def _scalars(node: Node, path: Path) -> Iterator[tuple[Path, Node]]:
         yield path, node
 
 
-def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[ErrorLine]:
-    """Replace references in a scalar: a single one by the value, others by text."""
+def _substitute(
+    node: Node, path: Path, parameters: dict[str, Node], given: dict[str, Node]
+) -> list[ErrorLine]:
+    """Replace references in a scalar: a single one by the value, others by text.
+
+    Errors in a value that was `given` name the option or the file that gave it.
+    """
     text = node.value
     if not isinstance(text, str) or "${" not in text:
         return []
@@ -266,8 +274,6 @@ def _substitute(node: Node, path: Path, parameters: dict[str, Node]) -> list[Err
         node.value = _REFERENCE.sub(lambda match: parameters[match.group(1)].text, text)
         if "${" in node.value:
             return [node.error(path, "`${` only in a reference to a parameter")]
-    # Errors in the value name the option that gave it.
-    given = next((one for one in used if one.line is None), None)
-    if given is not None:
-        node.source, node.line = given.source, None
+    if first := next((given[name] for name in names if name in given), None):
+        node.source, node.line = first.source, first.line
     return []

@@ -10,7 +10,7 @@ import os
 import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -621,17 +621,19 @@ def expand(
     except InputError as error:
         return [], [(point, error) for point, _ in _combinations(experiment)]
     of_choices = any(metric in OF_CHOICES for metric in experiment.metrics)
+    nodes = _nodes(root)
     for point, settings in _combinations(experiment):
-        # JSON is YAML in which the type of each value is unambiguous.
-        overrides = [
-            f"{name}={json.dumps(value, ensure_ascii=False)}"
-            for name, value in (experiment.set | settings).items()
-        ]
+        overrides = {
+            key: next(
+                (one for one in nodes.get(key, ()) if repr(one.plain()) == repr(value)), value
+            )
+            for key, value in (experiment.set | settings).items()
+        }
         try:
             scenario = load_scenario(scenario_file, overrides, objects)
             _check_metrics(experiment, scenario, root)
         except InputError as error:
-            refused.append((point, _located(error, root, point)))
+            refused.append((point, error))
             continue
         for seed in experiment.seed_list:
             seeded = scenario.model_copy(update={"seed": seed})
@@ -712,34 +714,22 @@ def metric_like(name: str, known: Sequence[str]) -> str:
     return f"a metric ({did_you_mean(likely)})" if likely else "a metric; see grid metrics"
 
 
-def _located(error: InputError, root: Node, point: Point) -> InputError:
-    """The same errors at `point`; those of settings with their line in the experiment's file."""
-
-    def of_file(one: ErrorLine) -> ErrorLine:
-        setting = one.file.removeprefix(OVERRIDE)
-        key = setting.partition("=")[0]
-        line = _line_of_setting(root, key, point)
-        if setting == one.file or line is None:
-            return one  # From the scenario or the command line.
-        # For an unknown key, neither the value nor its position on an axis matters.
-        field = key if one.field == key else ": ".join(filter(None, (setting, one.field)))
-        return replace(one, file=root.source, line=line, field=field)
-
-    return InputError([of_file(one) for one in error.errors])
-
-
-def _line_of_setting(root: Node, key: str, point: Point) -> int | None:
-    """The line that sets `key`: in `set`, as an axis of values, or in a label of `point`."""
-    axes = child(root, "axes")
-    paths: list[Steps] = [("set", key)]
-    for name, axis in axes.value.items() if axes is not None else ():  # type: ignore[union-attr]
-        if not isinstance(axis.value, dict):
-            paths += [("axes", name)] if name == key else []
-        elif name in point:
-            labels = (text for text in axis.value if is_value(text, point[name]))
-            paths += [("axes", name, text, key) for text in labels]
-    found = (at(root, path) for path in paths)
-    return next((one.line for one in found if one is not None), None)
+def _nodes(root: Node) -> dict[str, list[Node]]:
+    """By key: the settings in an experiment's file, which have its lines."""
+    found: dict[str, list[Node]] = {}
+    for section in (root, child(root, "quick")):
+        settings, axes = (section and child(section, key) for key in ("set", "axes"))
+        labels = [settings]
+        for name, axis in axes.value.items() if axes else ():  # type: ignore[union-attr]
+            if isinstance(axis.value, list):
+                found.setdefault(name, []).extend(axis.value)
+            elif isinstance(axis.value, dict):
+                labels += axis.value.values()
+        for label in labels:
+            if label is not None and isinstance(label.value, dict):
+                for key, node in label.value.items():
+                    found.setdefault(key, []).append(node)
+    return found
 
 
 def key_of(run: PlannedRun, code: str) -> str:

@@ -20,7 +20,7 @@ from tests.lab.small_experiments import EXPERIMENT, files, write
 
 GRID = Path(sys.executable).with_name("grid")
 WRONG = [
-    ("axes: {selection: [partial, worst]}\n", 'selection="worst": vos.0.selection: '),
+    ("axes: {selection: [partial, worst]}\n", ":3: vos.0.selection: found 'worst'"),
     ("axes: {protocol.ttl: [-1]}\n", ":3: protocol.ttl: "),
     ("axes: {selection: [partial]}\nseeds: 0\n", ":4: seeds: "),
     ("axes: {selection: partial}\n", ":3: axes.selection: "),
