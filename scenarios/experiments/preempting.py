@@ -20,7 +20,7 @@ from grid.policies.interface import ClusterView, Plan
 class Preempting:
     """Places all jobs by arrival, or by the largest element of their row in CS 2.0's matrix."""
 
-    ignores = ("memory",)
+    ignores = ("resources", "reservations")
 
     def __init__(self, *, by_priority: bool) -> None:
         self._by_priority = by_priority

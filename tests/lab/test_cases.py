@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from grid.config.shipped import experiments_folder
 from grid.lab.experiment import PlannedRun, expand, key_of, load_experiment
 from tests.lab.small_experiments import EXPERIMENT, write
 
@@ -79,3 +82,13 @@ def test_an_error_in_a_label_has_its_line(tmp_path: Path) -> None:
     (refused,) = [error for _, error in expand(load_experiment(path), path)[1]]
     line = 1 + text.splitlines().index("    mine: {selection: {name: binary}}")
     assert str(refused).startswith(f"{path}:{line}: selection: found a mapping")
+
+
+@pytest.mark.parametrize(
+    "path", sorted(experiments_folder().glob("*.yaml")), ids=lambda path: path.stem
+)
+def test_shipped_experiments_are_valid(path: Path) -> None:
+    experiment = load_experiment(path, seeds=1)
+    _, refused = expand(experiment.quickened(), path)
+    errors = {str(error.errors[0]) for _, error in refused}
+    assert not [error for error in errors if "no such file" not in error]
