@@ -36,7 +36,6 @@ from grid.policies.fitting import (
     book_licenses,
     choose_size,
     copied,
-    copied_amounts,
     fits,
     free_now,
     least_work_us,
@@ -61,17 +60,15 @@ WINDOW, COMES_UP = -1, -2
 class Backfilling(NamedTuple):
     """A plan in the making: what is `free` now, and reserved starts by machine (NEVER for none).
 
-    `extra` and `extra_resources` are the CPUs and resources left over at a reserved start. `later`
-    is what is free at the start of the first reservation, with its job booked in, but its `room` is
-    that at the reserved start of each machine. The arrays of shape (1,) are that start and the
-    number of `rows`, which have expected ends in the place of times.
+    `later` has what is left over at a reserved start, with its job booked in: CPUs, `room` and
+    resources of a machine at its own one, licenses and resources that machines share at the first
+    one. The arrays of shape (1,) are that first start and the number of `rows`, which have expected
+    ends in the place of times.
     """
 
     free: Free
     later: Free
     start: Ints
-    extra: Ints
-    extra_resources: Floats
     slot: Ints
     first_start: Ints
     number: Ints
@@ -228,9 +225,8 @@ def _backfill(
     jobs, free = view.jobs, free_now(view)
     count = len(free.cpus)
     plan = Backfilling(
-        free, copied(free), np.full(count, NEVER), np.zeros(count, np.int64),
-        copied_amounts(free.resources),
-        np.full(count, -1), np.full(1, NEVER), np.zeros(1, np.int64), rows,
+        free, copied(free), np.full(count, NEVER), np.full(count, -1), np.full(1, NEVER),
+        np.zeros(1, np.int64), rows,
     )  # fmt: skip
     behind, passed, is_blocked = np.empty(len(order), np.int64), 0, False
     is_moldable = len(jobs.size_table) > 0
@@ -324,7 +320,7 @@ def _choose_first_end(
 @inlined
 def _fit_now(slot: int, view: CompiledView, plan: Backfilling) -> int:
     """The fastest machine where the job fits and delays no reserved start, -1 for none."""
-    jobs, machines, free, extra = view.jobs, view.machines, plan.free, plan.extra
+    jobs, machines, free, later = view.jobs, view.machines, plan.free, plan.later
     processors, licenses = jobs.processors[slot], jobs.licenses[slot]
     alone = len(free.resources) - free.shared
     for machine in machines.speed_order:
@@ -332,17 +328,17 @@ def _fit_now(slot: int, view: CompiledView, plan: Backfilling) -> int:
             continue
         end = view.now + time_left(slot, machine, jobs, machines)
         if end > plan.start[machine] and (
-            processors > extra[machine]
-            or not resources_fit(slot, machine, jobs, plan.extra_resources, 0, alone)
+            processors > later.cpus[machine]
+            or not resources_fit(slot, machine, jobs, later.resources, 0, alone)
             or not room_fits(
-                slot, machine, plan.start[machine], end, jobs, machines.windows, plan.later.room
+                slot, machine, plan.start[machine], end, jobs, machines.windows, later.room
             )
         ):
             continue
         outlasts_first = (licenses != 0 or free.shared > 0) and end > plan.first_start[0]
         if outlasts_first and not (
-            licenses_fit(licenses, machine, plan.later)
-            and resources_fit(slot, machine, jobs, plan.later.resources, alone, len(free.resources))
+            licenses_fit(licenses, machine, later)
+            and resources_fit(slot, machine, jobs, later.resources, alone, len(free.resources))
         ):
             continue
         return int(machine)
@@ -355,21 +351,20 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
     machine = _fit_now(slot, view, plan)
     if machine < 0:
         return False
-    jobs, machines, free = view.jobs, view.machines, plan.free
-    processors, licenses = jobs.processors[slot], jobs.licenses[slot]
-    alone = len(free.resources) - free.shared
+    jobs, machines, free, later = view.jobs, view.machines, plan.free, plan.later
+    licenses, alone = jobs.licenses[slot], len(free.resources) - free.shared
     end = view.now + time_left(slot, machine, jobs, machines)
     book(slot, machine, end, jobs, machines, free)
     if end > plan.start[machine]:
-        take_room(slot, machine, end, 1, jobs, machines.windows, plan.later.room)
-        plan.extra[machine] -= processors
+        take_room(slot, machine, end, 1, jobs, machines.windows, later.room)
+        later.cpus[machine] -= jobs.processors[slot]
         for number in range(alone):
-            plan.extra_resources[number, machine] -= jobs.resources[number, slot]
+            later.resources[number, machine] -= jobs.resources[number, slot]
     if (licenses != 0 or free.shared > 0) and end > plan.first_start[0]:
-        book_licenses(licenses, machine, 1, plan.later)
+        book_licenses(licenses, machine, 1, later)
         for number in range(alone, len(free.resources)):
-            for each in range(len(plan.extra)):
-                plan.later.resources[number, each] -= jobs.resources[number, slot]
+            for each in range(len(later.cpus)):
+                later.resources[number, each] -= jobs.resources[number, slot]
     row = plan.rows[plan.number[0]]
     row[0], row[1], row[2], row[3] = START, slot, machine, end
     plan.number[0] += 1
@@ -382,7 +377,7 @@ def _reserve(slot: int, only: int, view: CompiledView, plan: Backfilling) -> Non
 
     Machines with a reservation are left out; if no other can run the job, it has none.
     """
-    jobs, machines = view.jobs, view.machines
+    jobs, machines, kept = view.jobs, view.machines, plan.later
     later, is_first = copied(plan.free), plan.first_start[0] == NEVER
     time, machine = _first_fit(slot, only, _ends(slot, only, view, plan), later, view, plan)
     if machine >= 0:
@@ -390,19 +385,21 @@ def _reserve(slot: int, only: int, view: CompiledView, plan: Backfilling) -> Non
         book(slot, machine, end, jobs, machines, later)
         for number in range(len(later.room)):
             if machines.windows[number, 0] == machine:
-                plan.later.room[number] = later.room[number]
+                kept.room[number] = later.room[number]
         plan.start[machine], plan.slot[machine] = time, slot
-        plan.extra[machine] = later.cpus[machine]
-        _copy(later.resources, plan.extra_resources, machine, machine + 1)
+        kept.cpus[machine] = later.cpus[machine]
         if is_first:
             plan.first_start[0] = time
-    if is_first:
-        # One by one: numba takes seconds to compile an assignment of arrays, for its messages.
-        for number in range(len(later.copies)):
-            plan.later.copies[number] = later.copies[number]
-            for machine in range(len(later.users)):
-                plan.later.users[machine, number] = later.users[machine, number]
-        _copy(later.resources, plan.later.resources, 0, later.resources.shape[1])
+    # One by one: numba takes seconds to compile an assignment of arrays, for its messages.
+    for number in range(len(later.copies) if is_first else 0):
+        kept.copies[number] = later.copies[number]
+        for each in range(len(later.users)):
+            kept.users[each, number] = later.users[each, number]
+    alone = len(later.resources) - later.shared
+    for number in range(len(later.resources)):
+        for each in range(len(later.cpus)):
+            if each == machine if number < alone else is_first:
+                kept.resources[number, each] = later.resources[number, each]
 
 
 @inner()
@@ -479,14 +476,6 @@ def _with_windows(ends: Ints, view: CompiledView) -> Ints:
         for place in range(count):
             in_order[row, place] = merged[row, order[place]]
     return in_order[:, :count]
-
-
-@inner(allocates=False)
-def _copy(amounts: Floats, to: Floats, first: int, end: int) -> None:
-    """Copy the amounts of machines `first` to before `end`."""
-    for number in range(len(amounts)):
-        for machine in range(first, end):
-            to[number, machine] = amounts[number, machine]
 
 
 @inner(allocates=False)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.compiled import inner
+from grid.model.compiled import inlined, inner
 from grid.model.time import NEVER
 from grid.policies.columns import PREEMPT, START, CompiledView
 from grid.policies.fitting import (
@@ -57,9 +57,7 @@ def _start_in_turn(view: CompiledView, order: Ints, rows: Ints) -> int:
     for slot in order:
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
-            end = view.now + time_left(slot, chosen, jobs, machines)
-            book(slot, chosen, end, jobs, machines, free)
-            rows[count, 0], rows[count, 1], rows[count, 2] = START, slot, chosen
+            _start(slot, chosen, view, free, rows[count])
             count += 1
         elif jobs.bound_machine[slot] < 0:
             break
@@ -67,6 +65,14 @@ def _start_in_turn(view: CompiledView, order: Ints, rows: Ints) -> int:
             # With fewer than no CPUs free, no job fits on the blocked machine.
             free.cpus[jobs.bound_machine[slot]] = -1
     return count
+
+
+@inlined
+def _start(slot: int, machine: int, view: CompiledView, free: Free, row: Ints) -> None:
+    jobs, machines = view.jobs, view.machines
+    end = view.now + time_left(slot, machine, jobs, machines)
+    book(slot, machine, end, jobs, machines, free)
+    row[0], row[1], row[2] = START, slot, machine
 
 
 @inner()
@@ -116,9 +122,7 @@ def _start_all_that_fit(view: CompiledView, order: Ints, rows: Ints) -> int:
             continue
         chosen = fastest_fit(slot, jobs, machines, free)
         if chosen >= 0:
-            end = view.now + time_left(slot, chosen, jobs, machines)
-            book(slot, chosen, end, jobs, machines, free)
-            rows[count, 0], rows[count, 1], rows[count, 2] = START, slot, chosen
+            _start(slot, chosen, view, free, rows[count])
             count += 1
             most = most_of(free.cpus)
     return count

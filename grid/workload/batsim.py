@@ -17,15 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from grid.model.errors import shorten
 from grid.model.fields import REFERENCE_MIPS
 from grid.model.platform import Machine
-from grid.model.plugins.settings import expected
 from grid.model.time import SECOND_US
 from grid.workload.generators import GeneratorSettings
-from grid.workload.lines import read_whole
+from grid.workload.lines import read_json, read_whole
 from grid.workload.logs import PROCESSOR_LIMIT, TIME_LIMIT_S, UNKNOWN, Log, SwfField, log_error
 
 FLOPS = 1e9
@@ -59,12 +58,7 @@ class _Workload(BaseModel):
 
 def read_batsim(path: Path, text: bytes) -> Log:
     """The jobs of a workload in JSON. Raises InputError, with the place in the file as field."""
-    try:
-        read = _Workload.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field, found = ".".join(map(str, first["loc"])), shorten(first["input"])
-        raise log_error(path, found, expected(dict(first)), field=field) from None
+    read = read_json(path, text, _Workload)
     rows = np.full((len(read.jobs), len(SwfField)), UNKNOWN)
     for row, job in zip(rows, read.jobs, strict=True):
         row[SwfField.SUBMIT_TIME] = round(job.subtime * SECOND_US)

@@ -21,7 +21,7 @@ from grid.model.job import MOST_OF_A_RESOURCE, Option, Requirement, RequirementK
 from grid.model.job_table import COLUMNS, LIMITS, JobTable
 from grid.model.platform import License, Machine, VirtualOrganization
 from grid.model.plugins.registry import Plugins, function_kind
-from grid.model.time import SECOND_US
+from grid.model.time import NEVER, SECOND_US
 
 Settings = Mapping[str, Any]
 MOST_JOBS = 100_000_000
@@ -50,7 +50,7 @@ class GeneratorSettings(BaseModel):
 class JobsOfVo(GeneratorSettings):
     """How many jobs each VO has: a number, or as many as are submitted within a duration.
 
-    Generators read `count`, and are decorated with `within_duration`.
+    Generators read `count`, and are decorated with `for_each_vo`.
     """
 
     jobs: Annotated[int, Field(ge=1, le=MOST_JOBS, strict=True)] | None = None
@@ -71,13 +71,13 @@ class JobsOfVo(GeneratorSettings):
         return self.jobs
 
 
-Generate = Callable[
-    [Sequence[str], Sequence[VirtualOrganization], np.random.Generator, Any], dict[str, JobTable]
-]
+def for_each_vo(
+    generate: Callable[[VirtualOrganization, int, np.random.Generator, Any], JobTable],
+) -> Callable[..., dict[str, JobTable]]:
+    """A generator that draws the jobs of each VO, with its position, from a stream of its own.
 
-
-def within_duration(generate: Generate) -> Generate:
-    """The generator for `duration_s` as well: the number of jobs doubles until it suffices."""
+    For `duration_s`, the number of jobs doubles until it suffices.
+    """
 
     @wraps(generate)
     def generated(
@@ -86,21 +86,21 @@ def within_duration(generate: Generate) -> Generate:
         rng: np.random.Generator,
         settings: Any,
     ) -> dict[str, JobTable]:
-        if settings.duration_s is None:
-            return generate(names, vos, rng, settings)
-        until_us, count = round(settings.duration_s * SECOND_US), FEW_JOBS
+        some, count, until_us = settings, FEW_JOBS, NEVER
+        if settings.duration_s is not None:
+            until_us = round(settings.duration_s * SECOND_US)
         while True:
-            some = settings.model_copy(update={"jobs": count, "duration_s": None})
-            tables = generate(names, vos, deepcopy(rng), some)
-            if all(table.submit_us[-1] >= until_us for table in tables.values()):
-                break
+            if until_us < NEVER:
+                some = settings.model_copy(update={"jobs": count, "duration_s": None})
+            streams = deepcopy(rng).spawn(len(names))
+            tables = [generate(vo, n, streams[n], some) for n, vo in enumerate(vos)]
+            if until_us == NEVER or all(one.submit_us[-1] >= until_us for one in tables):
+                ends = [int(np.searchsorted(one.submit_us, until_us)) for one in tables]
+                each = zip(names, tables, ends, strict=True)
+                return {name: table.take(slice(0, end)) for name, table, end in each}
             count *= 2
             if count > MOST_JOBS:
                 raise ValueError(f"more than {MOST_JOBS:,} jobs of a VO within duration_s")
-        return {
-            name: table.take(slice(0, int(np.searchsorted(table.submit_us, until_us))))
-            for name, table in tables.items()
-        }
 
     return generated
 

@@ -13,12 +13,14 @@ import zlib
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, ValidationError
 
 from grid.model.arrays import Floats, Ints
 from grid.model.errors import ErrorLine, InputError, shorten
+from grid.model.plugins.settings import expected
 from grid.model.time import SECOND_US
 from grid.workload.logs import (
     KEEP_BYTES,
@@ -41,6 +43,7 @@ OF_A_TABLE = (
 _NUMBER = re.compile(rb"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,2})?")
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 
+_Model = TypeVar("_Model", bound=BaseModel)
 Repair = Callable[[list[bytes], int, bool], list[bytes]]
 """Converts the fields of a line of a dialect, by its number and whether it is the first record, to
 the format's own form; no fields for a line that is no record."""
@@ -252,6 +255,16 @@ def read_whole(path: Path, first_bytes: int | None = None) -> bytes:
     if 0 in text:
         raise log_error(path, "binary data (a NUL byte)", "text")
     return text.removeprefix(BOM_UTF8)
+
+
+def read_json(path: Path, text: bytes, model: type[_Model]) -> _Model:
+    """A file of JSON. Raises InputError, with the place in the file as field."""
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field, found = ".".join(map(str, first["loc"])), shorten(first["input"])
+        raise log_error(path, found, expected(dict(first)), field=field) from None
 
 
 def _blocks(text: bytes) -> Iterator[bytes]:

@@ -25,7 +25,7 @@ from pydantic import Field
 from grid.model.arrays import Floats, Ints
 from grid.model.job_table import JobTable
 from grid.model.platform import VirtualOrganization
-from grid.workload.generators import JobsOfVo, capacity, numbered_jobs, within_duration
+from grid.workload.generators import JobsOfVo, capacity, for_each_vo, numbered_jobs
 from grid.workload.stochastic import TimesOfDay
 
 HALF_HOURS, FIRST_HALF_HOUR = 48, 11
@@ -91,13 +91,10 @@ class LublinJobs(JobsOfVo, TimesOfDay):
     )
 
 
-@within_duration
+@for_each_vo
 def lublin_jobs(
-    names: Sequence[str],
-    vos: Sequence[VirtualOrganization],
-    rng: np.random.Generator,
-    settings: LublinJobs,
-) -> dict[str, JobTable]:
+    vo: VirtualOrganization, place: int, rng: np.random.Generator, settings: LublinJobs
+) -> JobTable:
     """Rigid parallel jobs with a daily cycle, by the model of Lublin and Feitelson (2003).
 
     U. Lublin and D. G. Feitelson, "The workload on parallel supercomputers: modeling the
@@ -108,20 +105,16 @@ def lublin_jobs(
     from 0.
     """
     kinds = ("batch", "interactive") if settings.kinds == "both" else (settings.kinds,)
-    tables = {}
-    for place, (name, vo) in enumerate(zip(names, vos, strict=True)):
-        (stream,) = rng.spawn(1)
-        most = settings.cpus or max(cluster.processors for cluster in vo.clusters)
-        drawn = [_draw(KINDS[kind], settings.count, most, one) for kind, one in
-                 zip(kinds, stream.spawn(len(kinds)), strict=True)]  # fmt: skip
-        reached, processors, run_s = _first(drawn, settings.count)
-        if settings.load is not None:
-            wanted_s = float(run_s @ processors) / (capacity([vo]) * settings.load)
-            reached = reached * (wanted_s / reached[-1])
-        submit_s = settings.cycle(day_rates(KINDS[kinds[0]].day), place).times_s(reached)
-        factor = stream.uniform(1.0, settings.estimate_factor, settings.count)
-        tables[name] = numbered_jobs(submit_s, run_s, processors, factor)
-    return tables
+    most = settings.cpus or max(cluster.processors for cluster in vo.clusters)
+    streams = zip(kinds, rng.spawn(len(kinds)), strict=True)
+    drawn = [_draw(KINDS[kind], settings.count, most, stream) for kind, stream in streams]
+    reached, processors, run_s = _first(drawn, settings.count)
+    if settings.load is not None:
+        wanted_s = float(run_s @ processors) / (capacity([vo]) * settings.load)
+        reached = reached * (wanted_s / reached[-1])
+    submit_s = settings.cycle(day_rates(KINDS[kinds[0]].day), place).times_s(reached)
+    factor = rng.uniform(1.0, settings.estimate_factor, settings.count)
+    return numbered_jobs(submit_s, run_s, processors, factor)
 
 
 Drawn = tuple[Floats, Ints, Floats]

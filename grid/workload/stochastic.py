@@ -38,8 +38,8 @@ from grid.workload.generators import (
     GeneratorSettings,
     JobsOfVo,
     capacity,
+    for_each_vo,
     numbered_jobs,
-    within_duration,
 )
 
 _Mean = Annotated[float, Field(ge=1e-6, le=1e9)]
@@ -177,33 +177,27 @@ class StochasticJobs(_Jobs):
         return self
 
 
-@within_duration
+@for_each_vo
 def stochastic_jobs(
-    names: Sequence[str],
-    vos: Sequence[VirtualOrganization],
-    rng: np.random.Generator,
-    settings: StochasticJobs,
-) -> dict[str, JobTable]:
+    vo: VirtualOrganization, _place: int, rng: np.random.Generator, settings: StochasticJobs
+) -> JobTable:
     """Jobs with distributions from queueing theory, drawn for each VO.
 
     Jobs are in order of submission and numbered from 0. Estimates are exact. The times between
     submissions, the work and the size of a job are drawn independently.
     """
-    tables = {}
-    for name, vo, stream in zip(names, vos, rng.spawn(len(names)), strict=True):
-        gaps, work, widths = stream.spawn(3)
-        count, arrivals = settings.count, settings.arrivals
-        if settings.load is not None:
-            shares = sum(size.share for size in settings.sizes)
-            cpus = sum(size.cpus * size.share for size in settings.sizes) / shares
-            gap_s = settings.work.mean_s * cpus / (capacity([vo]) * settings.load)
-            arrivals = arrivals.model_copy(update={"mean_s": gap_s})
-        tables[name] = numbered_jobs(
-            np.cumsum(arrivals.draw(count, gaps)),
-            settings.work.draw(count, work),
-            drawn_processors(settings.sizes, count, widths),
-        )
-    return tables
+    gaps, work, widths = rng.spawn(3)
+    count, arrivals = settings.count, settings.arrivals
+    if settings.load is not None:
+        shares = sum(size.share for size in settings.sizes)
+        cpus = sum(size.cpus * size.share for size in settings.sizes) / shares
+        gap_s = settings.work.mean_s * cpus / (capacity([vo]) * settings.load)
+        arrivals = arrivals.model_copy(update={"mean_s": gap_s})
+    return numbered_jobs(
+        np.cumsum(arrivals.draw(count, gaps)),
+        settings.work.draw(count, work),
+        drawn_processors(settings.sizes, count, widths),
+    )
 
 
 def drawn_processors(sizes: tuple[Size, ...], count: int, rng: np.random.Generator) -> Ints:
@@ -284,31 +278,24 @@ class SessionJobs(_Jobs, TimesOfDay):
         return self
 
 
-@within_duration
+@for_each_vo
 def session_jobs(
-    names: Sequence[str],
-    vos: Sequence[VirtualOrganization],
-    rng: np.random.Generator,
-    settings: SessionJobs,
-) -> dict[str, JobTable]:
+    _vo: VirtualOrganization, place: int, rng: np.random.Generator, settings: SessionJobs
+) -> JobTable:
     """Jobs of users in sessions, more by day than by night, in VOs in different time zones.
 
-    Jobs are in order of submission and numbered from 0; estimates are exact. Users are numbered
-    from 0 in each VO.
+    They are in order of submission and numbered from 0; estimates are exact. Users are
+    numbered from 0 in each VO.
     """
-    del vos
     minute = np.arange(1440) / 60.0
     is_day = (minute >= settings.day_from_hour) & (minute < settings.day_to_hour)
     rates = np.where(is_day, 1.0, settings.night_rate)
-    tables = {}
-    for place, (name, stream) in enumerate(zip(names, rng.spawn(len(names)), strict=True)):
-        each = _enough(settings, settings.cycle(rates, place), stream)
-        submit_s, run_s, user = map(np.concatenate, zip(*each, strict=True))
-        order = np.argsort(submit_s, kind="stable")[: settings.count]
-        (widths,) = stream.spawn(1)
-        processors = drawn_processors(settings.sizes, settings.count, widths)
-        tables[name] = numbered_jobs(submit_s[order], run_s[order], processors, user=user[order])
-    return tables
+    each = _enough(settings, settings.cycle(rates, place), rng)
+    submit_s, run_s, user = map(np.concatenate, zip(*each, strict=True))
+    order = np.argsort(submit_s, kind="stable")[: settings.count]
+    (widths,) = rng.spawn(1)
+    processors = drawn_processors(settings.sizes, settings.count, widths)
+    return numbered_jobs(submit_s[order], run_s[order], processors, user=user[order])
 
 
 def _enough(

@@ -13,12 +13,12 @@ import re
 from pathlib import Path
 
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from grid.model.errors import InputError, shorten
 from grid.model.job_table import After, topological_order
-from grid.model.plugins.settings import expected
 from grid.model.time import SECOND_US
+from grid.workload.lines import read_json
 from grid.workload.logs import (
     PROCESSOR_LIMIT,
     TIME_LIMIT_S,
@@ -89,12 +89,7 @@ def read_workflow(path: Path, text: bytes) -> Log:
     The executable of a task is a number for its program, its partition one for its machine. Raises
     InputError, with the place in the file as field.
     """
-    try:
-        read = _Instance.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field, found = ".".join(map(str, first["loc"])), shorten(first["input"])
-        raise log_error(path, found, expected(dict(first)), field=field) from None
+    read = read_json(path, text, _Instance)
     if read.schemaVersion not in VERSIONS:
         wanted = f"version {' or '.join(VERSIONS)} of WfFormat"
         raise log_error(path, shorten(read.schemaVersion), wanted, field="schemaVersion")
