@@ -12,15 +12,13 @@ import numpy as np
 
 from grid.model.plugins.registry import Plugins
 from grid.policies.convergent.heuristics import cs2_heuristics
-from grid.policies.convergent.matching import match_in_order
+from grid.policies.convergent.matching import Limits, match_in_order
 from grid.policies.convergent.matrix import MatrixBuilder, plan_of
 from grid.policies.interface import ClusterView, Plan
 
 
 class Preempting:
     """Places all jobs by arrival, or by the largest element of their row in CS 2.0's matrix."""
-
-    ignores = ("resources", "reservations")
 
     def __init__(self, *, by_priority: bool) -> None:
         self._by_priority = by_priority
@@ -42,11 +40,11 @@ class Preempting:
         rest = np.broadcast_to(view.machines.speed_order, (jobs, machines))
         pairs = order[:, None] * machines + np.column_stack((first, rest))
         eligible = matrix.priority.ravel()[pairs] > -np.inf
-        machine_of = match_in_order(
-            pairs[eligible], matrix.processors, matrix.licenses, matrix.capacity.copy(),
-            matrix.copies.copy(),
+        limits = Limits(
+            matrix.processors, matrix.licenses, matrix.resources, matrix.shared,
+            matrix.capacity.copy(), matrix.copies.copy(), matrix.amounts.copy(),
         )  # fmt: skip
-        return plan_of(matrix, machine_of)
+        return plan_of(view, matrix, match_in_order(pairs[eligible], limits))
 
 
 def easy() -> Preempting:

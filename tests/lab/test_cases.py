@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import grid
 from grid.config.shipped import experiments_folder
 from grid.lab.experiment import PlannedRun, expand, key_of, load_experiment
 from tests.lab.small_experiments import EXPERIMENT, write
@@ -92,3 +93,10 @@ def test_shipped_experiments_are_valid(path: Path) -> None:
     _, refused = expand(experiment.quickened(), path)
     errors = {str(error.errors[0]) for _, error in refused}
     assert not [error for error in errors if "no such file" not in error]
+
+
+def test_plugins_of_a_shipped_experiment_run() -> None:
+    policy = "experiments/preempting.py:flexible"
+    run = grid.run("convergent-2", set={"jobs": 60, "policy": policy})
+    assert run.metrics["grid"]["jobs_completed"] == 60
+    assert run.metrics["grid"]["preemptions"]
