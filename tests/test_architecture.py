@@ -115,7 +115,7 @@ def test_pure_parts_touch_no_clock_no_file_no_chance(path: Path) -> None:
             assert node.attr != "default_rng", f"{path}:{node.lineno}"
 
 
-OF_KERNELS_THAT_ALLOCATE_NOTHING = ("store_of", "pool_of", "_view_of")
+OF_KERNELS_THAT_ALLOCATE_NOTHING = ("store_of", "pool_of", "jobs_of", "_view_of")
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))

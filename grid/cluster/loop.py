@@ -22,13 +22,14 @@ from grid.cluster.store import (
     SLOTS_FULL,
     Blocks,
     Store,
+    jobs_of,
     store_of,
 )
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.columns import KILL, PREEMPT, REJECT, RESERVE, START, WAKE, CompiledView
-from grid.policies.interface import Jobs, Machines
+from grid.policies.interface import Machines
 from grid.policies.queue import kernel_named
 
 (
@@ -370,15 +371,9 @@ def _stop_or_mark(row: Ints, now: int, store: Store) -> int:
 @inner(allocates=False)
 def _view_of(store: Store) -> CompiledView:
     """The part of the store that a policy's kernel reads."""
-    lists, counters, whole, real = store.lists, store.counters, store.whole, store.real
+    lists, counters = store.lists, store.counters
     cells, speeds, resources = store.machines, store.speeds, counters[at.N_RESOURCES]
     free = at.AMOUNTS + resources
-    jobs = Jobs(
-        whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
-        whole[9], whole[10], whole[11], whole[12], real[at.REFERENCE_MIPS],
-        real[at.REQUESTS : at.REQUESTS + resources], real[at.REQUESTS + resources :],
-        whole[at.CHECKPOINTABLE],
-    )  # fmt: skip
     return CompiledView(
         counters[at.NOW],
         cells[at.FREE],
@@ -386,7 +381,7 @@ def _view_of(store: Store) -> CompiledView:
         lists[at.QUEUE, counters[at.FIRST] : counters[at.LAST]],
         lists[at.RUNNING, : counters[at.N_RUNNING]],
         lists[at.GONE, : counters[at.N_GONE]],
-        jobs,
+        jobs_of(store, resources),
         Machines(
             cells[0],
             cells[1],

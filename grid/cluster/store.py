@@ -12,6 +12,7 @@ import numpy as np
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inlined
+from grid.policies.interface import Jobs
 
 (
     SERIAL, SUBMIT, PROCESSORS, ESTIMATE, DONE, DEADLINE, LICENSES, BOUND, MACHINE, START,
@@ -31,12 +32,12 @@ waiting job of a pool, NEVER for none.
 """
 
 (
-    POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE, ESTIMATED_S, NEXT_S, PRIORITY, WORK,
+    POWER, INPUT_MB, WATTS_BUSY, WATTS_IDLE, ESTIMATED_S, NEXT_S, PRIORITY, KEY,
     REFERENCE_MIPS, REQUESTS,
 ) = range(10)  # fmt: skip
 """Rows of `Store.real`, by slot. The watts are sums over the time in which the job held CPUs, in
 watt-microseconds a CPU. The next four are of pools: seconds by the estimate on CPUs of the job's
-reference and of the pool, the priority of Flexible backfilling, and the work that SJF orders by.
+reference and of the pool, the priority of Flexible backfilling, and the key of the order.
 From REQUESTS on they are the amounts of resources that jobs hold, a row for each resource, and then
 the sizes of moldable jobs: see `JobColumns.size_table`.
 """
@@ -166,4 +167,15 @@ def pool_of(blocks: PoolBlocks) -> Store:
     return Store(
         whole, real, lists, counters, measures, lists, speeds, lists, ends, lists, measures, real,
         lists,
+    )  # fmt: skip
+
+
+@inlined
+def jobs_of(store: Store, resources: int) -> Jobs:
+    """The columns that policies read, with that number of resources."""
+    whole, real, sizes = store.whole, store.real, REQUESTS + resources
+    return Jobs(
+        whole[0], whole[1], whole[2], whole[3], whole[4], whole[5], whole[6], whole[7], whole[8],
+        whole[9], whole[10], whole[11], whole[12], real[REFERENCE_MIPS], real[REQUESTS:sizes],
+        real[sizes:], whole[CHECKPOINTABLE],
     )  # fmt: skip

@@ -57,7 +57,8 @@ class CompiledForm(NamedTuple):
     and returns their number; shape (rows, 4), with room for all jobs and machines. `memory` is kept
     from plan to plan. It begins with zeros and has shape (1, slots) or, for a policy that
     `has_profile`, that of `profile_rows` and room for two steps a slot. `pool` names its kernel in
-    `grid.cluster.pool`, if there is one. `moldable`: whether it chooses sizes of moldable jobs.
+    `grid.cluster.pool.loop`, if there is one; with ` by module:function`, the queue is in the order
+    of that key. `moldable`: whether it chooses sizes of moldable jobs.
     """
 
     kernel: str

@@ -327,13 +327,19 @@ def any_fits(view: CompiledView) -> bool:
     return bool(least <= most_of(view.free))
 
 
+@inlined
+def work(slot: int, jobs: Jobs) -> float:
+    """The work left by the estimate, in CPU time x MIPS, to compare jobs by."""
+    return float((jobs.estimate_us[slot] - jobs.done_us[slot]) * jobs.reference_mips[slot])
+
+
 @inner()
 def work_left(slots: Ints, jobs: Jobs) -> Floats:
-    """The work left by the estimates, in CPU time x MIPS, to compare jobs by. Shape (slots,)."""
-    work = np.empty(len(slots), np.float64)
+    """That of each job, shape (slots,)."""
+    left = np.empty(len(slots), np.float64)
     for position, slot in enumerate(slots):
-        work[position] = (jobs.estimate_us[slot] - jobs.done_us[slot]) * jobs.reference_mips[slot]
-    return work
+        left[position] = work(slot, jobs)
+    return left
 
 
 @inner()

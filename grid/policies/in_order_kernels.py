@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from grid.model.arrays import Bools, Floats, Ints
@@ -23,7 +25,7 @@ from grid.policies.fitting import (
     stable_order,
     time_left,
     unbook,
-    work_left,
+    work,
 )
 from grid.policies.interface import Jobs
 
@@ -34,13 +36,25 @@ def fcfs(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
     return _start_in_turn(view, view.queue, rows)
 
 
-@inner()
-def sjf(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
-    """The plan of SJF."""
-    if not any_fits(view):
-        return 0
-    queue = view.queue
-    return _start_in_turn(view, queue[stable_order(work_left(queue, view.jobs))], rows)
+def in_turn_by(key: Any) -> Any:
+    """The plan that starts jobs in turn, by rising `key(slot, jobs)`, a float.
+
+    A pool queues jobs by the same key; see `CompiledForm`.
+    """
+
+    @inner()
+    def plan(view: CompiledView, settings: Floats, memory: Ints, rows: Ints) -> int:
+        if not any_fits(view):
+            return 0
+        queue, keys = view.queue, np.empty(len(view.queue), np.float64)
+        for position, slot in enumerate(queue):
+            keys[position] = key(slot, view.jobs)
+        return _start_in_turn(view, queue[stable_order(keys)], rows)
+
+    return plan
+
+
+sjf = in_turn_by(work)
 
 
 @inner()

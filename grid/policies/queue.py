@@ -78,12 +78,12 @@ def fcfs() -> KernelPolicy:
     A job that does not fit delays all jobs behind it. If it is bound to a machine, it delays only
     jobs that are bound to the same machine.
     """
-    return KernelPolicy(CompiledForm(f"{KERNELS}:fcfs", pool="fcfs"))
+    return KernelPolicy(CompiledForm(f"{KERNELS}:fcfs", pool="in_turn"))
 
 
 def sjf() -> KernelPolicy:
     """Shortest job first: FCFS in the order of remaining estimated work."""
-    return KernelPolicy(CompiledForm(f"{KERNELS}:sjf", pool="sjf"))
+    return KernelPolicy(CompiledForm(f"{KERNELS}:sjf", pool=f"in_turn by {KERNELS}:work"))
 
 
 def easy() -> KernelPolicy:

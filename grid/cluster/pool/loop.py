@@ -21,6 +21,7 @@ from grid.cluster.store import ENDS_FULL, REACHED, SLOTS_FULL, PoolBlocks, Store
 from grid.model.arrays import Ints
 from grid.model.compiled import inlined, inner, kernel
 from grid.model.time import NEVER
+from grid.policies.queue import kernel_named
 
 _ARRIVAL, _SUBMIT, _PROCESSORS, _ESTIMATE, _RUN, _MIPS, _DEADLINE, _LICENSES, _ROW = (
     NAMES.index(name)
@@ -37,8 +38,7 @@ def _nothing(now: int, slot: int, store: Store) -> None:
 
 
 KERNELS: dict[str, tuple[Any, Any, Any]] = {
-    "fcfs": (policies.append, _nothing, policies.start_in_turn),
-    "sjf": (policies.insert_by_work, _nothing, policies.start_in_turn),
+    "in_turn": (policies.append, _nothing, policies.start_in_turn),
     "edf": (policies.insert_by_deadline, _nothing, policies.plan_edf),
     "easy": (policies.append, _nothing, policies.plan_easy),
     "easy_sjbf": (policies.append_and_list, _nothing, policies.plan_easy_sjbf),
@@ -52,7 +52,10 @@ an instant, with the number of the jobs that waited before it."""
 @cache
 def loop_of(name: str) -> Any:
     """The loop of a policy, a kernel."""
-    enqueue, release, plan = KERNELS[name]
+    kind, _, key = name.partition(" by ")
+    enqueue, release, plan = KERNELS[kind]
+    if key:
+        enqueue = policies.insert_by(kernel_named(key))
 
     @kernel(allocates=False)
     def advance(until: int, first: int, end: int, blocks: PoolBlocks, arrivals: Ints) -> int:

@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from grid.cluster import store as at
 from grid.cluster.runs import RUNNING, WAITING, close_gaps, keep_waiting, rise
-from grid.cluster.store import Store
+from grid.cluster.store import Store, jobs_of
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inlined, inner
 from grid.model.time import SECOND_US
@@ -28,12 +30,17 @@ def _insert(slots: Ints, first: int, place: int, slot: int, key: Ints | Floats) 
     slots[place] = slot
 
 
-@inner(allocates=False)
-def insert_by_work(slot: int, store: Store) -> None:
-    counters, work = store.counters, store.real[at.WORK]
-    work[slot] = store.whole[at.ESTIMATE, slot] * store.real[at.REFERENCE_MIPS, slot]
-    _insert(store.lists[at.QUEUE], counters[at.FIRST], counters[at.LAST], slot, work)
-    counters[at.LAST] += 1
+def insert_by(key: Any) -> Any:
+    """Queue a job behind those whose `key(slot, jobs)` is not above its own."""
+
+    @inner(allocates=False)
+    def insert(slot: int, store: Store) -> None:
+        counters, keys = store.counters, store.real[at.KEY]
+        keys[slot] = key(slot, jobs_of(store, 0))
+        _insert(store.lists[at.QUEUE], counters[at.FIRST], counters[at.LAST], slot, keys)
+        counters[at.LAST] += 1
+
+    return insert
 
 
 @inner(allocates=False)
@@ -47,7 +54,7 @@ def insert_by_deadline(slot: int, store: Store) -> None:
 def append_and_list(slot: int, store: Store) -> None:
     """Also put the job into the list by work."""
     append(slot, store)
-    counters, work = store.counters, store.real[at.WORK]
+    counters, work = store.counters, store.real[at.KEY]
     work[slot] = store.whole[at.ESTIMATE, slot] * store.real[at.REFERENCE_MIPS, slot]
     _insert(store.lists[at.SHORTEST], 0, counters[at.N_SHORTEST], slot, work)
     counters[at.N_SHORTEST] += 1
