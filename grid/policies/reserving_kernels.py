@@ -72,7 +72,7 @@ class Reservations(NamedTuple):
     first_new: Ints
 
 
-@inner(allocates=False)
+@inner()
 def _in_memory(view: CompiledView, memory: Ints) -> Reservations:
     """The rows of `memory`: the profile's times, its levels, and the other fields."""
     machines, licenses = len(view.free), len(view.license_copies_free)
