@@ -9,7 +9,7 @@ from typing import Any
 
 from key_words import MADE, markdown
 
-from grid.model.job import Job, JobOutcome
+from grid.model.job import Job, JobOutcome, JobRequest, dtypes
 from grid.model.job_results import JobPlacement, JobResults
 from grid.model.messages import Bid
 from grid.model.platform import Distances
@@ -31,10 +31,9 @@ receives a `ClusterView` and returns a `Plan`. A [metric](../tutorials/own-plugi
 receives `JobResults` and the `Directory` of the grid; a cluster metric also receives the number of
 the cluster and the edges of the intervals."""
 
-_OF_JOBS = {
+_OF_JOBS = {one.name: one.metadata["key"] for one in fields(JobRequest)} | {
     "number": "Its number within the VO.",
     "vo": "Name of the VO of its user.",
-    "user": "Number of the user within the VO; -1 if unknown.",
     "submit_us": "When the user submitted it.",
     "processors": "CPUs that it holds from start to end.",
     "estimate_us": "Estimated run time on a CPU of `reference_mips`. A local policy receives the "
@@ -45,27 +44,16 @@ _OF_JOBS = {
     "predicted_us": "Expected run time at the same speed, instead of the estimate; 0: none.",
     "reference_mips": "Speed of the CPU that `estimate_us` and `run_us` are for, in MIPS.",
     "licenses": "Bit mask of the licenses that it needs.",
-    "input_mb": "Input that travels with it from VO to VO, in MB.",
     "resources": "Pairs of a resource, memory (`ram_mb`) included, and the amount that it holds.",
     "sizes": "Sizes of a moldable job, the requested one first.",
-    "checkpointable": "Whether it keeps completed work on another machine.",
-    "power": "Factor of the power of a busy CPU.",
     "requirements": "Requirements with their options and utilities.",
     "data": "Pairs of a VO and the MB there that it reads: output of its predecessors.",
 }
 
-_OF_RESULTS = {
-    name: _OF_JOBS[name] for name in ("user", "submit_us", "processors", "estimate_us", "power")
-} | {"deadline_us": "Deadline; NEVER of `grid.model.time` if there is none."}
-
-_OF_WAITING_JOBS = (
-    _OF_RESULTS
-    | {
-        name: _OF_JOBS[name]
-        for name in ("reference_mips", "licenses", "input_mb", "checkpointable")
-    }
-    | {"resources": "Amounts that it holds of each resource, shape (resources, slots)."}
-)
+_OF_TABLES = {name: _OF_JOBS[name] for name in dtypes(JobRequest)} | {
+    "deadline_us": "Deadline; NEVER of `grid.model.time` if there is none.",
+    "resources": "Amounts that it holds of each resource, shape (resources, slots).",
+}
 
 METHODS: Mapping[Any, tuple[str, ...]] = {
     Policy: ("plan",),
@@ -184,7 +172,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "(machines, licenses).",
         "free_resources": "Free amounts, shape (resources, machines); inf: no limit.",
     },
-    JobColumns: _OF_WAITING_JOBS
+    JobColumns: _OF_TABLES
     | {
         "serial": "Order of arrival at this cluster. Identifies a job, as slots are reused.",
         "arrival_us": "Arrival at this cluster.",
@@ -218,7 +206,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "wake_us": "Time of the next plan if no event occurs before.",
         "made": "False if there was nothing to do; such plans are timed separately.",
     },
-    JobResults: _OF_RESULTS
+    JobResults: _OF_TABLES
     | {
         "vo": "Number of the VO of its user.",
         "number": "Its number in that VO.",

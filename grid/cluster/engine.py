@@ -17,7 +17,7 @@ from grid.cluster.pool import loop as pool_loop
 from grid.cluster.state import NOT_MEASURED, ClusterState, PlanError, TimedPlans
 from grid.cluster.store import Store, blocks_of
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import JobOutcome, rounded
+from grid.model.job import JobOutcome, dtypes, rounded
 from grid.model.platform import Beneficiaries, Cluster, MachineOutage
 from grid.model.plugins.calls import label_of
 from grid.model.records import Draw, HeldTimes, Levels
@@ -50,8 +50,7 @@ _OUTCOME = Struct("=10q2d")
 OFFSET = 24
 """Columns of the store beyond a power of two, so that the rows do not share sets of the cache."""
 _JOB_ROWS = dict(zip(JOB_TABLES[0], range(len(JOB_TABLES[0])), strict=True))
-_JOB_ROWS |= {"arrival_us": at.ARRIVAL, "user": at.USER}
-_JOB_NUMBERS = {"reference_mips": at.REFERENCE_MIPS, "power": at.POWER, "input_mb": at.INPUT_MB}
+_JOB_ROWS |= {name: row for name, row in at.COPIED.items() if name in dtypes(JobColumns)}
 
 
 class PlanClock:
@@ -176,7 +175,7 @@ class Engine(ClusterState):
             self._rows = np.empty((2 * slots + machines + 1, 4), np.int64)
         whole, real = store.whole, store.real
         columns: dict[str, Any] = {name: whole[row] for name, row in _JOB_ROWS.items()}
-        columns |= {name: real[row] for name, row in _JOB_NUMBERS.items()}
+        columns |= {name: real[row] for name, row in at.COPIED_REAL.items()}
         flags: Bools = whole[at.CHECKPOINTABLE].view(np.bool_)[::8]
         requests = np.split(real[at.REQUESTS :], [self._counters[at.N_RESOURCES]])
         columns |= {"checkpointable": flags, "resources": requests[0], "size_table": requests[1]}

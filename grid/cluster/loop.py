@@ -32,17 +32,12 @@ from grid.policies.columns import KILL, PREEMPT, REJECT, RESERVE, START, WAKE, C
 from grid.policies.interface import Machines
 from grid.policies.queue import kernel_named
 
-(
-    _SUBMIT, _PROCESSORS, _ESTIMATE, _DEADLINE, _LICENSES, _BOUND, _ARRIVAL, _USER,
-    _CHECKPOINTABLE, _RUN, _PREDICTED, _ROW, _ACCOUNT, _MIPS, _POWER, _INPUT,
-) = (
+_PROCESSORS, _LICENSES, _BOUND, _ARRIVAL, _PREDICTED, _ROW = (
     NAMES.index(name)
-    for name in (
-        "submit_us", "processors", "estimate_us", "deadline_us", "licenses", "bound_machine",
-        "arrival_us", "user", "checkpointable", "run_us", "predicted_us", "row", "account",
-        "reference_mips", "power", "input_mb",
-    )
-)  # fmt: skip
+    for name in ("processors", "licenses", "bound_machine", "arrival_us", "predicted_us", "row")
+)
+_COPIED = tuple((NAMES.index(name), row) for name, row in at.COPIED.items())
+_COPIED_REAL = tuple((NAMES.index(name), row) for name, row in at.COPIED_REAL.items())
 _REQUESTS = len(NAMES)
 NO_ROW = -(1 << 62)
 """Plus the number of a window, in the place of a job's row, which is negative for routed jobs."""
@@ -225,29 +220,19 @@ def _admit(now: int, arrival: int, arrivals: Ints, store: Store) -> None:
     slot = store.lists[at.FREE_SLOTS, counters[at.N_FREE]]
     for row in range(at.RESERVED):
         whole[row, slot] = 0
-    whole[at.SERIAL, slot] = counters[at.NEXT_SERIAL]
-    whole[at.SUBMIT, slot], whole[at.PROCESSORS, slot] = (arrivals[arrival, _SUBMIT], processors)
-    whole[at.ESTIMATE, slot] = arrivals[arrival, _ESTIMATE]
-    whole[at.DEADLINE, slot] = arrivals[arrival, _DEADLINE]
-    whole[at.LICENSES, slot], whole[at.BOUND, slot] = licenses, bound
+    for column, row in _COPIED:
+        whole[row, slot] = arrivals[arrival, column]
+    for column, row in _COPIED_REAL:
+        real[row, slot] = numbers[arrival, column]
+    whole[at.SERIAL, slot], whole[at.PROCESSORS, slot] = counters[at.NEXT_SERIAL], processors
     whole[at.MACHINE, slot] = whole[at.RAN_ON, slot] = -1
     whole[at.START, slot] = whole[at.EXPECTED_END, slot] = NEVER
     whole[at.END, slot] = whole[at.FIRST_START, slot] = whole[at.LIMIT, slot] = NEVER
-    whole[at.ARRIVAL, slot] = arrivals[arrival, _ARRIVAL]
-    whole[at.USER, slot] = arrivals[arrival, _USER]
-    whole[at.CHECKPOINTABLE, slot] = arrivals[arrival, _CHECKPOINTABLE]
-    whole[at.RUN, slot], whole[at.ROW, slot] = (arrivals[arrival, _RUN], arrivals[arrival, _ROW])
     whole[at.STATE, slot] = runs.WAITING
-    whole[at.ACCOUNT, slot] = arrivals[arrival, _ACCOUNT]
-    real[at.REFERENCE_MIPS, slot] = numbers[arrival, _MIPS]
     for number in range(resources):
         real[at.REQUESTS + number, slot] = requests[number]
     if counters[at.N_REQUESTS] > resources:
         _set_sizes(slot, numbers[arrival, _REQUESTS + resources :], store)
-    real[at.POWER, slot], real[at.INPUT_MB, slot] = (
-        numbers[arrival, _POWER],
-        numbers[arrival, _INPUT],
-    )
     real[at.WATTS_BUSY, slot] = real[at.WATTS_IDLE, slot] = 0.0
     if counters[at.PREDICTS]:
         _predict(slot, arrivals[arrival, _PREDICTED], store)

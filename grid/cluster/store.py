@@ -42,6 +42,14 @@ From REQUESTS on they are the amounts of resources that jobs hold, a row for eac
 the sizes of moldable jobs: see `JobColumns.size_table`.
 """
 
+COPIED = {
+    "submit_us": SUBMIT, "estimate_us": ESTIMATE, "deadline_us": DEADLINE, "licenses": LICENSES,
+    "bound_machine": BOUND, "arrival_us": ARRIVAL, "user": USER, "checkpointable": CHECKPOINTABLE,
+    "run_us": RUN, "row": ROW, "account": ACCOUNT,
+}  # fmt: skip
+COPIED_REAL = {"reference_mips": REFERENCE_MIPS, "power": POWER, "input_mb": INPUT_MB}
+"""Columns of arrivals that the rows of jobs begin with. Policies receive those of `JobColumns`."""
+
 (
     QUEUE, RUNNING, BY_END, FREE_SLOTS, GONE, SHORTEST, PARTED_ENDS, PARTED_CPUS, STEP_TIME,
     STEP_LEVEL,

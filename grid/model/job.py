@@ -143,12 +143,17 @@ class JobSummary(Generic[Whole, Number]):
     power: Number = column(0, 1e12, 1.0, key="Factor applied to `watts_busy` of its machine.")
 
 
+SAME_IN_RESULTS = tuple(one.name for one in fields(JobSummary) if one.metadata["key"])
+"""Those that scenarios and tables of results have by the same name."""
+
+
 @dataclass(slots=True, eq=False, kw_only=True)
 class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     """The columns of a job that its user gives, which policies may read.
 
     This is the only declaration of a job's columns: `Job`, `JobTable`, the `JobColumns` of policies
-    and the checks of jobs derive from it. Logs may have longer times than scenarios.
+    and the checks of jobs derive from it. Logs may have longer times than scenarios. See "Add a job
+    column" in CONTRIBUTING.md.
     """
 
     reference_mips: Number = column(1e-6, 1e12, REFERENCE_MIPS)

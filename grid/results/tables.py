@@ -23,7 +23,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from grid.model.arrays import Bools, Floats, Ints
-from grid.model.job import JobState
+from grid.model.job import SAME_IN_RESULTS, JobState
 from grid.model.job_results import NO_TIME, NOT_PLACED, JobResults
 from grid.model.time import NEVER, SECOND_US
 from grid.results.cpu_numbers import CpuIntervals, assign_cpus
@@ -75,7 +75,7 @@ def job_columns(
     batsim_state = np.where(completed, 0, np.where(did_run, failed, 3))
     workloads = [f"{workload_name}.{vo}" for vo in directory.vos]
     empty = pa.repeat("", len(jobs))
-    return {
+    columns = {
         "job_id": pa.array(jobs.number),
         "workload_name": names_at(jobs.vo, workloads if len(workloads) > 1 else [workload_name]),
         "profile": empty,
@@ -94,7 +94,6 @@ def job_columns(
         "consumed_energy": nullable(joules),
         "metadata": empty,
         "vo": names_at(jobs.vo, directory.vos),
-        "user": pa.array(jobs.user),
         "executed_vo": names_at(placement.executed_vo, directory.vos),
         "cluster": names_at(placement.cluster, [cluster.name for cluster in directory.clusters]),
         "machine": pa.array(outcome.machine, mask=no_machine),
@@ -105,10 +104,11 @@ def job_columns(
         "state": names_at(outcome.state, _STATES),
         "preemptions": pa.array(outcome.preemptions),
         "restarts": pa.array(outcome.restarts),
-        "power": pa.array(jobs.power),
         "run_time": times(run_us, did_run),
         "cpus": pa.array(jobs.processors),
+        **{name: pa.array(getattr(jobs, name)) for name in SAME_IN_RESULTS},
     }
+    return {name: columns[name] for name in FILES["jobs"].columns}
 
 
 def nullable(column: Floats) -> pa.Array:
@@ -255,13 +255,12 @@ def read_jobs(
         {
             "vo": positions("vo", vos),
             "number": integers("job_id"),
-            "user": integers("user"),
             "submit_us": times("submission_time"),
             "requested": integers("requested_number_of_resources"),
             "processors": integers("cpus"),
             "estimate_us": times("requested_time"),
             "deadline_us": times("deadline", NEVER),
-            "power": column("power").to_numpy(),
+            **{name: column(name).to_numpy() for name in SAME_IN_RESULTS},
             "assigned_us": times("assigned_time"),
             "executed_vo": executed_vo,
             "cluster": cluster_of[executed_vo, positions("cluster", names)],
