@@ -144,7 +144,7 @@ class JobSummary(Generic[Whole, Number]):
 
 
 SAME_IN_RESULTS = tuple(one.name for one in fields(JobSummary) if one.metadata["key"])
-"""Those that scenarios and tables of results have by the same name."""
+"""Columns with the same name in scenarios and in tables of results."""
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -152,8 +152,8 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     """The columns of a job that its user gives, which policies may read.
 
     This is the only declaration of a job's columns: `Job`, `JobTable`, the `JobColumns` of policies
-    and the checks of jobs derive from it. Logs may have longer times than scenarios. See "Add a job
-    column" in CONTRIBUTING.md.
+    and the checks of jobs derive from it. Logs may have longer times than scenarios.
+    CONTRIBUTING.md lists the files of a new column.
     """
 
     reference_mips: Number = column(1e-6, 1e12, REFERENCE_MIPS)

@@ -1,8 +1,8 @@
 """Messages between entities, and what each kind declares for metrics, checkers and job histories.
 
 A message is a NamedTuple of this module, with the decorator `message` if it declares more than its
-fields. These become columns of the event log by their names (`grid.protocol.event_recorder`). A new
-kind needs this declaration, a sender, a receiver and a test.
+fields. These become columns of the event log by their names (`grid.protocol.event_recorder`).
+CONTRIBUTING.md lists the files of a new kind.
 """
 
 from __future__ import annotations
