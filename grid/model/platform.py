@@ -350,7 +350,7 @@ class GangLimits(NamedTuple):
         return not job.licenses and self.hold(job.processors, job.resources)
 
     def hold(self, processors: int, requests: JobAmounts) -> bool:
-        """Whether a gang of so many tasks, with what it requests, conforms to them."""
+        """Whether a gang of that size, with what it requests, conforms to them."""
         if processors > self.processors or not requests:
             return processors <= self.processors
         shared, room = dict(self.shared), 0
