@@ -34,8 +34,8 @@ from grid.protocol.resource_manager import ResourceManager
 
 INPUTS_A_STATE = 64
 MOST_JOBS_CHECKED = 50_000
-"""Larger runs without faults are checked at the end only: checkers take memory for each job and up
-to a tenth of the time."""
+"""Larger runs without faults are checked at the end only: checkers take memory for each job, and up
+to a third of the time."""
 
 
 def entities_of(
