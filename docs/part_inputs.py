@@ -21,11 +21,11 @@ from grid.protocol.forwarding import Ask, Award, Destination, Question
 from grid.protocol.selection import Choice
 from grid.results.machines import ClusterEntry, Directory
 
-LEAD = """A [forwarding policy](../tutorials/own-plugin.md#a-forwarding-policy) is a function of a
-`Question`, a [selection](../tutorials/own-plugin.md#a-selection) chooses for a `Job` among the
-rows of a `ResourceTable`, an admission policy is a function of a `Request`. Names that end in
-`_us` are in microseconds of virtual time, and so is `now`. VOs and resources are numbers, in the
-order of the scenario. Plugins must not change their inputs. A [local
+LEAD = """A [forwarding policy](../tutorials/own-plugin.md#a-forwarding-policy) receives a
+`Question`, a [selection](../tutorials/own-plugin.md#a-selection) chooses a row of a `ResourceTable`
+for a `Job`, and an admission policy receives a `Request`. Values whose names end in `_us` are in
+microseconds of virtual time, and so is `now`. VOs and resources are numbered in the order of the
+scenario. Plugins must not change their inputs. A [local
 policy](../tutorials/own-plugin.md#a-local-policy) is a class with the methods of `Policy`: it
 receives a `ClusterView` and returns a `Plan`. A [metric](../tutorials/own-plugin.md#metrics)
 receives `JobResults` and the `Directory` of the grid; a cluster metric also receives the number of
@@ -38,16 +38,18 @@ _OF_JOBS = {one.name: one.metadata["key"] for one in fields(JobRequest)} | {
     "processors": "CPUs that it holds from start to end.",
     "estimate_us": "Estimated run time on a CPU of `reference_mips`. A local policy receives the "
     "value that `estimates` of its cluster defines.",
-    "run_us": "Actual run time there. Plugins should not use it.",
+    "run_us": "Actual run time on this CPU. Plugins should not use it.",
     "deadline_us": "Deadline; if there is none, a time that no run reaches.",
-    "cancel_us": "When its user cancels it if it has not started. Plugins should not use it.",
+    "cancel_us": (
+        "Time at which its user cancels it if it has not started. Plugins should not use it."
+    ),
     "predicted_us": "Expected run time at the same speed, instead of the estimate; 0: none.",
-    "reference_mips": "Speed of the CPU that `estimate_us` and `run_us` are for, in MIPS.",
+    "reference_mips": "Speed of the CPU to which `estimate_us` and `run_us` refer, in MIPS.",
     "licenses": "Bit mask of the licenses that it needs.",
-    "resources": "Pairs of a resource, memory (`ram_mb`) included, and the amount that it holds.",
+    "resources": "Pairs of a resource, including memory (`ram_mb`), and the amount that it holds.",
     "sizes": "Sizes of a moldable job, the requested one first.",
     "requirements": "Requirements with their options and utilities.",
-    "data": "Pairs of a VO and the MB there that it reads: output of its predecessors.",
+    "data": "Pairs of a VO and the megabytes of predecessors' output that it reads from there.",
 }
 
 _OF_TABLES = {name: _OF_JOBS[name] for name in dtypes(JobRequest)} | {
@@ -83,20 +85,23 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "pending": "After an `Ask`: number of calls without a reply.",
     },
     Choice: {
-        "free": "Row of the best resource that is free by known state; -1 if none.",
+        "free": "Row of the best resource that is free according to the known state; -1 if none.",
         "anywhere": "Row of the best resource, free or not; -1 if none is eligible.",
-        "own": "Row of the best of the VO's own, free or not; -1 if none is eligible.",
-        "others": "Row of the best of other VOs, free or not; -1 if none is eligible.",
+        "own": "Row of the VO's own best resource, free or not; -1 if none is eligible.",
+        "others": "Row of the best resource of other VOs, free or not; -1 if none is eligible.",
     },
     Destination: {
         "row": "Row of `table` for the job; -1 ends the job.",
-        "wait": "Whether it queues there if busy; otherwise the scheduler there decides.",
+        "wait": (
+            "Whether it queues there if the resource is busy; otherwise the scheduler there "
+            "decides."
+        ),
         "late": "Whether another VO can still pull a locally queued job.",
     },
     Ask: {
         "vos": "Numbers of the VOs to call for bids, possibly including this one.",
         "wait_us": "Time to wait for replies; None: until all have arrived.",
-        "enough": "Number of bids with a free resource that ends the call; 0: no limit.",
+        "enough": "Number of bids with a free resource after which the call ends; 0: no limit.",
         "lease_us": "Duration of the reservation by each bidder; 0: none.",
         "queue": "Whether bidders queue the request, and reply when it reaches the head.",
     },
@@ -143,13 +148,13 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "ram_mb": "Memory, in MB.",
         "disk_mb": "Disk space, in MB.",
         "licenses": "Bit mask of the licenses of its cluster available there.",
-        "resources": "By name, memory (`ram_mb`) included: the maximum amount of a job.",
-        "totals": "By name: the amount that all jobs there may hold together.",
+        "resources": "Maximum amount per job, by name, including memory (`ram_mb`).",
+        "totals": "Total amount that jobs there may hold, by name.",
     },
     Distances: {
         "vo": "Number of the VO from which distances are measured.",
         "latency_us": "Latency to each VO that is not in `links`.",
-        "links": "Pairs of a VO and a deviating latency.",
+        "links": "Pairs of a VO and its latency, if different.",
         "bandwidth_mbps": "Megabits per second for a job's input; None: no limit. "
         "`distances.hops_us(vos, megabytes, data)` is the transfer time of a job.",
     },
@@ -193,7 +198,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "cpu_type": "CPU type, for Convergent Scheduling.",
         "speed_order": "Machines in order of decreasing speed.",
         "resources": "Amounts, shape (resources, machines); inf: no limit.",
-        "resource_names": "Their names; those that all machines share are last.",
+        "resource_names": "Names of the resources; those that all machines share come last.",
         "shared": "Number of resources that all machines share.",
         "windows": "Machine, start, end, CPUs and resource of each reservation.",
     },
@@ -202,8 +207,8 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "preempt": "Slots of running jobs to preempt.",
         "reject": "Slots of waiting jobs to reject.",
         "kill": "Slots of running jobs to kill.",
-        "reserve": "Slot, machine and time of reservations, for the record only.",
-        "wake_us": "Time of the next plan if no event occurs before.",
+        "reserve": "Slot, machine and start of reservations, for information only.",
+        "wake_us": "Time of the next plan if no event occurs before it.",
         "made": "False if there was nothing to do; such plans are timed separately.",
     },
     JobResults: _OF_TABLES

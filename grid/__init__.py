@@ -144,7 +144,7 @@ def run(
             next(iter(parts)), "plugins for a Grid", "Grid(..., plugins=Plugins(...))"
         )
     if isinstance(scenario, Grid) and set:
-        raise input_error("set", "settings for a Grid", "none, for a Grid is run as it is")
+        raise input_error("set", "settings for a Grid", "none, since a Grid is run as is")
     loaded = scenario if isinstance(scenario, Grid) else load_scenario(scenario, set, **parts)
     if not isinstance(loaded, Grid) and (
         errors := unnamed_objects(parts, [loaded], source_of(scenario))

@@ -49,7 +49,7 @@ def test_a_run_says_that_policy_batsim_needs_its_extra(tmp_path: Path) -> None:
     (tmp_path / "asked.yaml").write_text(scenario(asked))
     assert command(["check", "asked.yaml"], OF_BATSIM, tmp_path) == (0, [])
     words = ["run", "asked.yaml", "--in-process", "--quiet", "--out", "out"]
-    line = "policy batsim of cluster lab/pool needs zmq, of the extra `batsim`: "
+    line = "policy batsim of cluster lab/pool requires zmq, from the extra `batsim`: "
     line += INSTALL + '"pyzmq>=25"'
     assert command(words, OF_BATSIM, tmp_path) == (1, [line])
     assert not (tmp_path / "out").exists()
@@ -60,7 +60,7 @@ def test_an_export_says_that_it_needs_its_extra(tmp_path: Path) -> None:
     words = ["run", "own.yaml", "--in-process", "--quiet", "--out", "run"]
     assert command(words, OF_BATSIM + OF_LEARNING, tmp_path) == (0, [])
     words = ["export", "run", "--to", "perfetto", "--quiet"]
-    line = "--to perfetto needs perfetto, of the extra `perfetto`: "
+    line = "--to perfetto requires perfetto, from the extra `perfetto`: "
     line += INSTALL + '"perfetto>=0.59"'
     assert command(words, ["perfetto"], tmp_path) == (1, [line])
     assert not [one.name for one in (tmp_path / "run").iterdir() if "pftrace" in one.name]
@@ -77,7 +77,7 @@ def test_an_environment_names_its_extra(hidden: str, module: str, tmp_path: Path
         [hidden],
         tmp_path,
     )
-    needs = "an environment of grid.integrations.learning needs"
-    line = f"{needs} {hidden}, of the extra `learning`: {INSTALL}"
+    needs = "an environment of grid.integrations.learning requires"
+    line = f"{needs} {hidden}, from the extra `learning`: {INSTALL}"
     packages = '"gymnasium>=1.1" "pettingzoo>=1.25" "greenlet>=3.1"'
     assert done.stdout == f"{line}{packages}\n", done.stderr

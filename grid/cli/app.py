@@ -111,7 +111,7 @@ def _found(error: typer.TyperException, args: Sequence[str]) -> str:
 
 app = typer.Typer(
     cls=Group,
-    help="Run federations of virtual organizations on Ray actors, in virtual time or live.",
+    help="Simulate federations of virtual organizations in virtual time, or run them live.",
     epilog="\n\n".join(["Exit codes:", *(f"{code.value}: {code.meaning}" for code in ExitCode)]),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -137,7 +137,7 @@ def grid(
         ),
     ] = False,
 ) -> None:
-    """Run federations of virtual organizations on Ray actors, in virtual time or live."""
+    """Simulate federations of virtual organizations in virtual time, or run them live."""
 
 
 for command in (

@@ -153,8 +153,8 @@ def endings(
 def runs_left(folder: Path) -> str:
     """What an interrupted sweep leaves in its folder."""
     if any(folder.rglob("runs/*.json")):
-        return f"Finished runs are in {folder}; the same command continues."
-    return "No run was finished; the same command starts from the beginning."
+        return f"Finished runs are in {folder}; repeat the command to continue."
+    return "No run was finished; repeat the command to start again."
 
 
 @contextmanager

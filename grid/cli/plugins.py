@@ -63,7 +63,7 @@ def policies() -> None:
 
 
 def metrics(names: list[str] | None = None, as_json: bool = False) -> None:
-    """Print the definitions of metrics: meaning, unit, range, source."""
+    """Print the definitions of metrics, with their units, ranges and sources."""
     from grid.results.definitions import METRICS
 
     unknown = [name for name in names or () if name not in METRICS]

@@ -264,10 +264,10 @@ class Engine(ClusterState):
         scarce = np.array(self.machines.resource_names)[~enough]
         on = f"on machine {machine}"
         problems = {
-            runs.NO_CPUS: f"starts a job of {cpus} CPUs {on}, which has {free} free",
+            runs.NO_CPUS: f"starts a job with {cpus} CPUs {on}, which has {free} free",
             runs.NO_RESOURCES: f"starts a job {on}, which lacks free {', '.join(scarce)}",
             runs.OTHER_MACHINE: f"starts a job bound to machine {store.whole[at.BOUND, job]} {on}",
-            runs.NO_MACHINE: f"starts a job {on}, but there are {count} machines",
+            runs.NO_MACHINE: f"starts a job {on}, but there are only {count} machines",
             runs.NO_LICENSES: f"starts a job {on} without its licenses",
             runs.NOT_RUNNING: "preempts a job that is not running",
             runs.NOT_KILLED: "kills a job that is not running",

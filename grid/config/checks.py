@@ -239,7 +239,7 @@ def _workload_problems(scenario: Scenario, expanded: Expanded) -> Iterator[Probl
             continue
         path: Path = ("vos", v, "workload")
         if vo.is_direct and len(vo.clusters) != 1:
-            found = f"'cluster' in a VO of {len(vo.clusters)} clusters"
+            found = f"'cluster' in a VO with {len(vo.clusters)} clusters"
             yield (*path, "entry_point"), found, "a VO with one cluster"
         widest = _widest([vo], [expanded[v]]) if vo.is_direct else everywhere
         yield from _job_list_problems(vo.workload, widest, names, (*path, "jobs"))
@@ -570,7 +570,7 @@ def job_problems(
     problems = [one for path, table, _ in each for one in table_problems(path, table)]
     for path, _, clusters in each:
         if path[0] == "direct" and len(clusters) != 1:
-            found = f"jobs for a VO of {len(clusters)} clusters"
+            found = f"jobs for a VO with {len(clusters)} clusters"
             problems.append((path, found, "a VO with one cluster"))
     yield from problems
     if problems:

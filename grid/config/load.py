@@ -298,9 +298,7 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
         known += [SECTION, INCLUDE]
     key = str(path[-1])
     if key == "malleable":
-        return (
-            "moldable, for a job's size is chosen at its start (malleable jobs are not supported)"
-        )
+        return "moldable, since a job's size is fixed when it starts (no malleable jobs)"
     if RENAMED_KEYS.get(key, "").partition(".")[0] in known:
         return f"the new name, {RENAMED_KEYS[key]}"
     if elsewhere := [one for one in elsewhere if one.rpartition(".")[2] == key]:

@@ -72,7 +72,7 @@ def fill_in(root: Node, overrides: Overrides) -> list[ErrorLine]:
         errors += _substitute(node, path, parameters, given)
     return errors + [
         node.error(
-            (SECTION, name), f"${{{name}}} in a value of the scenario", "a parameter nothing uses"
+            (SECTION, name), f"${{{name}}} in a value of the scenario", "an unused parameter"
         )
         for name, node in declared.items()
         if name not in used and _NAME.fullmatch(name)

@@ -31,8 +31,8 @@ def read_mapping(path: Path, most: int, expected: str) -> dict[str, Any]:
     try:
         content = json.loads(read_text(path, most, expected))
     except (ValueError, RecursionError) as error:
-        found = "values nested too deep" if isinstance(error, RecursionError) else str(error)
-        raise input_error("", f"broken JSON ({found})", expected, str(path)) from None
+        found = "values nested too deeply" if isinstance(error, RecursionError) else str(error)
+        raise input_error("", f"invalid JSON ({found})", expected, str(path)) from None
     if not isinstance(content, dict):
         raise input_error("", "no mapping", expected, str(path))
     return content

@@ -137,7 +137,7 @@ class _Tree:
         if self.nodes > MAX_NODES:
             self.stop(line, path, "too many values", f"at most {MAX_NODES}, aliases expanded")
         if len(path) + more > MAX_DEPTH:
-            self.stop(line, path, "values nested too deep", f"at most {MAX_DEPTH} levels")
+            self.stop(line, path, "values nested too deeply", f"at most {MAX_DEPTH} levels")
 
 
 def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list[ErrorLine]]:
@@ -162,7 +162,7 @@ def read_tree(text: str, source: str, *, lines: bool = True) -> tuple[Node, list
             line = text.encode()[: error.position].count(b"\n") + 1 if lines else None
             problem = "a control character"
         expected = "YAML, without tabs for indentation, and with quotes around `${` in brackets"
-        reader.stop(line, (), f"broken YAML ({problem or error})", expected)
+        reader.stop(line, (), f"invalid YAML ({problem or error})", expected)
 
 
 class _Reader(_Tree):

@@ -107,7 +107,7 @@ class Server:
         if self._engine is not None:
             raise ProtocolError("found a second SIMULATION_BEGINS, expected a single simulation")
         if resources < 1:
-            raise ProtocolError(f"found {resources} resources, expected one at least")
+            raise ProtocolError(f"found {resources} resources, expected at least one")
         machines = (Machine("pool", resources),)
         pool = Cluster("batsim", machines, PluginRef("batsim"), overrun="extend")
         self._resources, self._free = resources, (1 << resources) - 1
@@ -235,7 +235,7 @@ def _integer(data: Mapping[str, Any], name: str) -> int:
 def _text(data: Mapping[str, Any], name: str) -> str:
     value = data.get(name)
     if not isinstance(value, str):
-        raise ProtocolError(f"found {name} {shorten(value)}, expected a text")
+        raise ProtocolError(f"found {name} {shorten(value)}, expected text")
     return value
 
 

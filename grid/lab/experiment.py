@@ -499,7 +499,7 @@ def _unknown_values(experiment: ExperimentSection) -> Iterator[Problem]:
         for name, given in cells.items():
             for value in _listed(given):
                 if not any(is_value(value, label) for label in labels[name]):
-                    expected = f"a value of it: {_listing(labels[name])}"
+                    expected = f"one of its values: {_listing(labels[name])}"
                     yield steps, f"{name}: {shorten(value)}", expected
     runs = experiment.sampled().runs
     if runs > MAX_RUNS:

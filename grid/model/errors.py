@@ -174,7 +174,7 @@ def missing(what: str, extra: str, module: str) -> MissingExtra:
     of_extra = [one.strip() for one, _, when in every if when.strip() == f'extra == "{extra}"']
     packages = " ".join(f'"{package}"' for package in of_extra)
     how = f"{sys.executable} -m pip install {packages}"
-    return MissingExtra(f"{what} needs {module}, of the extra `{extra}`: {how}")
+    return MissingExtra(f"{what} requires {module}, from the extra `{extra}`: {how}")
 
 
 def need(what: str, extra: str, module: str) -> None:

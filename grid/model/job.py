@@ -179,9 +179,9 @@ class Job(JobRequest[int, float, bool]):
     """A job as its user submits it. `run_us` is the run time on a CPU of `reference_mips`.
 
     Its user cancels it at `cancel_us` if it has not started by then. `predicted_us` is the run time
-    that clusters expect in place of the estimate, which remains the limit at which it is killed; 0:
+    that policies use instead of the estimate, which remains the limit at which it is killed; 0:
     none. Policies do not receive `run_us` and `cancel_us`. Selections and forwarding policies
-    receive whole jobs and must not read them. `data` has (VO, megabytes) for the output of
+    receive whole jobs and must not read them. `data` has pairs (VO, megabytes) for the output of
     predecessors that it reads."""
 
     number: int
@@ -255,11 +255,11 @@ class JobOutcome(NamedTuple, Generic[Whole, Number]):
 
     `machine` is a position in the cluster, -1 for a job that never started; `state` is a final
     `JobState`. `start_us` is the first start, -1 if there was none, and `end_us` the last end.
-    `held_us` is how long the job held its CPUs in all its runs (the mean over its CPUs if its tasks
-    end at different times), and `lost_us` the part of it that was lost to restarts, preemption
-    overheads and boot times. Without these, they are end - start and 0. `processors` are the CPUs
-    that a moldable job held; 0: those that the job requested. `watts_busy` and `watts_idle` are
-    means over that time of the CPUs that it held, 0 while the machine booted."""
+    `held_us` is the time for which the job held its CPUs in all its runs (the mean over its CPUs if
+    its tasks end at different times), and `lost_us` the part that was lost to restarts, preemption
+    overheads and boot times. Without these, the two are end - start and 0. `processors` are the
+    CPUs that a moldable job held; 0: those that the job requested. `watts_busy` and `watts_idle`
+    are means over that time of the CPUs that it held, 0 while the machine booted."""
 
     machine: Whole
     state: Whole

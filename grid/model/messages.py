@@ -128,7 +128,7 @@ class ForwardJob(NamedTuple):
 
 @message(subject="job", custody="transfer", decision="send_back")
 class ReturnJob(NamedTuple):
-    """Local Scheduler to that which forwarded the job, or that of its origin: not admitted.
+    """Local Scheduler to the one that forwarded the job, or to the origin's: not admitted.
 
     VO number `refused_by` does not admit it. With `stay` it queues in the VO that receives this.
     The rest is as in `ForwardJob`; a job that returns transfers no input.
@@ -145,7 +145,7 @@ class ReturnJob(NamedTuple):
 
 @message(subject="job", custody="end")
 class JobDone(NamedTuple):
-    """Local Scheduler to that of the job's origin: where it ran, and its outcome."""
+    """Local Scheduler to the one of the job's origin: where it ran, and its outcome."""
 
     key: JobKey
     placement: JobPlacement[int, float]
@@ -181,7 +181,7 @@ class JobMoved(NamedTuple):
 
 @message(subject="job")
 class CancelJob(NamedTuple):
-    """From the Local Scheduler of the origin down to the job's cluster: it is not needed.
+    """Local Scheduler of the origin, via others, to the job's cluster: the job is not needed.
 
     A job that waits leaves. One that has started does, too, if it is a superseded copy
     (`running`), and otherwise stays: its origin recalls it because it has waited for too long.
@@ -255,7 +255,7 @@ class RequestReservation(NamedTuple):
 
 @message(answer=lambda reply: _reservation_state(reply) if reply.admitted else "not_admitted")
 class ReservationReply(NamedTuple):
-    """Resource Manager to Local Scheduler: whether the resource is free, and reserved now.
+    """Resource Manager to Local Scheduler: whether the resource is free and now reserved.
 
     `assigned` of its CPUs are assigned to other jobs. If nothing is reserved, that includes the
     queued reservations that go first.
@@ -270,7 +270,7 @@ class ReservationReply(NamedTuple):
 
 @message(subject="reservation")
 class ReleaseReservation(NamedTuple):
-    """From the calling Local Scheduler over that which it called to the Resource Manager."""
+    """Calling Local Scheduler, via the one that it called, to Resource Manager."""
 
     call: CallId
 
@@ -290,7 +290,7 @@ class LeaseExpired(NamedTuple):
     values=lambda ask: len(ask.table.columns) * (len(_COLUMNS) + len(STATUS_OF_TABLE)),
 )
 class RequestWork(NamedTuple):
-    """Local Scheduler to that of another VO: send a queued job that runs on one of these."""
+    """Local Scheduler to that of another VO: send a queued job that can run on one of these."""
 
     vo: int
     table: ResourceTable
@@ -298,7 +298,7 @@ class RequestWork(NamedTuple):
 
 @message(subject="reservation")
 class WorkReply(NamedTuple):
-    """Local Scheduler to that which requested work: this job follows, or none does."""
+    """Local Scheduler to the one that requested work: this job follows, or none does."""
 
     key: JobKey | None
 
@@ -452,7 +452,7 @@ class Entry(NamedTuple):
     values=lambda update: sum(entry.rows.size + 3 for entry in update.entries),
 )
 class StatusUpdate(NamedTuple):
-    """Information Service to another: known entries; with `asks` the receiver replies with its."""
+    """Information Service to another: known entries. With `asks`, the receiver sends its own."""
 
     entries: tuple[Entry, ...]
     asks: bool
@@ -467,7 +467,7 @@ class Probe(NamedTuple):
 
 @message(subject="information", values=lambda reply: int(reply.entry.rows.size))
 class ProbeReply(NamedTuple):
-    """Information Service to the one that probed, under its number."""
+    """Information Service to the one that sent the probe, with its number."""
 
     number: int
     entry: Entry
@@ -521,7 +521,7 @@ class AskMigration(NamedTuple):
 
 
 class MigrationGranted(NamedTuple):
-    """Target to source: the processors are reserved for a while."""
+    """Target to source: the processors are reserved for a limited time."""
 
     number: int
 
@@ -580,13 +580,13 @@ class OtherUsers(NamedTuple):
 
 
 class TakeDown(NamedTuple):
-    """Observer of a live run to Local Dispatcher: that machine is down until `Repair`."""
+    """Observer of a live run to Local Dispatcher: this machine is down until `Repair`."""
 
     machine: int
 
 
 class Repair(NamedTuple):
-    """Observer of a live run to Local Dispatcher: all such machines are up again."""
+    """Observer of a live run to Local Dispatcher: all machines taken down are up again."""
 
 
 MESSAGES: dict[type, message] = {

@@ -37,10 +37,10 @@ class ResourceColumns:
 
     A selection chooses a resource: a machine, or a whole cluster whose policy may use any of its
     machines (`machine` is then -1, and the other columns are those of the first machine). `widest`
-    is the maximum number of CPUs that one job may hold there, and `resources` the maximum of each
-    resource, by name (see `most`); for a cluster, each is that of the machine that has most of it.
-    `totals` has all that there is of each resource.
-    `licenses` is a bit mask over those of the cluster that a job may use there, on any machine."""
+    is the maximum number of CPUs that one job may hold there, and `resources` the maximum amount of
+    each resource, by name (see `most`); for a cluster, each is that of the machine with the largest
+    amount. `totals` has the total amount of each resource. `licenses` is a bit mask of the
+    cluster's licenses that a job may use there, on any machine."""
 
     vo: Ints
     number: Ints

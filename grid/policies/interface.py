@@ -72,10 +72,10 @@ class JobColumns(JobRequest[Ints, Floats, Bools]):
 
     It also has the columns of `grid.model.job.JobRequest`: `user`, `submit_us`,
     `processors`, `estimate_us`, `deadline_us`, `power`, `reference_mips`, `licenses`, `input_mb`,
-    `checkpointable`. `processors`, `estimate_us` and `resources` of a moldable job that waits are
+    `checkpointable`. For a waiting moldable job, `processors`, `estimate_us` and `resources` are
     those of the size that its policy chose last. Times are microseconds of virtual time, durations
-    microseconds on a CPU of `reference_mips`. Policies must not write them, apart from the sizes
-    of moldable jobs. The actual run time is not included.
+    microseconds on a CPU of `reference_mips`. Policies must not write them, apart from the sizes of
+    moldable jobs. The actual run time is not included.
     """
 
     serial: Ints
@@ -164,11 +164,12 @@ def _in_tables(columns: object, tables: Sequence[Sequence[str]]) -> Tables:
 
 @dataclass(slots=True, eq=False)
 class ClusterView:
-    """One cluster at one instant. Its arrays are the cluster's: read them, but do not keep them.
+    """One cluster at one instant. Its arrays belong to the cluster: read them, but do not keep
+    them.
 
-    A policy that starts jobs one after the other calls `fits` or `fastest` for each, `take` for
-    each job that it starts, and `give_back` for each that it preempts. Later results, and the free
-    amounts, include these changes."""
+    A policy that starts jobs one by one calls `fits` or `fastest` for each job, `take` for each
+    that it starts, and `give_back` for each that it preempts. Later results and the free amounts
+    reflect these changes."""
 
     now: Time
     machines: MachineColumns
@@ -295,9 +296,9 @@ def _bits(mask: int) -> list[int]:
 class Plan:
     """Actions of the cluster at this instant, in this order: kill, preempt, reject, start.
 
-    `start` holds (slot, machine) pairs. Jobs in `kill` are running, and fail. `reserve` has (slot,
-    machine, start) of reservations, as a list or an array of shape (reservations, 3), for the
-    record only. `wake_us` requests a plan at that time even if no event occurs. If there was
+    `start` holds (slot, machine) pairs. Jobs in `kill` are running, and fail. `reserve` has the
+    (slot, machine, start) of reservations, as a list or an array of shape (reservations, 3), for
+    information only. `wake_us` requests a plan at that time even if no event occurs. If there was
     nothing to do, the policy sets `made` to False: such plans are timed separately."""
 
     start: list[tuple[int, int]] = field(default_factory=list)

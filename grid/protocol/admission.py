@@ -23,7 +23,7 @@ Limit = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
 class Request(NamedTuple):
-    """A job of another VO that requests a resource of this VO.
+    """A job from another VO that requests a resource of this VO.
 
     `jobs` of that VO are running, queued or reserved here, and hold or wait for `processors`. Of
     this VO's `cpus`, `assigned` are assigned to jobs of any VO."""

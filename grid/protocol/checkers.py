@@ -196,7 +196,7 @@ class SchedulerChecker(Checker):
         match message:
             case msg.AssignJob(job):
                 if job.key in self._asked:
-                    yield f"it asked twice for a resource for {job_in_words(job.key)}"
+                    yield f"it requested a resource twice for {job_in_words(job.key)}"
                 self._asked.add(job.key)
             case msg.ForwardJob(job):
                 if message.ttl > self._open.get(job.key, -1) or message.ttl < 1:
@@ -206,7 +206,7 @@ class SchedulerChecker(Checker):
             case msg.CallForBids() | msg.Bid() | msg.ResubmitJob():
                 yield from self._send_call_or_copy(message)
             case msg.ReturnJob(job) if job.vo == self._name:
-                yield f"it sent back its own {job_in_words(job.key)}"
+                yield f"it returned its own {job_in_words(job.key)}"
             case msg.JobDone(key) | msg.SubmissionFail(key) if key[0] == self._name:
                 if original(key)[1] not in self._copied:
                     yield f"it reported the end of its own {job_in_words(key)} to another VO"
@@ -351,11 +351,11 @@ class ManagerChecker(Checker):
         if new[0] == self._name or (self._jobs is None and self._processors is None):
             return
         held = [processors for key, processors in self._open.items() if key[0] == new[0]]
+        accepted = f"it accepted {job_in_words(new)}"
         if self._jobs is not None and len(held) > self._jobs:
-            took = f"it took in {job_in_words(new)}"
-            yield f"{took} and has {len(held)} of that VO, at most {self._jobs}"
+            yield f"{accepted} and has {len(held)} of that VO, at most {self._jobs}"
         if self._processors is not None and sum(held) > self._processors:
-            yield f"it took in {job_in_words(new)} and {sum(held)} CPUs, at most {self._processors}"
+            yield f"{accepted} and {sum(held)} CPUs, at most {self._processors}"
 
     def jobs_in_hand(self) -> Sequence[JobKey]:
         """Leases and queued reservations, too: all of them end."""
@@ -363,7 +363,7 @@ class ManagerChecker(Checker):
 
     def after_handling(self) -> Iterator[str]:
         if self._asked is not None:
-            yield f"it did not answer for {job_in_words(self._asked.job.key)}"
+            yield f"it did not reply for {job_in_words(self._asked.job.key)}"
         if self._ended is not None:
             yield f"it did not report the end of {job_in_words(self._ended)}"
         self._asked = self._ended = None

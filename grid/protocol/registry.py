@@ -90,7 +90,7 @@ def _may_not_go(vo: int, question: Question) -> bool:
 
 def _problem_of_ask(ask: Ask, question: Question) -> str | None:
     if not _are_integers(ask.vos):
-        return f"asks {shorten(ask.vos)}, expected a tuple of numbers of VOs"
+        return f"asks {shorten(ask.vos)}, expected a tuple of VO numbers"
     for name in ("wait_us", "enough", "lease_us"):
         value = getattr(ask, name)
         may_be_none = name == "wait_us" and value is None
@@ -234,7 +234,7 @@ def _messages_problem(answer: list[Any], view: View, *_: Any) -> str | None:
         if not is_integer(one.to) or one.to not in view.peers:
             return f"returned a message to {shorten(one.to)}, expected one of the view's peers"
         if not _are_integers(one.entries):
-            return f"returned entries {shorten(one.entries)}, expected a tuple of numbers of VOs"
+            return f"returned entries {shorten(one.entries)}, expected a tuple of VO numbers"
     return None
 
 

@@ -308,7 +308,7 @@ class EventFile:
             platform = json.loads((schema.metadata or {})[_PLATFORM])
             self.clusters = [ClusterFacts(**one) for one in platform]
         except pa.ArrowException:
-            raise self._error("a broken file") from None
+            raise self._error("a corrupt file") from None
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise self._error(str(error).splitlines()[0] if str(error) else "no run") from None
 

@@ -272,15 +272,15 @@ class WhyWaiting:
             other = "has not considered this job yet" if self.ahead else "plans at another time"
             first = "" if self.ahead else ", and no waiting job arrived before it"
             lines.append(
-                f"{place} has enough free{first}: policy {facts.policy} reserves it for other "
-                f"jobs, or {other}."
+                f"{place} has enough free{first}: the {facts.policy} policy reserves it for "
+                f"other jobs, or {other}."
             )
         if self.ahead:
             wait = "waits" if len(self.ahead) == 1 else "wait"
             named = _named(self.ahead)
             lines.append(
-                f"{named[:1].upper()}{named[1:]} arrived before it and {wait}, too; policy "
-                f"{facts.policy} decides on the order."
+                f"{named[:1].upper()}{named[1:]} arrived before it and also {wait}; the "
+                f"{facts.policy} policy decides the order."
             )
         return lines
 

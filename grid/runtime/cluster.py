@@ -73,8 +73,8 @@ def advice(error: Exception) -> str:
     """One line for an error of Ray: what it is, and what to do."""
     return (
         f"Ray failed ({type(error).__name__}: {_first_line(error)}); repeat the run. If memory is "
-        "short, end other programs or use fewer actors (--placement 1) or runs at once (--cpus 1); "
-        "--in-process does not require Ray"
+        "short, end other programs, or use fewer actors (--placement 1) or fewer concurrent runs "
+        "(--cpus 1); --in-process does not require Ray"
     )
 
 
@@ -216,7 +216,7 @@ def _watched() -> Iterator[None]:
     except BaseException:
         if has_died():
             raise RayFailed(
-                "a process of Ray has ended; repeat the run, or use --in-process"
+                "a Ray process has ended; repeat the run, or use --in-process"
             ) from None
         raise
     finally:

@@ -345,7 +345,7 @@ def _never_started(left: Sequence[JobsLeft], directory: Directory) -> Iterator[s
         which = f" (one is job {first[1]} of {first[0]})" if first is not None else ""
         yield (
             f"policy {policy} never started {jobs} jobs{which} that wait in cluster {entry.name} "
-            f"of {directory.vos[entry.vo]}, where no further event occurs"
+            f"of {directory.vos[entry.vo]}, where no further events occur"
         )
 
 

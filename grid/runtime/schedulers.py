@@ -167,7 +167,7 @@ class _Peer:
         try:
             self._socket.connect(endpoint)
         except zmq.ZMQError as error:
-            raise _Failed(f"cannot be contacted: {error}") from None
+            raise _Failed(f"cannot be reached: {error}") from None
 
     def _start(self, command: str, endpoint: str) -> None:
         try:
@@ -216,7 +216,7 @@ class _Peer:
             answer: bytes = self._socket.recv()
             return answer
         except zmq.ZMQError as error:
-            raise _Failed(f"cannot be contacted: {error}") from None
+            raise _Failed(f"cannot be reached: {error}") from None
 
     def wait(self) -> None:
         """Wait for the end of its process, for a limited time."""

@@ -186,9 +186,9 @@ class _Run:
         self._deaths += 1
         if self._deaths > DEATHS_IN_A_ROW:
             raise ActorDied(
-                f"Ray actors died {self._deaths} times in a row, last number {self._missing}: "
-                "there is too little memory, or a plugin terminates its process (with --in-process "
-                "it would terminate the command)"
+                f"Ray actors died {self._deaths} times in a row, most recently actor "
+                f"{self._missing}: there is not enough memory, or a plugin terminates its process "
+                "(with --in-process, it would terminate the command)"
             )
 
     def to_end(self) -> RunOutcome:

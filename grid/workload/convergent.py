@@ -207,7 +207,7 @@ def _requirements(
         fits = cpus >= processors[missing, None]
         fits &= licenses[missing, None] & ~usable == 0
         missing = missing[~fits.any(axis=1)]
-    raise ValueError(f"no machine of {vo.name} can run jobs of {settings.cpus} processors")
+    raise ValueError(f"no machine of {vo.name} can run jobs with {settings.cpus} processors")
 
 
 def _usable(cluster: Cluster) -> tuple[Ints, Ints]:

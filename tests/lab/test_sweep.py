@@ -74,7 +74,7 @@ def test_missing_results_are_repeated_and_broken_ones_are_errors(
     whole = files(folder)
     damaged = sorted((folder / kind).iterdir())[4]
     damaged.write_text("{")
-    with pytest.raises(InputError, match="broken JSON"):
+    with pytest.raises(InputError, match="invalid JSON"):
         grid.load_results(folder, clock=kind == "clock")
     damaged.unlink()
     assert sweep(path, folder).kept == 8

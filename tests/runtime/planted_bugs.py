@@ -320,7 +320,7 @@ FINDINGS = {
     "reservation_not_released": Finding("it assigned .* CPUs, but jobs hold", "gang", 0),
     "busy_resource_assigned": Finding("was assigned as free", "gang", 0),
     "moved_without_its_cpus": Finding("it assigned .* CPUs, but jobs hold", "gang", 0),
-    "all_jobs_admitted": Finding("it took in .* at most", "policies", 17),
+    "all_jobs_admitted": Finding("it accepted .* at most", "policies", 17),
     "waiting_jobs_forgotten": Finding(LOST, "gang", 0),
     "leases_never_expire": Finding("the lease .* should have expired", "mixed", 0),
     "reservation_not_withdrawn": Finding("it ended a lease of", "gang", 6),

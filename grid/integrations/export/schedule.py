@@ -64,7 +64,7 @@ def read_schedule(folder: Path) -> Schedule:
 def not_read(path: Path, error: Exception) -> InputError:
     """The error of a table that cannot be read."""
     is_broken = isinstance(error, pa.ArrowException) or not str(error)
-    found = "a broken file" if is_broken else str(error).splitlines()[0]
+    found = "a corrupt file" if is_broken else str(error).splitlines()[0]
     return input_error("", found, "a table of jobs of a run", str(path))
 
 

@@ -119,7 +119,7 @@ def _table(path: Path) -> pa.Table:
             raise ValueError("no such file")
         return pyarrow.parquet.read_table(path)
     except pa.ArrowException:
-        found = "a broken file"
+        found = "a corrupt file"
     except (OSError, ValueError) as error:
         found = reason(error)
     raise input_error("", found, EXPECTED, str(path))

@@ -158,7 +158,7 @@ def with_checks(origin: Origin, made: Any, calls: Mapping[str, Call]) -> Any:
         if not callable(getattr(type(made), name, None)):
             found = f"{type(made).__name__} without {name} ({origin.place})"
             method = f"{name}({', '.join(('self', *call.arguments))})"
-            raise InvalidPlugin(found, f"a {origin.title} with a method {method}")
+            raise InvalidPlugin(found, f"a {origin.title} with the method {method}")
     is_call = "__call__" in calls
     owner = PluginCall(origin, calls["__call__"], made) if is_call else made
     for name, call in calls.items():

@@ -41,7 +41,7 @@ def read_answer(answer: Any, now: Time) -> Answer:
         raise ValueError(f"replied with events {shorten(events)}, expected a list")
     ready_us = microseconds(answer.get("now"), "now")
     if ready_us < now - ROUNDING_US:
-        raise ValueError(f"replied with now {shorten(answer.get('now'))}, which is past")
+        raise ValueError(f"replied with now {shorten(answer.get('now'))}, which is in the past")
     decisions = sorted((_decision(event, now) for event in events), key=lambda one: one.time_us)
     # A decision of a later time than `now` keeps the scheduler busy until then.
     return Answer(decisions, max([now, ready_us, *(one.time_us for one in decisions)]))
@@ -58,10 +58,12 @@ def _decision(event: Any, now: Time) -> Decision:
     time_us = microseconds(event.get("timestamp"), "timestamp")
     if time_us < now - ROUNDING_US:
         raise ValueError(
-            f"replied with {kind} for {shorten(event.get('timestamp'))}, which is past"
+            f"replied with {kind} for {shorten(event.get('timestamp'))}, which is in the past"
         )
     if kind == NOTIFY and data.get("type") != "registration_finished":
-        raise ValueError(f"notifies of {shorten(data.get('type'))}, expected registration_finished")
+        raise ValueError(
+            f"sent NOTIFY of {shorten(data.get('type'))}, expected registration_finished"
+        )
     return Decision(max(now, time_us), kind, data)
 
 

@@ -196,7 +196,7 @@ class Batsim:
             if not self._events:
                 return
             self._ask(now)
-        raise ValueError(f"does not finish its decisions for one instant, {to_seconds(now):g} s")
+        raise ValueError(f"keeps making decisions for the same instant, {to_seconds(now):g} s")
 
     def _call(self, now: Time) -> None:
         """Note the calls that are due."""
@@ -235,14 +235,16 @@ class Batsim:
             case "CALL_ME_LATER":
                 at = microseconds(decision.data.get("timestamp"), f"{CALL} for") - CLOCK_US
                 if at <= now:
-                    raise ValueError(f"requests a call at {to_seconds(at):g} s, which is past")
+                    raise ValueError(
+                        f"requests a call at {to_seconds(at):g} s, which is in the past"
+                    )
                 heappush(self._calls, at)
 
     def _execute(self, decision: Decision, view: ClusterView, plan: Plan) -> None:
         known = self._take_waiting(job_of(decision.data), "starts")
         resources = decision.data.get("alloc")
         if not isinstance(resources, str):
-            raise ValueError(f"starts job {known.name} on {resources!r}, expected a text")
+            raise ValueError(f"starts job {known.name} on {resources!r}, expected text")
         try:
             held = mask_of(resources, _resources(view))
         except ValueError as error:
