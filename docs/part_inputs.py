@@ -201,6 +201,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "resource_names": "Names of the resources; those that all machines share come last.",
         "shared": "Number of resources that all machines share.",
         "windows": "Machine, start, end, CPUs and resource of each reservation.",
+        "padding": "CPUs that `one_job_per_machine` adds to each machine, and to each job.",
     },
     Plan: {
         "start": "Pairs of a slot and a machine where the job starts.",

@@ -528,6 +528,7 @@ def machine_columns(platform: Cluster) -> MachineColumns:
         resource_names=names,
         shared=shared,
         windows=_windows(platform, cpus, dict(zip(reserved.values(), count(len(own))))),
+        padding=padding,
     )
 
 

@@ -138,6 +138,8 @@ class MachineColumns:
     together they hold no more CPUs than are left. For resource -1 these are all jobs, and while all
     CPUs of the machine are reserved it is down. Windows of a machine with the same resource are
     disjoint."""
+    padding: int = 0
+    """CPUs that `one_job_per_machine` adds to each machine, and to each job."""
     tables: Tables = field(init=False, repr=False)
     """As of `JobColumns`."""
 

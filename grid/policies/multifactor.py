@@ -274,6 +274,7 @@ class Multifactor:
     def plan(self, view: ClusterView, now: Time) -> Plan:
         users, priorities = self.ranked(view, now)
         plan = self._plan_within_limits(view, users, priorities)
+        plan.reject += self.beyond_limits(view)
         self.started(view, plan)
         if len(plan.start) < len(view.queue) and len(view.running) + len(plan.start):
             plan.wake_us = self.usage.next_update_us(now)
@@ -291,13 +292,20 @@ class Multifactor:
         """Count the usage of running jobs, and of those that the plan starts, from now on."""
         starts = np.array([slot for slot, _ in plan.start], np.int64)
         holders = np.concatenate([view.running, starts])
-        self.usage.set_cpus(self._by_user(view, holders, view.jobs.processors[holders]))
+        self.usage.set_cpus(self._by_user(view, holders, _cpus(view, holders)))
+
+    def beyond_limits(self, view: ClusterView) -> list[int]:
+        """The jobs that have just arrived and can never start: alone they exceed `max_cpus`."""
+        most = self._settings.max_cpus
+        arrived: list[int] = view.arrived.tolist()
+        return [slot for slot in arrived if most and int(_cpus(view, slot)) > most]
 
     def priorities(self, view: ClusterView, now: Time, users: Ints) -> Floats:
         """The priority of each waiting job, an integer as in Slurm; `users` are by number."""
         settings, jobs = self._settings, view.jobs
         age_s = (now - jobs.arrival_us[view.queue]) / SECOND_US
-        cpus, total = jobs.processors[view.queue], int(view.machines.cpus.sum())
+        machines = view.machines
+        cpus, total = _cpus(view, view.queue), int((machines.cpus - machines.padding).sum())
         size = (total + 1 - cpus) / total if settings.favor_small else cpus / total
         return np.floor(
             settings.age_weight * np.minimum(age_s / settings.max_age_s, 1.0)
@@ -327,7 +335,7 @@ class Multifactor:
         """How many more jobs and CPUs each user may start, shape (users,)."""
         settings, running = self._settings, view.running
         jobs = self._by_user(view, running, np.ones(len(running), np.int64))
-        cpus = self._by_user(view, running, view.jobs.processors[running])
+        cpus = self._by_user(view, running, _cpus(view, running))
         most_jobs = np.inf if settings.max_running_jobs is None else settings.max_running_jobs
         most_cpus = np.inf if settings.max_cpus is None else settings.max_cpus
         return most_jobs - jobs, most_cpus - cpus
@@ -337,7 +345,7 @@ class Multifactor:
         if self._settings.max_running_jobs is None and self._settings.max_cpus is None:
             return self._plan(view, priorities)
         jobs, cpus = self.quotas(view)
-        may_start = (jobs[users] >= 1) & (cpus[users] >= view.jobs.processors[view.queue])
+        may_start = (jobs[users] >= 1) & (cpus[users] >= _cpus(view, view.queue))
         user_of = dict(zip(view.queue.tolist(), users.tolist(), strict=True))
         priority_of = dict(zip(view.queue.tolist(), priorities.tolist(), strict=True))
         while True:
@@ -345,7 +353,7 @@ class Multifactor:
             jobs_left, cpus_left = jobs.copy(), cpus.copy()
             too_many = []
             for slot, _ in sorted(plan.start, key=lambda start: -priority_of[start[0]]):
-                user, wanted = user_of[slot], int(view.jobs.processors[slot])
+                user, wanted = user_of[slot], int(_cpus(view, slot))
                 if jobs_left[user] >= 1 and cpus_left[user] >= wanted:
                     jobs_left[user] -= 1
                     cpus_left[user] -= wanted
@@ -365,13 +373,19 @@ class Multifactor:
         return plan_of(rows[:count])
 
 
+def _cpus(view: ClusterView, slots: Slots | int) -> Ints:
+    """The CPUs that jobs request."""
+    cpus: Ints = view.jobs.processors[slots] - view.machines.padding
+    return cpus
+
+
 def multifactor(settings: MultifactorSettings) -> Multifactor:
     """EASY in the order of Slurm's multifactor priority: age, fair share by accounts, job size.
 
     Priority = age_weight * age / max_age_s (at most 1) + fair_share_weight * factor of the user +
     job_size_weight * CPUs / CPUs of the cluster, rounded down. Equal priorities are in order of
-    arrival. A job that would exceed a limit of its user waits and blocks no other job. Users are
-    distinguished by number alone, even across VOs.
+    arrival. A job that would exceed a limit of its user waits and blocks no other job; one that
+    alone exceeds `max_cpus` is rejected. Users are distinguished by number alone, even across VOs.
 
     Deviations from Slurm: usage counts CPU seconds of run time only; size counts CPUs, not nodes;
     there are no factors for partition, QOS, TRES, association or nice value.

@@ -176,7 +176,7 @@ class NodeSpace:
         """The nodes available from start to end, and when others are, of these nodes; or NEVER."""
         found, later = nodes.copy(), NEVER
         steps = [step for step in self._steps() if step[1] > start]
-        for (begin, last, available), after in zip(steps, [*steps[1:], None], strict=True):
+        for (begin, last, available), after in zip(steps, [*steps, None][1:], strict=True):
             if later == NEVER and after and (nodes & after[2] & ~(found & available)).any():
                 later = last
             if begin > end:
@@ -240,7 +240,12 @@ class Slurm:
         plan = Plan()
         user_of = dict(zip(queue, users[order].tolist(), strict=True))
         starts = Starts(view, self._nodes, plan, user_of, *self._priority.quotas(view))
-        plan.reject += [slot for slot in view.arrived.tolist() if not starts.can_ever_run(slot)]
+        plan.reject += self._priority.beyond_limits(view)
+        plan.reject += [
+            slot
+            for slot in view.arrived.tolist()
+            if slot not in plan.reject and not starts.can_ever_run(slot)
+        ]
         queue = [slot for slot in queue if slot not in plan.reject]
         if self._due_us < now:  # Nothing waited then.
             self._main_us, self._due_us = self._due_us, NEVER

@@ -105,6 +105,14 @@ class Assignments:
         one = self._of.get(key)
         return -1 if one is None else one.resource
 
+    def sharing(self, resource: int) -> list[int]:
+        """The resources of its cluster if these share amounts, else only itself."""
+        cluster = self._resources.cluster[resource]
+        if not self._shared or not self._shared[cluster]:
+            return [resource]
+        machines: list[int] = np.flatnonzero(self._resources.cluster == cluster).tolist()
+        return machines
+
     def guests(self, vo: str) -> tuple[int, int]:
         """How many jobs of another VO are here, and on how many CPUs."""
         return self._guests.get(vo, (0, 0))

@@ -336,19 +336,27 @@ class ResourceManager(MessageHandler):
         return self._admission.admission(Request(job, *guests, total, int(self._total_cpus), now))
 
     def _serve_queue(self, ctx: Context, resource: int) -> None:
-        """Dispatch the queued jobs, and hold the queued reservations, that now fit."""
-        for job, request, _, late in self._queue.take_ready(resource):
-            if late:
-                ctx.send(self._scheduler, msg.AdmissionQueueUpdate(job.key, False))
-            if request is None:
-                self._dispatch(ctx, job, resource)
-                continue
-            self._report_queue(ctx)
-            if self._is_barred(job, ctx.now):
-                assigned = float(self._assignments.assigned[0, resource])
-                self._reply(ctx, request.call, assigned, admitted=False)
-            else:
-                self._reserve(ctx, request)
+        """Dispatch the queued jobs, and hold the queued reservations, that now fit.
+
+        Jobs for other machines of the cluster may wait for the amounts that these share.
+        """
+        for one in self._assignments.sharing(resource):
+            for job, request, _, late in self._queue.take_ready(one):
+                if late:
+                    ctx.send(self._scheduler, msg.AdmissionQueueUpdate(job.key, False))
+                if request is None:
+                    self._dispatch(ctx, job, one)
+                else:
+                    self._serve(ctx, request)
+
+    def _serve(self, ctx: Context, request: msg.RequestReservation) -> None:
+        """A queued reservation fits now."""
+        self._report_queue(ctx)
+        if self._is_barred(request.job, ctx.now):
+            assigned = float(self._assignments.assigned[0, request.resource])
+            self._reply(ctx, request.call, assigned, admitted=False)
+        else:
+            self._reserve(ctx, request)
 
     def _dispatch(self, ctx: Context, job: Job, resource: int) -> None:
         clear_cancel_timer(ctx, job)

@@ -100,12 +100,12 @@ def test_usage_decays_as_counted_second_by_second(
         usage.set_cpus(np.array([float(cpus)]))
 
 
-def run(policy: dict[str, Any], jobs: list[dict[str, Any]], cpus: int = 4) -> list[float]:
-    """The start of each job, in seconds."""
-    cluster = {"cpus": cpus, "policy": {"name": "multifactor", "settings": policy}}
+def run(policy: dict[str, Any], jobs: list[dict[str, Any]], **settings: Any) -> list[float]:
+    """The start of each job, in seconds; -1 if it is rejected."""
+    cluster = {"cpus": 4, "policy": {"name": "multifactor", "settings": policy}, **settings}
     workload = {"entry_point": "cluster", "jobs": jobs}
     done = grid.run({"vos": [{"name": "lab", "clusters": [cluster], "workload": workload}]})
-    return list(done.jobs().sort_values("job_id")["starting_time"])
+    return list(done.jobs().sort_values("job_id")["starting_time"].fillna(-1))
 
 
 def job(submit_s: float, user: int, run_s: float = 100, cpus: int = 4) -> dict[str, Any]:
@@ -148,6 +148,25 @@ def test_another_job_of_the_user_starts_if_the_first_is_too_wide() -> None:
     ages = {"fair_share_weight": 0.0, "age_weight": 1e6, "max_age_s": 1000, "max_running_jobs": 1}
     jobs = [job(0, 2, 100, 2), job(1, 1, 100, 4), job(2, 1, 50, 1)]
     assert run(ages, jobs) == [0, 100, 2]
+
+
+@pytest.mark.parametrize("policy", ["multifactor", "slurm"])
+def test_a_job_that_alone_exceeds_the_limit_is_rejected(policy: str) -> None:
+    cluster = {"cpus": 4, "policy": {"name": policy, "settings": {"max_cpus": 2}}}
+    jobs = [job(0, 1, 100, 3), job(0, 1, 100, 2), job(0, 1, 100, 2)]
+    workload = {"entry_point": "cluster", "jobs": jobs}
+    done = grid.run({"vos": [{"name": "lab", "clusters": [cluster], "workload": workload}]})
+    assert done.jobs().sort_values("job_id")["state"].tolist() == ["rejected"] + 2 * ["completed"]
+
+
+def test_jobs_that_hold_machines_alone_have_their_own_cpus() -> None:
+    """For limits and usage: user 1 has used 100 CPU seconds, user 2 has used 300."""
+    jobs = [job(0, 1, 100, 1), job(1, 2, 100, 3), job(2, 2, 100, 3), job(3, 1, 100, 1)]
+    settings = {"calc_period_s": 10, "max_cpus": 3, "job_size_weight": 1e9, "favor_small": True}
+    assert run(settings, jobs[:3], one_job_per_machine=True) == [0, 100, 200]
+    settings["job_size_weight"] = 0.0
+    assert run(settings, jobs, one_job_per_machine=True) == [0, 100, 300, 200]
+    assert run({"max_cpus": 2}, jobs[:2], one_job_per_machine=True) == [0, -1]
 
 
 @pytest.mark.parametrize(

@@ -230,6 +230,8 @@ def test_jobs_do_not_start_if_their_limits_reach_into_a_reservation() -> None:
     site = {"machines": [machine], "reservations": [window]}
     # Job 1 has a limit of three minutes, and blocks no job behind it.
     assert starts(jobs, machine=site, cpus_per_node=2) == [210, 4.5, 25.5]
+    # The reservation ends beyond the minute for which backfill plans.
+    assert starts(jobs[:1], machine=site, bf_window=1) == [210]
     half = {"machines": [machine], "reservations": [{**window, "cpus": 2}]}
     assert starts(jobs, machine=half, cpus_per_node=2) == [1.5, 22.5, 43.5]
     own = {"machines": [machine], "reservations": [{**window, "users": [1]}]}

@@ -234,6 +234,18 @@ def test_a_scarce_resource_counts_as_assigned_cpus() -> None:
     assert table.assigned_for(of(0, 1)).tolist() == [2.0]
 
 
+def test_a_job_waits_for_what_a_job_on_another_machine_holds() -> None:
+    """Both hold two of three units of the cluster, and the second needs the fast machine."""
+    fast = [{"kind": "speed", "options": [{"value": 2000}]}]
+    job = {"run_s": 10, "resources": {"bb": 2}}
+    cluster = {"machines": [{}, {"mips": 2000}], "resources": {"bb": 3}}
+    vo = {"name": "v", "clusters": [cluster], "priority": "remote"}
+    vo["workload"] = {"jobs": [job, {"submit_s": 1, "requirements": fast, **job}]}
+    done = grid.run({"vos": [vo]}).jobs().sort_values("job_id")
+    assert done["machine"].tolist() == [0, 1]
+    assert done["starting_time"].tolist() == pytest.approx([0, 10], abs=0.1)
+
+
 def test_a_requirement_can_name_a_resource() -> None:
     """By its utilities the job prefers four GPUs, and accepts one."""
     options = [{"value": 4, "utility": 1.0}, {"value": 1, "utility": 0.4}]
