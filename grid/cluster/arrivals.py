@@ -119,8 +119,8 @@ class Arrivals:
     jobs, with the columns in the order of `NAMES` and floats by their bits, and then the amounts
     that they request of each of the `resources`; for `reserved` ones see `Cluster.reserved`. After
     them, each of up to `sizes` sizes of a moldable job has its CPUs, factor and amounts; zeros:
-    none. `routed` has the routed jobs by row until they have left the cluster. Direct jobs are of
-    `vo`.
+    none. Amounts of reserved resources include `padding`. `routed` has the routed jobs by row until
+    they have left the cluster. Direct jobs are of `vo`.
     """
 
     def __init__(
@@ -130,9 +130,10 @@ class Arrivals:
         reserved: Mapping[str, Sequence[Beneficiaries]] = MappingProxyType({}),
         vo: str = "",
         sizes: int = 0,
+        padding: int = 0,
     ) -> None:
         self._resources, self._reserved, self._vo = tuple(resources), dict(reserved), vo
-        self._sizes = sizes * (2 + len(resources))
+        self._sizes, self._padding = sizes * (2 + len(resources)), padding
         # To put a job there at once takes a third of column by column.
         self._row = self._struct()
         self._lay_out(np.zeros((64, self._row.size // 8), np.int64))
@@ -224,8 +225,9 @@ class Arrivals:
 
     def _not_reserved(self, vo: str, jobs: Job | JobTable) -> dict[str, Any]:
         """The amounts of the reserved resources that a job, or each of a table, requests."""
+        cpus = jobs.processors + self._padding
         return {
-            name: jobs.processors * (sum(one.include(vo, jobs.user) for one in group) == 0)
+            name: cpus * (sum(one.include(vo, jobs.user) for one in group) == 0)
             for name, group in self._reserved.items()
         }
 
@@ -236,7 +238,7 @@ class Arrivals:
         """
         flat: list[float] = []
         for one in sizes if self._sizes else ():
-            held = dict(one.resources) | dict.fromkeys(kept_out, one.cpus)
+            held = dict(one.resources) | dict.fromkeys(kept_out, one.cpus + self._padding)
             flat += one.cpus, one.factor
             flat += [rounded(held.get(name, 0.0)) for name in self._resources]
         return flat + [0.0] * (self._sizes - len(flat))

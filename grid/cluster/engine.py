@@ -42,8 +42,6 @@ from grid.policies.interface import (
 )
 from grid.policies.queue import form_of
 
-PADDING = 2**20
-"""More CPUs than the jobs in a cluster can request together at any time."""
 FIRST_SLOTS, FIRST_ENDS, FIRST_LOGS = 64, 2048, 256
 _OUTCOME = Struct("=10q2d")
 """A row of `Store.ends`."""
@@ -96,7 +94,7 @@ class Engine(ClusterState):
     work there is lost, as is that of jobs that were preempted there before, unless they are
     checkpointable; to the policy such a job has never run. A machine that is down has no free CPUs.
 
-    With `one_job_per_machine` every job asks for `PADDING` CPUs more and every machine has as many
+    With `one_job_per_machine` every job asks for `padding` CPUs more and every machine has as many
     more: two jobs never fit on a machine, and policies need not know. Usage then counts machines
     and jobs, as C07's does (its Fig. 6).
 
@@ -494,26 +492,21 @@ def _wider(array: Any, width: int) -> Any:
     return wider
 
 
-def _padding(platform: Cluster) -> int:
-    large = 1 << platform.processors.bit_length()
-    return max(PADDING, large) if platform.one_job_per_machine else 0
-
-
 def machine_columns(platform: Cluster) -> MachineColumns:
-    """The machines as their policy sees them, with `PADDING` if each runs one job at a time.
+    """The machines as their policy sees them, with `padding` if each runs one job at a time.
 
     Bit n of a mask is the n-th license.
     """
     machines, licenses = (platform.machines, [license.name for license in platform.licenses])
     types = sorted({machine.cpu_type for machine in machines})
-    padding = _padding(platform)
+    padding = platform.padding
     cpus = np.array([machine.cpus + padding for machine in machines], np.int64)
     mips = np.array([machine.mips for machine in machines], np.float64)
     reserved, shared = platform.reserved(), len(platform.resources)
     own = platform.resource_names[: len(platform.resource_names) - shared]
     names = (*own, *reserved, *platform.resource_names[len(own) :])
     each = [
-        [one.cpus if name in reserved else platform.amount(one, name) for one in machines]
+        [one.cpus + padding if name in reserved else platform.amount(one, name) for one in machines]
         for name in names
     ]
     return MachineColumns(
@@ -535,12 +528,11 @@ def machine_columns(platform: Cluster) -> MachineColumns:
 def _windows(
     platform: Cluster, cpus: Ints, resources: Mapping[tuple[Beneficiaries, ...], int]
 ) -> Ints:
-    """See `MachineColumns.windows`; of a machine that is down, all `cpus` are reserved."""
+    """See `MachineColumns.windows`; if all CPUs are reserved, those of padding are."""
     rows = [(*one[:4], resources.get(one.beneficiaries, -1)) for one in platform.windows()]
     windows = np.array(rows, np.int64).reshape(-1, 5)
     all_of_it = windows[:, 3] == [platform.machines[one].cpus for one in windows[:, 0].tolist()]
-    down = all_of_it & (windows[:, 4] < 0)
-    windows[down, 3] = cpus[windows[down, 0]]
+    windows[all_of_it, 3] = cpus[windows[all_of_it, 0]]
     return windows
 
 
@@ -586,7 +578,7 @@ def _new_store(
     store.speeds[at.BUSY_WATTS] = [machine.watts_busy for machine in machines]
     store.speeds[at.IDLE_WATTS] = [machine.watts_idle for machine in machines]
     store.licenses[at.COPIES] = store.licenses[at.FREE_COPIES] = copies
-    padding = _padding(platform)
+    padding = platform.padding
     overheads = platform.preemption
     said = {
         at.WAKE: NEVER,

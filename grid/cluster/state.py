@@ -151,7 +151,9 @@ class ClusterState(ABC):
     ) -> None:
         self.processors = platform.processors
         self._estimates = Estimates(platform, predictions)
-        self._arrivals = Arrivals(self._estimates, resources, platform.reserved(), vo, sizes)
+        self._arrivals = Arrivals(
+            self._estimates, resources, platform.reserved(), vo, sizes, platform.padding
+        )
         self._outcomes = Outcomes(self._arrivals.routed)
         self._outages = Outages(outages)
         self._cancellations: list[tuple[Time, int, bool]] = []

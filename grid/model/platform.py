@@ -475,6 +475,15 @@ class Cluster:
             return self.processors
         return max(machine.cpus for machine in self.machines)
 
+    @property
+    def padding(self) -> int:
+        """CPUs that `one_job_per_machine` adds to each machine and job: no two jobs fit.
+
+        They are more than the jobs in a cluster can request together at any time.
+        """
+        large = 1 << max(20, self.processors.bit_length())
+        return large if self.one_job_per_machine else 0
+
     def windows(self) -> list[Window]:
         """The reserved CPUs over time, from the first on."""
         each = [

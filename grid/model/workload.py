@@ -166,7 +166,7 @@ class JobSection(Section):
     """Number of the job. Default: its position in the list, from 1."""
     user: int = of_column("user", default=0)
     submit_s: Seconds = 0.0
-    """When the user submits it. With `after`, the earliest time of submission."""
+    """When the user submits it. With `after`, the earliest time of submission, unless cancelled."""
     after: tuple[AfterSection, ...] = ()
     """Jobs that must end before it is submitted."""
     cpus: Cpus = 1

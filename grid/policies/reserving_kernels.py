@@ -213,7 +213,9 @@ def _agrees(view: CompiledView, kept: Reservations, held: Ints) -> bool:
             # A machine that is down has no free CPUs anyway.
             held[machine] += reserved * int(reserved < view.machines.cpus[machine])
     for slot in view.queue:
-        if kept.start[slot] <= view.now:
+        if kept.start[slot] < view.now:
+            return False  # It was interrupted.
+        if kept.start[slot] == view.now:
             held[kept.machine[slot]] += jobs.processors[slot]
     for machine in range(len(view.free)):
         if kept.profile.level[machine, 0] + held[machine] != view.free[machine]:

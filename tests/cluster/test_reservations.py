@@ -141,7 +141,9 @@ def streams(draw: st.DrawFn, *, exact: bool) -> list[Job]:
 @settings(max_examples=15, deadline=None)
 def test_no_other_job_runs_on_reserved_machines(policy: str, data: st.DataObject) -> None:
     """By its estimate, so that none is interrupted; and all run in the end."""
-    platform = Cluster("c", MACHINES, reservations=data.draw(reservations()))
+    alone = data.draw(st.booleans())
+    reserved = data.draw(reservations())
+    platform = Cluster("c", MACHINES, reservations=reserved, one_job_per_machine=alone)
     jobs = data.draw(streams(exact=False))
     ran = outcomes(platform, policy, jobs)
     for outcome in ran:
@@ -155,6 +157,7 @@ def test_no_other_job_runs_on_reserved_machines(policy: str, data: st.DataObject
                 if one.machine == number and one.start_us <= at_s * S < one.end_us
             ]
             assert within_limits(machine, at_s, there, platform)
+            assert len(there) <= 1 or not alone
 
 
 @pytest.mark.parametrize("policy", (*POLICIES[:-1], *PREEMPTIVE))
@@ -285,9 +288,10 @@ def test_narrow_jobs_fit_next_to_reserved_cpus(policy: str, starts: list[int]) -
     assert [one.start_us // S for one in outcomes(platform, policy, jobs)] == starts
 
 
-def test_a_job_that_outlives_its_estimate_is_interrupted_as_by_an_outage() -> None:
+@pytest.mark.parametrize("policy", ["easy", "conservative", "selective", "eg_edf"])
+def test_a_job_that_outlives_its_estimate_is_interrupted_as_by_an_outage(policy: str) -> None:
     platform = Cluster(
         "c", (Machine("m", 4),), reservations=(Reservation(10, 20),), overrun="extend"
     )
-    (outcome,) = outcomes(platform, "easy", [job(0, 1, 9, run_s=15)])
+    (outcome,) = outcomes(platform, policy, [job(0, 1, 9, run_s=15)])
     assert (outcome.end_us // S, outcome.preemptions, outcome.lost_us // S) == (35, 1, 10)
