@@ -13,7 +13,13 @@ from grid.model.arrays import Ints
 from grid.model.compiled import inlined, inner
 from grid.model.job import FINAL_STATES, JobState
 from grid.model.time import NEVER, SECOND_US
-from grid.policies.fitting import at_size
+from grid.policies.fitting import (
+    at_size,
+    book_licenses,
+    licenses_fit,
+    resources_fit,
+    take_resources,
+)
 
 WAITING, RUNNING, ENDED = int(JobState.WAITING), int(JobState.RUNNING), 0
 COMPLETED, FAILED, REJECTED, CANCELLED = map(int, FINAL_STATES)
@@ -213,71 +219,36 @@ def _fix_size(slot: int, store: Store) -> None:
 @inner(allocates=False)
 def _hold(slot: int, machine: int, store: Store) -> int:
     """Take the CPUs, resources and licenses that the job requests; OK, or what is missing."""
-    whole, machines = store.whole, store.machines
-    processors, resources = whole[at.PROCESSORS, slot], store.counters[at.N_RESOURCES]
-    bound, licenses, problem = whole[at.BOUND, slot], whole[at.LICENSES, slot], OK
+    whole, machines, resources = store.whole, store.machines, store.counters[at.N_RESOURCES]
+    bound, licenses = whole[at.BOUND, slot], whole[at.LICENSES, slot]
     if not 0 <= machine < machines.shape[1]:
-        problem = NO_MACHINE
-    elif machines[at.FREE, machine] < processors:
-        problem = NO_CPUS
-    elif resources and lacking(slot, machine, resources, store) >= 0:
-        problem = NO_RESOURCES
-    elif bound not in (-1, machine):
-        problem = OTHER_MACHINE
-    elif licenses != 0 and not _acquire(licenses, machine, store):
-        problem = NO_LICENSES
-    else:
-        if resources:
-            _take_resources(slot, machine, 1, store)
-        machines[at.FREE, machine] -= processors
-        store.counters[at.BUSY_CPUS] += processors
-    return problem
+        return NO_MACHINE
+    if machines[at.FREE, machine] < whole[at.PROCESSORS, slot]:
+        return NO_CPUS
+    free = store.speeds[at.AMOUNTS + resources :]
+    if not resources_fit(slot, machine, store.real[at.REQUESTS :], free, 0, resources):
+        return NO_RESOURCES
+    if bound not in (-1, machine):
+        return OTHER_MACHINE
+    users, copies = store.licenses[at.USERS :], store.licenses[at.FREE_COPIES]
+    is_able = licenses & ~machines[at.MACHINE_LICENSES, machine] == 0
+    if not is_able or not licenses_fit(licenses, machine, users, copies):
+        return NO_LICENSES
+    _book(slot, machine, 1, store)
+    return OK
 
 
 @inner(allocates=False)
-def lacking(slot: int, machine: int, resources: int, store: Store) -> int:
-    """The first resource that the machine lacks for the job; -1: none."""
-    for number in range(resources):
-        free = store.speeds[at.AMOUNTS + resources + number, machine]
-        if free < store.real[at.REQUESTS + number, slot]:
-            return int(number)
-    return -1
-
-
-@inner(allocates=False)
-def _take_resources(slot: int, machine: int, sign: int, store: Store) -> None:
-    """The job begins to hold its resources on the machine, or ends, with `sign` -1."""
-    resources, shared = store.counters[at.N_RESOURCES], store.counters[at.N_SHARED]
-    for number in range(resources):
-        free = store.speeds[at.AMOUNTS + resources + number]
-        amount = sign * store.real[at.REQUESTS + number, slot]
-        if number < resources - shared:
-            free[machine] -= amount
-        else:
-            for each in range(len(free)):
-                free[each] -= amount
-
-
-@inner(allocates=False)
-def _acquire(mask: int, machine: int, store: Store) -> bool:
-    """A job begins to use the licenses of `mask`; jobs of a machine share its copy of each.
-
-    False: the machine cannot run them, or a copy is missing.
-    """
-    licenses, users = store.licenses, at.USERS + machine
-    if mask & ~store.machines[at.MACHINE_LICENSES, machine]:
-        return False
-    for number in range(licenses.shape[1]):
-        is_new = mask >> number & 1 and licenses[users, number] == 0
-        if is_new and licenses[at.FREE_COPIES, number] == 0:
-            return False
-    for number in range(licenses.shape[1]):
-        if mask >> number & 1:
-            if licenses[users, number] == 0:
-                licenses[at.FREE_COPIES, number] -= 1
-                store.counters[at.HELD] += 1
-            licenses[users, number] += 1
-    return True
+def _book(slot: int, machine: int, sign: int, store: Store) -> None:
+    """The job begins to hold what it requests of the machine, or ends to, with `sign` -1."""
+    whole, counters, resources = store.whole, store.counters, store.counters[at.N_RESOURCES]
+    store.machines[at.FREE, machine] -= sign * whole[at.PROCESSORS, slot]
+    counters[at.BUSY_CPUS] += sign * whole[at.PROCESSORS, slot]
+    free = store.speeds[at.AMOUNTS + resources : at.AMOUNTS + 2 * resources]
+    requests = store.real[at.REQUESTS :]
+    take_resources(slot, machine, sign, requests, free, counters[at.N_SHARED])
+    users, copies = store.licenses[at.USERS :], store.licenses[at.FREE_COPIES]
+    counters[at.HELD] += book_licenses(whole[at.LICENSES, slot], machine, sign, users, copies)
 
 
 @inner(allocates=False)
@@ -390,20 +361,8 @@ def _log_draw(slot: int, machine: int, ran: int, processors: int, now: int, stor
 @inner(allocates=False)
 def _release(slot: int, machine: int, now: int, store: Store) -> None:
     """Give back the CPUs, resources and licenses that the job holds."""
-    whole, machines, licenses = store.whole, store.machines, store.licenses
-    processors, mask = whole[at.PROCESSORS, slot], whole[at.LICENSES, slot]
-    machines[at.FREE, machine] += processors
-    store.counters[at.BUSY_CPUS] -= processors
-    if store.counters[at.N_RESOURCES]:
-        _take_resources(slot, machine, -1, store)
-    if mask != 0:
-        users = at.USERS + machine
-        for number in range(licenses.shape[1]):
-            if mask >> number & 1:
-                licenses[users, number] -= 1
-                if licenses[users, number] == 0:
-                    licenses[at.FREE_COPIES, number] += 1
-                    store.counters[at.HELD] -= 1
+    machines = store.machines
+    _book(slot, machine, -1, store)
     is_empty = machines[at.FREE, machine] == machines[at.CPUS, machine]
     held = machines[at.LAST_HELD, machine]
     if is_empty and held >= 0:

@@ -329,7 +329,7 @@ def _fit_now(slot: int, view: CompiledView, plan: Backfilling) -> int:
         end = view.now + time_left(slot, machine, jobs, machines)
         if end > plan.start[machine] and (
             processors > later.cpus[machine]
-            or not resources_fit(slot, machine, jobs, later.resources, 0, alone)
+            or not resources_fit(slot, machine, jobs.resources, later.resources, 0, alone)
             or not room_fits(
                 slot, machine, plan.start[machine], end, jobs, machines.windows, later.room
             )
@@ -337,8 +337,10 @@ def _fit_now(slot: int, view: CompiledView, plan: Backfilling) -> int:
             continue
         outlasts_first = (licenses != 0 or free.shared > 0) and end > plan.first_start[0]
         if outlasts_first and not (
-            licenses_fit(licenses, machine, later)
-            and resources_fit(slot, machine, jobs, later.resources, alone, len(free.resources))
+            licenses_fit(licenses, machine, later.users, later.copies)
+            and resources_fit(
+                slot, machine, jobs.resources, later.resources, alone, len(free.resources)
+            )
         ):
             continue
         return int(machine)
@@ -361,7 +363,7 @@ def _start(slot: int, view: CompiledView, plan: Backfilling) -> bool:
         for number in range(alone):
             later.resources[number, machine] -= jobs.resources[number, slot]
     if (licenses != 0 or free.shared > 0) and end > plan.first_start[0]:
-        book_licenses(licenses, machine, 1, later)
+        book_licenses(licenses, machine, 1, later.users, later.copies)
         for number in range(alone, len(free.resources)):
             for each in range(len(later.cpus)):
                 later.resources[number, each] -= jobs.resources[number, slot]

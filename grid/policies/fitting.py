@@ -114,17 +114,22 @@ def may_run(slot: int, machine: int, jobs: Jobs, machines: Machines) -> bool:
         jobs.processors[slot] <= machines.cpus[machine]
         and (jobs.bound_machine[slot] < 0 or jobs.bound_machine[slot] == machine)
         and jobs.licenses[slot] & ~machines.licenses[machine] == 0
-        and resources_fit(slot, machine, jobs, machines.resources, 0, len(machines.resources))
+        and resources_fit(
+            slot, machine, jobs.resources, machines.resources, 0, len(machines.resources)
+        )
     )
 
 
 @inlined
 def resources_fit(
-    slot: int, machine: int, jobs: Jobs, amounts: Floats, first: int, end: int
+    slot: int, machine: int, requests: Floats, amounts: Floats, first: int, end: int
 ) -> bool:
-    """Whether the machine has what the job requests of resources `first` to before `end`."""
-    for number in range(first, end):
-        if jobs.resources[number, slot] > amounts[number, machine]:
+    """Whether the machine has what the job requests of resources `first` to before `end`.
+
+    The arrays have a row for each resource, of jobs and of machines.
+    """
+    for number in range(first, end):  # noqa: SIM110 - compiled code has no generators for `all`
+        if requests[number, slot] > amounts[number, machine]:
             return False
     return True
 
@@ -167,11 +172,14 @@ def ends_in_time(slot: int, machine: int, jobs: Jobs, machines: Machines, free: 
 
 
 @inlined
-def licenses_fit(licenses: int, machine: int, free: Free) -> bool:
-    """Whether each license of the mask is held by the machine already or has a free copy."""
+def licenses_fit(licenses: int, machine: int, users: Ints, copies: Ints) -> bool:
+    """Whether each license of the mask is held by the machine already or has a free copy.
+
+    See `Free` for the arrays.
+    """
     number = 0
     while licenses:
-        if licenses & 1 and free.users[machine, number] == 0 and free.copies[number] < 1:
+        if licenses & 1 and users[machine, number] == 0 and copies[number] < 1:
             return False
         licenses >>= 1
         number += 1
@@ -186,8 +194,8 @@ def fits(slot: int, machine: int, jobs: Jobs, machines: Machines, free: Free) ->
         jobs.processors[slot] <= free.cpus[machine]
         and (bound < 0 or bound == machine)
         and licenses & ~machines.licenses[machine] == 0
-        and licenses_fit(licenses, machine, free)
-        and resources_fit(slot, machine, jobs, free.resources, 0, len(free.resources))
+        and licenses_fit(licenses, machine, free.users, free.copies)
+        and resources_fit(slot, machine, jobs.resources, free.resources, 0, len(free.resources))
         and (len(machines.windows) == 0 or ends_in_time(slot, machine, jobs, machines, free))
     )
 
@@ -207,8 +215,8 @@ def book(slot: int, machine: int, end: int, jobs: Jobs, machines: Machines, free
     """The job takes its CPUs, resources and licenses of the machine out of what is free."""
     take_room(slot, machine, end, 1, jobs, machines.windows, free.room)
     free.cpus[machine] -= jobs.processors[slot]
-    take_resources(slot, machine, 1, jobs, free.resources, free.shared)
-    book_licenses(jobs.licenses[slot], machine, 1, free)
+    take_resources(slot, machine, 1, jobs.resources, free.resources, free.shared)
+    book_licenses(jobs.licenses[slot], machine, 1, free.users, free.copies)
 
 
 @inlined
@@ -216,8 +224,8 @@ def unbook(slot: int, machine: int, end: int, jobs: Jobs, machines: Machines, fr
     """The job, which was to end then, gives them back."""
     take_room(slot, machine, end, -1, jobs, machines.windows, free.room)
     free.cpus[machine] += jobs.processors[slot]
-    take_resources(slot, machine, -1, jobs, free.resources, free.shared)
-    book_licenses(jobs.licenses[slot], machine, -1, free)
+    take_resources(slot, machine, -1, jobs.resources, free.resources, free.shared)
+    book_licenses(jobs.licenses[slot], machine, -1, free.users, free.copies)
 
 
 @inlined
@@ -231,12 +239,12 @@ def needs_shared(slot: int, jobs: Jobs, shared: int) -> bool:
 
 @inlined
 def take_resources(
-    slot: int, machine: int, sign: int, jobs: Jobs, free: Floats, shared: int
+    slot: int, machine: int, sign: int, requests: Floats, free: Floats, shared: int
 ) -> None:
     """The job takes its resources of what is free, or gives them back with `sign` -1."""
     alone = len(free) - shared
     for number in range(len(free)):
-        amount = sign * jobs.resources[number, slot]
+        amount = sign * requests[number, slot]
         if number < alone:
             free[number, machine] -= amount
         else:
@@ -245,16 +253,22 @@ def take_resources(
 
 
 @inlined
-def book_licenses(licenses: int, machine: int, users: int, free: Free) -> None:
-    """Add `users` (1 or -1) of each license; the last one on a machine frees its copy."""
-    number = 0
+def book_licenses(licenses: int, machine: int, added: int, users: Ints, copies: Ints) -> int:
+    """Add users (1 or -1) of each license; the last one on a machine frees its copy.
+
+    Returns how many copies were taken, below 0 if they were freed.
+    """
+    number, taken = 0, 0
     while licenses:
         if licenses & 1:
-            before = free.users[machine, number]
-            free.users[machine, number] = before + users
-            free.copies[number] += int(before > 0) - int(before + users > 0)
+            before = users[machine, number]
+            users[machine, number] = before + added
+            change = int(before + added > 0) - int(before > 0)
+            copies[number] -= change
+            taken += change
         licenses >>= 1
         number += 1
+    return taken
 
 
 @inner(forceinline=True)

@@ -15,8 +15,8 @@ from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US
 from grid.policies.columns import PackedView
 from grid.policies.convergent.heuristics import FORMULA, WORDS_MAX, Cs2Weights, Cs2007Weights
-from grid.policies.convergent.matching import has_resources
 from grid.policies.fitting import (
+    resources_fit,
     room_fits,
     room_without_jobs,
     stable_order,
@@ -86,9 +86,10 @@ def describe(packed: PackedView, slots: Ints) -> Described:
     capacity, copies = view.free.copy(), view.license_copies_free.copy()
     held, amounts = np.zeros(len(capacity), np.int64), view.free_resources.copy()
     for slot in view.running:
-        take_resources(slot, columns.machine[slot], -1, columns, amounts, view.machines.shared)
-        capacity[columns.machine[slot]] += columns.processors[slot]
-        held[columns.machine[slot]] |= columns.licenses[slot]
+        own = columns.machine[slot]
+        take_resources(slot, own, -1, columns.resources, amounts, view.machines.shared)
+        capacity[own] += columns.processors[slot]
+        held[own] |= columns.licenses[slot]
     usable = 0
     for license_ in range(len(copies)):
         for mask in held:
@@ -171,7 +172,8 @@ def _can_run(
 ) -> bool:
     processors, licenses, bound = needs
     fits = cpus[m] >= processors and usable[m] & licenses == licenses
-    return bool(fits and bound in (-1, m) and has_resources(row, m, resources, amounts))
+    enough = resources_fit(row, m, resources, amounts, 0, len(amounts))
+    return bool(fits and bound in (-1, m) and enough)
 
 
 @kernel(error_model="numpy")
@@ -328,7 +330,7 @@ def _fill_able(
         able[m] = 0.0 if fits else -np.inf
         count += fits
     for m in range(len(cpus) if len(amounts) else 0):
-        if able[m] == 0.0 and not has_resources(row, m, resources, amounts):
+        if able[m] == 0.0 and not resources_fit(row, m, resources, amounts, 0, len(amounts)):
             able[m] = -np.inf
             count -= 1
     if bound >= 0:

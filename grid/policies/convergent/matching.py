@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from grid.model.arrays import Floats, Ints
 from grid.model.compiled import inlined, inner, kernel
-from grid.policies.fitting import most_of
+from grid.policies.fitting import most_of, resources_fit, take_resources
 
 Priorities = npt.NDArray[Any]
 """Shape (jobs, machines)."""
@@ -87,7 +87,7 @@ def match_greedily(priority: Priorities, nothing: float, limits: Limits) -> Ints
             for other in range(machines):
                 fits = (capacity[other] >= processors[job]) & (missing & ~held[other] == 0)
                 if len(amounts):
-                    fits &= has_resources(job, other, resources, amounts)
+                    fits &= resources_fit(job, other, resources, amounts, 0, len(amounts))
                 fitting[other] = priority[job, other] if fits else nothing
             m = _best_of(fitting, nothing)
         if m >= 0:
@@ -116,22 +116,20 @@ def match_in_order(order: Ints, limits: Limits) -> Ints:
 @inlined
 def _fits(job: int, m: int, held: Ints, available: int, limits: Limits) -> bool:
     """Whether the pair fits, with the licenses that the machine has `held` or are `available`."""
+    resources, amounts = limits.resources, limits.amounts
     return bool(
         limits.capacity[m] >= limits.processors[job]
         and limits.licenses[job] & ~(held[m] | available) == 0
-        and has_resources(job, m, limits.resources, limits.amounts)
+        and resources_fit(job, m, resources, amounts, 0, len(amounts))
     )
 
 
 @inlined
 def _take(job: int, m: int, held: Ints, limits: Limits) -> int:
     """The job goes to the machine; the licenses that have a free copy afterwards."""
-    amounts, copies = limits.amounts, limits.copies
+    copies = limits.copies
     limits.capacity[m] -= limits.processors[job]
-    for number in range(len(amounts)):
-        for each in range(amounts.shape[1]):
-            if each == m or number >= len(amounts) - limits.shared:
-                amounts[number, each] -= limits.resources[number, job]
+    take_resources(job, m, 1, limits.resources, limits.amounts, limits.shared)
     new = limits.licenses[job] & ~held[m]
     for license_ in range(len(copies)):
         copies[license_] -= new >> license_ & 1
@@ -179,15 +177,6 @@ def quicksort(priority: Floats) -> Ints:
     # In compiled code argsort is a quicksort.
     order: Ints = eligible[np.argsort(-values[eligible])]
     return order
-
-
-@inner(allocates=False)
-def has_resources(job: int, machine: int, resources: Floats, amounts: Floats) -> bool:
-    """Whether the machine has what the job holds; both have a row for each resource."""
-    enough = True
-    for number in range(len(amounts)):
-        enough &= resources[number, job] <= amounts[number, machine]
-    return enough
 
 
 @inner(allocates=False)

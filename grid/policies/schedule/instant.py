@@ -12,8 +12,14 @@ from grid.model.arrays import Bools, Ints
 from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER
 from grid.policies.columns import CompiledView, PackedView
-from grid.policies.fitting import resources_fit, take_resources, unpacked
-from grid.policies.interface import Jobs
+from grid.policies.fitting import (
+    book_licenses,
+    free_now,
+    licenses_fit,
+    resources_fit,
+    take_resources,
+    unpacked,
+)
 from grid.policies.schedule import timetable as at
 from grid.policies.schedule.search import improve, place
 from grid.policies.schedule.timetable import (
@@ -82,38 +88,24 @@ def due(schedule: Schedule, view: CompiledView) -> Ints:
     The schedule plans CPUs, not resources and licenses. A job without these keeps its CPUs and is
     tried again at the next instant, for they can only become free when a job ends.
     """
-    now, jobs, copies = view.now, view.jobs, view.license_copies_free.copy()
-    free = view.free_resources.copy()
+    now, jobs, free = view.now, view.jobs, free_now(view)
+    resources, users, copies = free.resources, free.users, free.copies
     started, number = np.empty((len(view.queue), 2), np.int64), 0
     for machine in range(len(view.free)):
         slots, start_us = schedule.jobs[at.SLOT, machine], schedule.jobs[at.START, machine]
         position = schedule.machines[at.RUNNING, machine]
         while position < schedule.machines[at.PLANNED, machine] and start_us[position] <= now:
             slot = slots[position]
-            enough = resources_fit(slot, machine, jobs, free, 0, len(free))
-            if enough and _licensed(schedule, jobs, slot, machine, copies):
-                take_resources(slot, machine, 1, jobs, free, view.machines.shared)
+            licenses = jobs.licenses[slot]
+            enough = resources_fit(slot, machine, jobs.resources, resources, 0, len(resources))
+            if enough and licenses_fit(licenses, machine, users, copies):
+                take_resources(slot, machine, 1, jobs.resources, resources, free.shared)
+                book_licenses(licenses, machine, 1, users, copies)
                 started[number, 0], started[number, 1] = slot, machine
                 number += 1
                 start(schedule, machine, position)
             position += 1
     return started[:number]
-
-
-@inner(allocates=False)
-def _licensed(schedule: Schedule, jobs: Jobs, slot: int, machine: int, copies: Ints) -> bool:
-    """Whether the job has its licenses on the machine; the copies that it takes are counted off."""
-    lacking = jobs.licenses[slot]
-    if lacking == 0:
-        return True
-    for position in range(schedule.machines[at.RUNNING, machine]):
-        lacking &= ~jobs.licenses[schedule.jobs[at.SLOT, machine, position]]
-    for license in range(len(copies)):
-        if lacking >> license & 1 and copies[license] == 0:
-            return False
-    for license in range(len(copies)):
-        copies[license] -= lacking >> license & 1
-    return True
 
 
 # Repair
