@@ -112,16 +112,14 @@ class GangCluster(ClusterState):
         due = arrivals.due(now)
         for place in due:
             columns = arrivals.columns
-            requests = self._requests(place)
-            if columns.licenses[place] or not self._limits.hold(
-                int(columns.processors[place]), requests
-            ):
+            requests, size = self._requests(place), int(columns.processors[place])
+            if columns.licenses[place] or not self._limits.hold(size, requests):
                 self._outcomes.add(int(columns.row[place]), rejected(now))
                 continue
-            slot = self._take_slot(int(columns.processors[place]))
+            slot = self._take_slot(size)
             self._fill(slot, place, requests)
             instant.arrive(self.state, slot, now)
-            self._next_us = min(self._next_us, now)
+            self._plan_at(now)
         arrivals.taken(due.stop)
 
     def _requests(self, place: int) -> Amounts:
@@ -137,7 +135,7 @@ class GangCluster(ClusterState):
         if slot == NONE or gangs[at.STATE, slot] != at.QUEUED or gangs[at.START, slot] < NEVER:
             return
         instant.withdraw(self.state, self.rules, slot, now)
-        self._next_us = min(self._next_us, now)
+        self._plan_at(now)
         self._outcomes.add(self._forget(slot), cancelled(now))
 
     def _change_machine(self, machine: int, down: bool, now: Time) -> None:
@@ -315,15 +313,6 @@ class GangCluster(ClusterState):
         self.state.gangs[at.TAKEN, slot] = NEVER
         return slot
 
-    def fill_reservation(self, reservation: int, now: Time) -> None:
-        """The next arrival is the gang of a valid reservation; its transfer begins."""
-        place = self._arrivals.first
-        self._fill(reservation, place, self._requests(place))
-        self._arrivals.taken(place + 1)
-        ready_us = now + self.policy.external_overhead_us
-        instant.fill_reservation(self.state, reservation, ready_us, now)
-        self._plan_at(ready_us)
-
     def _forget(self, slot: int) -> int:
         """Free a slot; returns the row of its job."""
         self.state.gangs[at.STATE, slot] = at.FREE
@@ -356,9 +345,12 @@ class GangCluster(ClusterState):
         slot = int(self.state.counters[at.TO_SEND])
         if slot == NONE:
             return None
-        gangs, amounts = self.state.gangs, self.state.numbers[at.REQUESTS :, slot].tolist()
-        requests = tuple(zip(self._names, amounts, strict=True))
-        return WaitingGang(slot, int(gangs[at.RANK, slot]), int(gangs[at.SIZE, slot]), requests)
+        rank, size = self.state.gangs[at.RANK : at.SIZE + 1, slot].tolist()
+        requests: Amounts = ()
+        if self._names:
+            amounts = self.state.numbers[at.REQUESTS :, slot].tolist()
+            requests = tuple(zip(self._names, amounts, strict=True))
+        return WaitingGang(slot, rank, size, requests)
 
     def send_to(self, others: Sequence[GangLimits]) -> None:
         """Send only gangs that any of the `others` can run; no gang has arrived yet."""
@@ -376,20 +368,17 @@ class GangCluster(ClusterState):
         return self._arrivals.routed.pop(self._forget(gang.slot)), progress
 
     def reserve(self, processors: int, now: Time, requests: Amounts = ()) -> int | None:
-        """Reserve idle processors, and resources that are free, for a gang that may arrive.
-
-        None if there are too few.
+        """Reserve idle processors and resources for a gang that may arrive; None if they lack.
 
         Returns the number of the reservation. Only priority jobs run there until it is cancelled
         or the gang has been received.
         """
-        if processors > self.processors - self.state.counters[at.BUSY]:
-            return None
-        if not self._limits.hold(processors, requests):
+        idle = self.processors - self.state.counters[at.BUSY]
+        if processors > idle or not self._limits.hold(processors, requests):
             return None
         slot, amounts = self._take_slot(processors), dict(requests)
-        row = [amounts.get(name, 0.0) for name in self._names]
-        self.state.numbers[at.REQUESTS :, slot] = row
+        held = [amounts.get(name, 0.0) for name in self._names]
+        self.state.numbers[at.REQUESTS :, slot] = held
         if instant.reserve(self.state, self.rules, slot, processors, now):
             return slot
         self._free_slots.append(slot)
@@ -413,7 +402,11 @@ class GangCluster(ClusterState):
             return False
         self._admit(now)
         self.receive_late(job, progress, now)
-        self.fill_reservation(reservation, now)
+        place, ready_us = self._arrivals.first, now + self.policy.external_overhead_us
+        self._fill(reservation, place, self._requests(place))
+        self._arrivals.taken(place + 1)
+        instant.fill_reservation(self.state, reservation, ready_us, now)
+        self._plan_at(ready_us)
         return True
 
     def receive_late(self, job: Job, progress: GangProgress, now: Time) -> None:

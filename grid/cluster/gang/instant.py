@@ -25,7 +25,7 @@ from grid.cluster.gang import state as at
 from grid.cluster.gang import tasks as on
 from grid.cluster.gang.state import NONE, State
 from grid.model.arrays import Bools, Ints
-from grid.model.compiled import inlined, inner, kernel
+from grid.model.compiled import inner, kernel
 from grid.model.time import NEVER, SECOND_US, Time
 
 
@@ -205,7 +205,8 @@ def _assign_arrivals(state: State, rules: GangRules, now: Time) -> None:
                 runs = state.processors[at.GANG, p] != NONE
                 load[p] = state.processors[at.WAITS, p] + (rules.adaptive and runs)
                 able[p] = not state.processors[at.DOWN, p]
-            resources.keep_within(state, resources.room(state, gang, True), load, able)
+            if resources.count_of(state):
+                resources.limit(state, resources.room(state, gang, True), load, able)
             waits = np.count_nonzero(able) < size
         if waits:
             arrivals[left] = gang
@@ -231,8 +232,9 @@ def _assign(state: State, gang: int, chosen: Ints) -> None:
 def shortest_queues(load: Ints, eligible: Bools, first: int, wanted: int) -> Ints:
     """Join the shortest queue: the `wanted` eligible processors of least load, or all there are.
 
-    The compiled form of `join_shortest` in `grid.cluster.gang.processor_choices`. `load` and
-    `eligible` have shape (processors,); the result has shape (up to `wanted`,).
+    Among equals, the first ones from `first` on, around the end: the paper breaks ties at random.
+    `load` and `eligible` have shape (processors,); the result has shape (up to `wanted`,), and its
+    order begins at `first`, too.
     """
     count, longest = len(load), 0
     for p in range(count):
@@ -306,17 +308,11 @@ def _can_start(state: State, gang: int) -> bool:
 @inner()
 def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
     """Move tasks to idle processors until this starts no more gangs."""
-    gangs, counters = state.gangs, state.counters
-    while _smallest_queued(state) <= state.processors.shape[1] - counters[at.BUSY]:
-        idle = idle_processors(state)
-        if not idle.any():
-            return
-        head = on.heads(state)
-        gang = _gang_to_migrate(state, rules, idle, head)
+    counters = state.counters
+    while counters[at.N_QUEUED]:
+        gang, moving, to = _next_migration(state, rules)
         if gang == NONE:
             return
-        to = takers(state, idle, head, gangs[at.SERIAL, gang], rules.aging)
-        moving = _moving(state, gang, to)
         chosen = shortest_queues(state.processors[at.WAITS], to, counters[at.ROUND], len(moving))
         on.dequeue_gang(state, gang)
         for step in range(len(moving)):
@@ -332,44 +328,47 @@ def _migrate_locally(state: State, rules: GangRules, now: Time) -> None:
             on.run_gang(state, gang, now)
 
 
-@inner(allocates=False)
-def _smallest_queued(state: State) -> int:
-    """The size of the smallest queued gang, above the number of processors if there is none."""
-    smallest: int = state.processors.shape[1] + 1
-    for place in range(state.counters[at.N_QUEUED]):
-        smallest = min(smallest, state.gangs[at.SIZE, state.lists[at.QUEUE, place]])
-    return smallest
-
-
 @inner()
-def _gang_to_migrate(state: State, rules: GangRules, idle: Bools, head: Ints) -> int:
-    """The gang that local migration starts next; NONE.
+def _next_migration(state: State, rules: GangRules) -> tuple[int, Ints, Bools]:
+    """The gang that local migration starts next (NONE), its tasks that move, and possible targets.
 
     Among the gangs with a task at the head of the queue of an idle processor (step 2), with
     `whole_queues` anywhere in it, and no more tasks than there are idle processors (3), the one
     with fewest tasks to move (4), then the first in the policy's order.
     """
-    gangs, aging = state.gangs, rules.aging
-    which: Ints = np.nonzero(idle)[0]
-    best, fewest = NONE, 0
+    gangs, idle = state.gangs, idle_processors(state)
+    n_idle, best, moving, targets = np.count_nonzero(idle), NONE, np.arange(0), idle
+    if n_idle < _smallest_queued(state):
+        return best, moving, targets
+    head = on.heads(state)
     for place in range(state.counters[at.N_QUEUED]):
         gang = state.lists[at.QUEUE, place]
-        size, serial = gangs[at.SIZE, gang], gangs[at.SERIAL, gang]
-        if size > len(which):
+        if gangs[at.SIZE, gang] > n_idle or not _is_considered(state, rules, gang, idle, head):
             continue
-        moving, is_considered = 0, False
-        for task in range(size):
-            p = state.tasks[at.PLACE, gang, task]
-            moving += not takes(gangs, idle, head, p, serial, aging)
-            is_considered |= idle[p] and (rules.whole_queues or head[p] == gang)
-        if not is_considered or (best != NONE and moving >= fewest):
-            continue
-        # If resources are scarce, some must move although their processors are idle.
-        to = takers(state, idle, head, serial, aging)
-        moving = len(_moving(state, gang, to))
-        if np.count_nonzero(to) >= moving and (best == NONE or moving < fewest):
-            best, fewest = gang, moving
-    return best
+        to = takers(state, idle, head, gangs[at.SERIAL, gang], rules.aging)
+        tasks = _moving(state, gang, to)
+        if np.count_nonzero(to) >= len(tasks) and (best == NONE or len(tasks) < len(moving)):
+            best, moving, targets = gang, tasks, to
+    return best, moving, targets
+
+
+@inner(allocates=False)
+def _smallest_queued(state: State) -> int:
+    """The size of the smallest of the gangs in queues."""
+    smallest: int = state.processors.shape[1]
+    for place in range(state.counters[at.N_QUEUED]):
+        smallest = min(smallest, state.gangs[at.SIZE, state.lists[at.QUEUE, place]])
+    return smallest
+
+
+@inner(allocates=False)
+def _is_considered(state: State, rules: GangRules, gang: int, idle: Bools, head: Ints) -> bool:
+    """Whether a task of the gang is at the head of an idle processor's queue, or anywhere in it."""
+    for task in range(state.gangs[at.SIZE, gang]):
+        p = state.tasks[at.PLACE, gang, task]
+        if idle[p] and (rules.whole_queues or head[p] == gang):
+            return True
+    return False
 
 
 @inner()
@@ -378,48 +377,48 @@ def _moving(state: State, gang: int, to: Bools) -> Ints:
 
     Then, `to` has those that may take these tasks.
     """
-    room = resources.room(state, gang, False)
+    is_scarce, room = resources.count_of(state) > 0, np.arange(0)
+    if is_scarce:
+        room = resources.room(state, gang, False)
     moving, count = np.empty(state.gangs[at.SIZE, gang], np.int64), 0
     for task in range(len(moving)):
         p = state.tasks[at.PLACE, gang, task]
         machine = state.processors[at.MACHINE, p]
-        if to[p] and room[machine] > 0:
+        if to[p] and (not is_scarce or room[machine] > 0):
             to[p] = False
-            room[machine] -= 1
+            if is_scarce:
+                room[machine] -= 1
         else:
             moving[count] = task
             count += 1
-    resources.keep_within(state, room, state.processors[at.WAITS], to)
+    if is_scarce:
+        resources.limit(state, room, state.processors[at.WAITS], to)
     return moving[:count]
-
-
-@inlined
-def takes(gangs: Ints, idle: Bools, head: Ints, p: int, serial: int, aging: int) -> bool:
-    """Whether a processor is idle and takes a task of a migrating gang.
-
-    It does not if the gang would pass an earlier one that was passed `aging` times.
-    """
-    other = head[p]
-    is_open = other == NONE or gangs[at.SERIAL, other] >= serial
-    return bool(idle[p] and (is_open or gangs[at.OVERTAKEN, other] < aging))
 
 
 @inner()
 def takers(state: State, idle: Bools, head: Ints, serial: int, aging: int) -> Bools:
-    """Which processors take a task, see `takes`. Shape (processors,)."""
-    to = np.empty(len(idle), np.bool_)
-    for p in range(len(to)):
-        to[p] = takes(state.gangs, idle, head, p, serial, aging)
+    """Which processors are idle and take a task of a migrating gang. Shape (processors,).
+
+    One does not if the gang would pass an earlier one that was passed `aging` times.
+    """
+    to = idle.copy()
+    for p in np.nonzero(idle)[0]:
+        other = head[p]
+        if other != NONE and state.gangs[at.SERIAL, other] < serial:
+            to[p] = state.gangs[at.OVERTAKEN, other] < aging
     return to
 
 
 @inner()
 def idle_processors(state: State) -> Bools:
     """Shape (processors,)."""
-    idle = np.empty(state.processors.shape[1], np.bool_)
-    for p in range(len(idle)):
-        idle[p] = on.is_idle(state, p)
-    return idle
+    down, runs, holder = (
+        state.processors[at.DOWN],
+        state.processors[at.GANG],
+        state.processors[at.HELD_FOR],
+    )
+    return (runs == NONE) & (holder == NONE) & (down == 0)
 
 
 def arrive(state: State, gang: int, now: Time) -> None:
@@ -429,7 +428,6 @@ def arrive(state: State, gang: int, now: Time) -> None:
     state.gangs[at.STATE, gang] = at.ARRIVED
     state.lists[at.ARRIVALS, counters[at.N_ARRIVALS]] = gang
     counters[at.N_ARRIVALS] += 1
-    counters[at.RECOUNT] = 1
     counters[at.DUE_US] = min(counters[at.DUE_US], now)
 
 
@@ -479,7 +477,6 @@ def _displace(state: State, gang: int, now: Time) -> None:
     gangs[at.STATE, gang] = at.ARRIVED
     on.insert(state.lists[at.ARRIVALS], counters[at.N_ARRIVALS], gang, gangs[at.SERIAL])
     counters[at.N_ARRIVALS] += 1
-    counters[at.RECOUNT] = 1
 
 
 @inner(allocates=False)
@@ -560,7 +557,8 @@ def reserve(state: State, rules: GangRules, slot: int, size: int, now: Time) -> 
     state.gangs[at.SIZE, slot] = size
     waits = state.processors[at.WAITS]
     to = takers(state, idle_processors(state), on.heads(state), NEVER, rules.aging)
-    resources.keep_within(state, resources.room(state, slot, False), waits, to)
+    if resources.count_of(state):
+        resources.limit(state, resources.room(state, slot, False), waits, to)
     chosen = shortest_queues(waits, to, state.counters[at.ROUND], size)
     if len(chosen) < size:
         return False
@@ -597,7 +595,7 @@ def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None
 def withdraw(state: State, rules: GangRules, slot: int, now: Time) -> None:
     """A queued gang leaves."""
     on.dequeue_gang(state, slot)
-    state.gangs[at.STATE, slot], state.counters[at.RECOUNT] = at.FREE, 1
+    state.gangs[at.STATE, slot] = at.FREE
     state.counters[at.DUE_US] = min(state.counters[at.DUE_US], now)
     on.note(state, now)
     choose_to_send(state, rules)

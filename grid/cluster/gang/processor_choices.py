@@ -1,8 +1,8 @@
 """Placement policies: the processors whose queues the tasks of an arriving gang join.
 
-Clusters run `ld` and `ald` in a compiled form with the same results, and call any other policy for
-each arriving gang. Migrating gangs go to idle processors, and priority jobs where they disturb
-least, under every policy.
+Clusters run `ld` and `ald` in compiled code, and call any other policy for each arriving gang.
+Migrating gangs go to idle processors, and priority jobs where they disturb least, under every
+policy.
 """
 
 from __future__ import annotations
@@ -40,31 +40,23 @@ many when it asks."""
 
 def ld(size: int, queues: ProcessorQueues, first: int) -> Sequence[int]:
     """Join the shortest queue, counting waiting tasks (LD of GM)."""
-    return join_shortest(size, queues.waiting, queues, first)
+    return _join_shortest(size, queues.waiting, queues, first)
 
 
 def ald(size: int, queues: ProcessorQueues, first: int) -> Sequence[int]:
     """Join the shortest queue, counting waiting and running tasks (aLD, GM Eq. 3)."""
-    return join_shortest(size, queues.waiting + queues.busy, queues, first)
+    return _join_shortest(size, queues.waiting + queues.busy, queues, first)
 
 
-def join_shortest(
-    size: int, loads: Ints | Floats, queues: ProcessorQueues, first: int
-) -> Sequence[int]:
-    """The `size` processors of least load among those that are up and have `room`.
+def _join_shortest(size: int, load: Ints, queues: ProcessorQueues, first: int) -> Sequence[int]:
+    # Later, since they import numba.
+    from grid.cluster.gang.instant import shortest_queues
+    from grid.cluster.gang.resources import keep_within
 
-    Among equals, the first ones from `first` on, around the end. The paper breaks ties at random; a
-    `first` that goes round is the same without chance.
-    """
-    turn = (np.arange(len(loads)) - first) % len(loads)
-    left, able = queues.room.copy(), queues.up.copy()
-    by_load = np.lexsort((turn, loads))
-    for p in by_load[able[by_load]]:
-        same = queues.machine == queues.machine[p]
-        able[p] = left[p] > 0
-        left[same] -= 1
-    chosen = by_load[able[by_load]][:size]
-    processors: list[int] = chosen[np.argsort(turn[chosen])].tolist()
+    able, room = queues.up.copy(), np.zeros_like(queues.machine)
+    room[queues.machine] = queues.room
+    keep_within(queues.machine, room, load, able, first)
+    processors: list[int] = shortest_queues(load, able, first, size).tolist()
     return processors
 
 

@@ -146,16 +146,19 @@ def room(state: State, gang: int, whole: bool) -> Ints:
 
 
 @inner()
-def keep_within(state: State, room: Ints, load: Ints, eligible: Bools) -> None:
+def keep_within(machine: Ints, room: Ints, load: Ints, eligible: Bools, first: int) -> None:
     """Of each machine, only as many processors stay `eligible` as it has `room`: the least loaded.
 
     The shortest queues of these are the shortest ones of which no machine has more than that.
     """
-    if count_of(state) == 0:
-        return
-    turn = (np.arange(len(load)) - state.counters[at.ROUND]) % len(load)
-    left = room.copy()
+    left, turn = room.copy(), (np.arange(len(load)) - first) % len(load)
     for p in np.argsort(load * len(load) + turn):
-        machine = state.processors[at.MACHINE, p]
-        eligible[p] &= left[machine] > 0
-        left[machine] -= eligible[p]
+        if eligible[p]:
+            left[machine[p]] -= 1
+            eligible[p] = left[machine[p]] >= 0
+
+
+@inner()
+def limit(state: State, room: Ints, load: Ints, eligible: Bools) -> None:
+    """`keep_within`, by the turn of the cluster."""
+    keep_within(state.processors[at.MACHINE], room, load, eligible, state.counters[at.ROUND])

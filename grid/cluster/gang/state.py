@@ -78,8 +78,8 @@ since Python last took them, ARRIVED ones and waiting priority jobs in order of 
 (
     N_QUEUED, N_PAUSED, N_ENDED, N_ARRIVALS, NOTED, BUSY, WAITING, SMALLEST, ROUND, DUE_US, NOW,
     ASKED, TO_SEND, SECOND, STARTED_IN_SECOND, LIMITED, MIGRATED, MOVED_TASKS, STOPS, HOLDS, DRAWS,
-    NEXT_END_US, RECOUNT, COUNTERS,
-) = range(24)  # fmt: skip
+    NEXT_END_US, COUNTERS,
+) = range(23)  # fmt: skip
 """Positions in `State.counters`: lengths first, NOTED that of the history. BUSY counts processors,
 WAITING tasks of gangs that do not run, SMALLEST is the size of the smallest such gang, above the
 number of processors if none waits. ROUND is the processor at which the next search begins, DUE_US
@@ -87,8 +87,7 @@ when a plan is due at the latest. ASKED is the gang of the instant NOW that wait
 choice, TO_SEND the gang that external migration takes next; NONE. SECOND is the second in which
 STARTED_IN_SECOND priority jobs started; LIMITED: others wait for the next. MIGRATED, MOVED_TASKS
 and STOPS (of gangs by priority jobs) are totals. HOLDS: gangs hold all processors until their last
-task ends. DRAWS: the watts of processors are known. NEXT_END_US: the first of ENDS. RECOUNT:
-whether other gangs wait than those in WAITING and SMALLEST.
+task ends. DRAWS: the watts of processors are known. NEXT_END_US: the first of ENDS.
 """
 
 

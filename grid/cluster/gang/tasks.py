@@ -180,7 +180,6 @@ def pause(state: State, gang: int, ready_us: Time) -> None:
     state.gangs[at.STATE, gang], state.gangs[at.READY, gang] = at.PAUSED, ready_us
     state.lists[at.PAUSES, state.counters[at.N_PAUSED]] = gang
     state.counters[at.N_PAUSED] += 1
-    state.counters[at.RECOUNT] = 1
 
 
 @inner(allocates=False)
@@ -205,7 +204,7 @@ def run_gang(state: State, gang: int, now: Time) -> None:
             counters[at.BUSY] += 1
     if gangs[at.START, gang] == NEVER:
         gangs[at.START, gang] = now
-    gangs[at.STATE, gang], counters[at.RECOUNT] = at.RUNNING, 1
+    gangs[at.STATE, gang] = at.RUNNING
 
 
 @inner(allocates=False)
@@ -279,9 +278,7 @@ def _end_task(state: State, p: int, now: Time) -> None:
 def note(state: State, now: Time) -> None:
     """Append to the history what changes from now on."""
     history, watts, counters = state.history, state.watts, state.counters
-    if counters[at.RECOUNT]:
-        _count_waiting(state)
-        counters[at.RECOUNT] = 0
+    _count_waiting(state)
     rows = counters[at.NOTED]
     if rows and history[rows - 1, 0] == now:
         rows -= 1
