@@ -418,7 +418,8 @@ def idle_processors(state: State) -> Bools:
         state.processors[at.GANG],
         state.processors[at.HELD_FOR],
     )
-    return (runs == NONE) & (holder == NONE) & (down == 0)
+    idle: Bools = (runs == NONE) & (holder == NONE) & (down == 0)
+    return idle
 
 
 def arrive(state: State, gang: int, now: Time) -> None:
