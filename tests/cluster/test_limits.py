@@ -68,7 +68,7 @@ def test_a_gang_that_is_not_whole() -> None:
 
 def test_a_reservation_that_is_too_large() -> None:
     cluster = gangs()
-    reservation = cluster.reserve(1)
+    reservation = cluster.reserve(1, 0)
     assert reservation is not None
     assert list(cluster.broken_limits()) == []
     cluster.state.processors[HELD_FOR] = [reservation, reservation, -1, -1]
