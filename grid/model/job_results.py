@@ -191,9 +191,10 @@ class MeasuredJobs:
         return to_seconds(self.from_us), until_s
 
     def of(self, jobs: JobResults) -> JobResults:
-        """The measured ones of `jobs`, which are in order of submission."""
-        first, last = np.searchsorted(jobs.submit_us, (self.from_us, self.until_us))
-        return jobs.take(slice(first, last))
+        """The measured ones of `jobs`, in the same order."""
+        if self.are_all:
+            return jobs
+        return jobs.take((jobs.submit_us >= self.from_us) & (jobs.submit_us < self.until_us))
 
 
 ALL_JOBS = MeasuredJobs()

@@ -95,10 +95,10 @@ def metrics(
     if not several:
         whole = metrics_of(0, measured_jobs)
         return {"grid": whole, "vos": {directory.vos[0]: dict(whole)}}
-    order = np.argsort(measured_jobs.vo, kind="stable")
+    by_vo = measured_jobs.take(np.argsort(measured_jobs.vo, kind="stable"))
     bounds = np.cumsum([0, *np.bincount(measured_jobs.vo, minlength=vo_count)])
     vos = {
-        name: metrics_of(vo, measured_jobs.take(order[bounds[vo] : bounds[vo + 1]]))
+        name: metrics_of(vo, by_vo.take(slice(bounds[vo], bounds[vo + 1])))
         for vo, name in enumerate(directory.vos)
     }
     return {"grid": metrics_of(None, measured_jobs), "vos": vos}

@@ -16,7 +16,7 @@ from grid.results.checkers import check, digest
 from grid.results.metrics import metrics
 from grid.results.run_folder import write_run
 from grid.results.series import series
-from grid.results.spool import ResultSpool
+from grid.results.spool import ResultSpool, StoredResults
 from grid.runtime.outcome import RecordStore
 from grid.runtime.run import Run, execute
 from tests.results.results_tables import TWO_VOS, tables
@@ -61,14 +61,29 @@ def test_a_table_on_disk_is_the_one_in_memory(results: JobResults, pieces: int) 
         assert np.array_equal(getattr(found, name), getattr(expected, name), equal_nan=True)
 
 
+@given(tables(), st.data())
+def test_rows_are_taken_of_it_as_of_one_in_memory(results: JobResults, data: st.DataObject) -> None:
+    again = stored(results, 2)
+    rows = data.draw(st.slices(len(results)).filter(lambda one: one.step in (None, 1)))
+    chosen = np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(results), max_size=len(results))), np.bool_
+    )
+    order = np.array(data.draw(st.permutations(range(len(results)))), np.int64)
+    for picked in (rows, chosen, order):
+        part, expected = again.take(picked), results.take(picked)
+        assert digest(part) == digest(expected)
+        assert digest(part.take(slice(1, 3))) == digest(expected.take(slice(1, 3)))
+    assert digest(again.take(order)) == digest(results.take(order))
+
+
 def test_the_files_of_a_spooled_run_are_those_of_one_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = run_of(tmp_path, 30)
     monkeypatch.setattr(RecordStore, "JOBS_IN_MEMORY", 100)
     spooled = run_of(tmp_path, 30)
-    assert whole.results.number.flags.writeable
-    assert not spooled.results.number.flags.writeable
+    assert not isinstance(whole.results, StoredResults)
+    assert isinstance(spooled.results, StoredResults)
     assert whole.metrics == spooled.metrics
     assert whole.manifest["digest"] == spooled.manifest["digest"]
     for name, run in (("whole", whole), ("spooled", spooled)):
