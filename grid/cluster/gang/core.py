@@ -132,7 +132,7 @@ class GangCluster(ClusterState):
         """A gang that has started stays, also with `running`."""
         slot = next((slot for slot, one in self._rows.items() if one == row), NONE)
         gangs = self.state.gangs
-        if slot == NONE or gangs[at.STATE, slot] != at.QUEUED or gangs[at.START, slot] < NEVER:
+        if slot == NONE or gangs[at.START, slot] < NEVER:
             return
         instant.withdraw(self.state, self.rules, slot, now)
         self._plan_at(now)

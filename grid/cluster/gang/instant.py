@@ -468,16 +468,26 @@ def _displace(state: State, gang: int, now: Time) -> None:
         gangs[at.SIZE, gang] = 0
         return
     _undo(state, gang)
-    if gangs[at.STATE, gang] == at.QUEUED:
-        on.dequeue_gang(state, gang)
-    else:
-        on.remove(state.lists[at.PAUSES], counters[at.N_PAUSED], gang)
-        counters[at.N_PAUSED] -= 1
-        on.release(state, gang)
+    _take_out(state, gang)
     gangs[at.UNFINISHED, gang] = gangs[at.SIZE, gang]
     gangs[at.STATE, gang] = at.ARRIVED
     on.insert(state.lists[at.ARRIVALS], counters[at.N_ARRIVALS], gang, gangs[at.SERIAL])
     counters[at.N_ARRIVALS] += 1
+
+
+@inner(allocates=False)
+def _take_out(state: State, gang: int) -> None:
+    """Remove a gang that does not run from its list, and free its processors."""
+    counters = state.counters
+    if state.gangs[at.STATE, gang] == at.QUEUED:
+        on.dequeue_gang(state, gang)
+    elif state.gangs[at.STATE, gang] == at.ARRIVED:
+        on.remove(state.lists[at.ARRIVALS], counters[at.N_ARRIVALS], gang)
+        counters[at.N_ARRIVALS] -= 1
+    else:
+        on.remove(state.lists[at.PAUSES], counters[at.N_PAUSED], gang)
+        counters[at.N_PAUSED] -= 1
+        on.release(state, gang)
 
 
 @inner(allocates=False)
@@ -594,8 +604,9 @@ def fill_reservation(state: State, slot: int, ready_us: Time, now: Time) -> None
 
 @kernel()
 def withdraw(state: State, rules: GangRules, slot: int, now: Time) -> None:
-    """A queued gang leaves."""
-    on.dequeue_gang(state, slot)
+    """A gang that does not run leaves, and gives back what it holds."""
+    resources.give(state, slot, now)
+    _take_out(state, slot)
     state.gangs[at.STATE, slot] = at.FREE
     state.counters[at.DUE_US] = min(state.counters[at.DUE_US], now)
     on.note(state, now)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from grid.cluster import ClusterState
 from grid.cluster.gang.processor_choices import ProcessorChoice, ProcessorQueues, ld
 from grid.kernel.faults import Outage, disjoint
-from grid.model.job import Amounts, Job
+from grid.model.job import Amounts, Job, cancelled
 from grid.model.messages import NEVER_RAN, GangProgress
 from grid.model.platform import MachineOutage
 from grid.model.records import ClusterHistory
@@ -191,6 +191,30 @@ def _come(
         reservation = cluster.reserve(2, 0)
         assert reservation is not None
         assert cluster.receive(job, progress, reservation, at_s * S)
+
+
+MIGRATING = {"migration": "local", "local_migration_s": 1, "priority_jobs": False}
+
+
+@pytest.mark.parametrize(
+    ("cluster", "jobs"),
+    [
+        (singles(1), [gang(0, 1, 9.0), gang(1, 1, 1.0)]),
+        (singles(2, (0, 0, 20)), [gang(0, 1, 9.0), gang(1, 2, 1.0)]),
+        (singles(3, **MIGRATING), [gang(0, 1, 9.0), gang(2, 2, 1.5), gang(1, 2, 1.0)]),
+    ],
+)
+def test_a_gang_that_has_not_started_is_cancelled(cluster: ClusterState, jobs: list[Job]) -> None:
+    """A priority job, one wider than what is up, and one that migrates at 1.5 s."""
+    jobs[-1] = replace(jobs[-1], cancel_us=2 * S)
+    for job in jobs:
+        cluster.submit(job, -1, 0)
+    cluster.advance(3 * S)
+    ended = {one.key[1]: one.outcome for one in cluster.take_ended()}
+    assert ended[1] == cancelled(2 * S)
+    assert list(cluster.broken_limits()) == []
+    cluster.submit(gang(3, 1, 4.0), -1, 4 * S)
+    assert play(cluster, [])[0][0][:2] == (0, 9 * S)
 
 
 def test_a_processor_that_is_down_does_not_idle() -> None:
