@@ -186,7 +186,7 @@ def lines_of(error: InputError, *, traceback: bool = False) -> list[str]:
         if traceback and first.details:
             lines.append(first.details)
     if many:
-        lines.append(f"and {len(alike) - MAX_LINES + 1} more")
+        lines.append(f"and {len(alike) - MAX_LINES + 1} more errors")
     return lines
 
 

@@ -123,7 +123,8 @@ def batsim_server(
 ) -> None:
     """Serve a policy as a scheduler for Batsim, using version 4 of its protocol.
 
-    The server stops after one simulation. A job gets the free resources with the lowest numbers.
+    The server stops after one simulation. A job is allocated the free resources
+    with the lowest numbers.
     """
     with endings():
         import yaml  # type: ignore[import-untyped]

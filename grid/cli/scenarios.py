@@ -89,7 +89,7 @@ def _init_twin(folder: Path, slurm_conf: Path, sacct: Path) -> None:
 
 
 def twin(action: Literal["compare"], run: Path, records: Path) -> None:  # noqa: ARG001
-    """Compare a run of a twin with the records of its site, and plot both queues.
+    """Compare a run of a site's twin with the site's records, and plot both queues.
 
     The table shows mean waits by partition and by number of CPUs, for the jobs that started in
     both. The figure is twin.svg in the folder of the run.

@@ -193,7 +193,7 @@ def reproduce(
     pages: Path | None = None,
     quiet: bool = False,
 ) -> None:
-    """Run the papers' experiments, judge the authors' claims, and print the tables.
+    """Run the papers' experiments, check the authors' claims, and print the tables.
 
     The exit code is 1 if a run failed, or with --compare if a verdict contradicts the shipped
     index.

@@ -59,8 +59,8 @@ def sweep(
         workers = Workers(address, cpus, in_process)
         if page is not None:
             if loaded.study is None:
-                found = f"the experiment {loaded.name} without `study`"
-                raise input_error("--page", found, "one with `study`")
+                found = f"the experiment {loaded.name}, which has no `study`"
+                raise input_error("--page", found, "an experiment with `study`")
             check_file(page, "--page", ".md")
         if dry_run:
             typer.echo("\n".join(dry_run_lines(loaded, file, folder)))

@@ -109,7 +109,7 @@ def vo_problems(settings: GridSettings, vos: Sequence[VirtualOrganization]) -> I
     for v, vo in enumerate(vos):
         path: Path = ("vos", v)
         if "grid" in vo.names and len(names) > 1:
-            yield (*path, "name"), "'grid'", "another name: in results it refers to all VOs"
+            yield (*path, "name"), "'grid'", "another name: in results, this one refers to all VOs"
         again = [name for name in vo.names if owners.setdefault(name, v) != v]
         if again:
             expected = f"a name other than that of vos.{owners[again[0]]}"
@@ -179,7 +179,7 @@ def license_problems(cluster: Cluster, path: Path) -> Iterator[Problem]:
                 yield (*path, "machines", m, "licenses", rank), repr(name), expected
         for name in machine.resources:
             if name in cluster.resources:
-                expected = "another name: it is a resource of the whole cluster"
+                expected = "another name: this one is a resource of the whole cluster"
                 yield (*path, "machines", m, "resources", name), repr(name), expected
 
 
@@ -557,7 +557,7 @@ def job_problems(
     named = {"submitted": submitted, "direct": direct}
     for name, tables in named.items():
         if len(tables) != len(vos):
-            expected = f"one for each of the {len(vos)} VOs, a JobTable or None"
+            expected = f"a JobTable or None for each of the {len(vos)} VOs"
             yield (name,), f"{len(tables)} tables", expected
             return
     everywhere = [cluster for vo in vos for cluster in vo.clusters]

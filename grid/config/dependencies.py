@@ -178,7 +178,7 @@ def _edges(
                 expected = "the number of a job that enters at a Local Scheduler"
                 problems.append((path, f"job {number}{of}, which does not exist", expected))
             elif (other, earlier) == (vo, row):
-                problems.append((path, f"job {number} after itself", "another job"))
+                problems.append((path, f"job {number}, the job itself", "another job"))
             else:
                 edges.append(((vo, row), (other, earlier), after))
     return edges, problems

@@ -303,7 +303,7 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
         return f"the new name, {RENAMED_KEYS[key]}"
     if elsewhere := [one for one in elsewhere if one.rpartition(".")[2] == key]:
         return f"it as {' or '.join(elsewhere)}"
-    return expected_name(key, known, "a key")
+    return expected_name(key, known, "a known key")
 
 
 # YAML

@@ -58,7 +58,7 @@ def _with_generated(cluster: Cluster, where: str, scenario: Scenario) -> Cluster
     cluster = replace(cluster, machines=machines, licenses=cluster.licenses or licenses)
     for path, found, expected in license_problems(cluster, ()):
         origin = plugins.find(MACHINE_GENERATORS, section.generator).origin
-        raise origin.failed(f"generating gave {dotted(path)}: found {found}, expected {expected}")
+        raise origin.failed(f"returned {dotted(path)}: found {found}, expected {expected}")
     return cluster
 
 

@@ -106,7 +106,7 @@ class Traces:
 
         route = section.route
         if not log.is_gwf and route in ("site", "vo"):
-            expected = "partition, group, user or queue: SWF has no sites and VOs"
+            expected = "partition, group, user or queue: SWF has no sites or VOs"
             raise error("route", f"{route!r} for {shown}", expected)
         if section.prediction_field is not None and log.extra_us is None:
             raise error("prediction_field", f"{section.prediction_field} for {shown}", "an SWF log")

@@ -155,7 +155,7 @@ class _Jobs:
             widest = int(jobs.processors[of_value].max(initial=1))
             most = cpus[machine] if machine < len(cpus) else 0
             if widest > most:
-                expected = f"a machine with the {widest} CPUs of a job"
+                expected = f"a machine with at least {widest} CPUs, as its widest job requests"
                 key = f"{where}.bound_machines.{value}"
                 raise input_error(key, f"machine {machine} with {most}", expected, self.file)
         return replace(jobs, site=site)

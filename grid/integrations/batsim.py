@@ -249,7 +249,7 @@ def serve(server: Server, endpoint: str) -> None:
             socket.bind(endpoint)
         except zmq.ZMQError as error:
             found = f"{endpoint} ({error})"
-            raise input_error("endpoint", found, "an endpoint to listen at") from None
+            raise input_error("endpoint", found, "an endpoint to listen on") from None
         # ZeroMQ takes a port above 65535 modulo 65536.
         bound = socket.getsockopt_string(zmq.LAST_ENDPOINT)
         ports = [one.rpartition(":")[2] for one in (endpoint, bound)]

@@ -132,7 +132,7 @@ def _add_partition(conf: SlurmConf, pairs: Mapping[str, str]) -> None:
     named = list(conf.cpus) if nodes.upper() == "ALL" else expand(nodes)
     unknown = [node for node in named if node not in conf.cpus]
     if unknown:
-        raise ValueError(unknown[0], "nodes that NodeName defines before")
+        raise ValueError(unknown[0], "nodes defined by an earlier NodeName")
     conf.partitions[pairs["partitionname"]] = named
 
 
@@ -236,8 +236,8 @@ def twin_scenario(conf: SlurmConf, records: Path, name: str = "twin") -> str:
         "# The twin of a site, made from its slurm.conf and the records of sacct.",
         "#",
         "# Partitions that share nodes are one machine with all their CPUs and GRES.",
-        "# Times of sacct are truncated to seconds: each seed draws other fractions.",
-        "# Time 0 is a full minute, since backfill counts ends of jobs by half minutes.",
+        "# Times of sacct are truncated to seconds: each seed draws different fractions.",
+        "# Time 0 is a full minute, since backfill rounds job end times to half minutes.",
     ]
     if conf.ignored:
         lines.append(f"# Not modelled, SchedulerParameters: {', '.join(conf.ignored)}")
@@ -295,7 +295,7 @@ def compare(run: Path, records: Path) -> Comparison:
     numbers = real[:, SwfField.JOB_NUMBER]
     _, at_real, at_twin = np.intersect1d(numbers, jobs.number, return_indices=True)
     if manifest is None or not len(at_real):
-        raise input_error("", "no job of the records", "a run of the twin", str(run))
+        raise input_error("", "no job from the records", "a run of the twin", str(run))
     only_real, only_twin = len(real) - len(at_real), len(jobs) - len(at_twin)
     real, jobs = real[at_real], jobs.take(at_twin)
     submit, run_us = real[:, SwfField.SUBMIT_TIME], real[:, SwfField.RUN_TIME]

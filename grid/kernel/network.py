@@ -37,10 +37,10 @@ class Network:
         faults: Faults | None = None,
     ) -> None:
         if list(names) != sorted(set(names)):
-            raise ValueError("entity names must be sorted and differ from each other")
+            raise ValueError("entity names must be sorted and unique")
         links = dict(links or {})
         if min(latency_us, local_latency_us, *links.values()) <= 0:
-            raise ValueError("a latency must be above zero")
+            raise ValueError("latencies must be positive")
         self.names = tuple(names)
         self.sites = tuple(sites)
         self.site_count = max(sites) + 1

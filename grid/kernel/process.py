@@ -148,7 +148,7 @@ class LogicalProcess:
         """
         for envelope in envelopes:
             if envelope[0] < self.now and self._present is None:
-                raise ValueError(f"an envelope for {envelope[0]} came at {self.now}")
+                raise ValueError(f"an envelope for {envelope[0]} arrived at {self.now}")
         if len(envelopes) * 4 > len(self._heap):
             self._heap.extend(envelopes)
             heapify(self._heap)

@@ -540,7 +540,7 @@ def _problems_of_axis(
     """Errors of an axis; `set_by` has the axis of each setting so far."""
     steps = ("axes", name)
     if name in COLUMNS:
-        yield steps, "a column of every table", f"another name than {_listing(COLUMNS)}"
+        yield steps, "a column of every table", f"a name other than {_listing(COLUMNS)}"
     choices = axis_choices(name, experiment.axes[name])
     if not any(name in group for group in experiment.zip):
         for label in _repeated(tuple(label for label, _ in choices)):

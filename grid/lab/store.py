@@ -86,7 +86,7 @@ class SweepFile(_Content):
         if any(case.point.keys() != self.axes.keys() for case in self.cases):
             raise ValueError("a case that does not have the sweep's axes")
         if self.repeated_over not in (None, *self.axes):
-            raise ValueError("a `repeated_over` that is none of the axes")
+            raise ValueError("a `repeated_over` that is not an axis")
         return self
 
 

@@ -178,7 +178,7 @@ class Study:
             matching = [(seed, key) for _, seed, key in runs]
         found = dict(matching)
         if len(found) < len(matching):
-            raise ValueError(f"{dict(where)} names no single point of {self.name}")
+            raise ValueError(f"{dict(where)} does not identify a single point of {self.name}")
         return found
 
     def scenarios(self, where: Mapping[str, Any]) -> list[Scenario]:

@@ -106,7 +106,7 @@ def _answer(study: Study, answer: AnswerSection) -> str:
             said = ", ".join(f"{name} `{value}`" for name, value in where.items())
             lines.append(f"- {said + ': ' if said else ''}{'; '.join(found)}.")
     known = METRICS.get(answer.metric)
-    meaning = "" if known is None else f" {known.meaning} Taken over: {known.over}."
+    meaning = "" if known is None else f" {known.meaning} Aggregation: {known.over}."
     among = f" among {', '.join(f'`{one}`' for one in answer.among)}" if answer.among else ""
     head = f"**The best {answer.best_of} by {label_of(answer.metric)}**{among}"
     head += f" ({answer.better} is better).{meaning}"

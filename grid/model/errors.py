@@ -69,8 +69,9 @@ def only_on_ray(**given: object) -> None:
     """Raises InputError for the first option that is given and that only runs on Ray have."""
     for name, value in given.items():
         if value is not None:
-            found = f"{shorten(value)} for a single-process run"
-            raise input_error(name, found, "no value, since it applies only to runs on Ray")
+            raise input_error(
+                name, shorten(value), "no value in a single-process run (without Ray)"
+            )
 
 
 def expected_name(name: str, known: Iterable[str], what: str) -> str:

@@ -161,15 +161,15 @@ class JobRequest(JobSummary[Whole, Number], Generic[Whole, Number, Flag]):
     licenses: Whole = column(0, 2**63 - 1, 0)
     """Bit mask over the licenses of the cluster that it runs on."""
     input_mb: Number = column(
-        0, 1e12, 0.0, key="Input that is transferred with it from VO to VO, in megabytes."
+        0, 1e12, 0.0, key="Input data transferred with the job from VO to VO, in megabytes."
     )
     checkpointable: Flag = column(
         False,
         True,
         False,
         key=(
-            "Whether it keeps its work when it continues on another machine or after an outage. "
-            "`preemption` sets the overheads."
+            "Whether the job keeps its work when it continues on another machine or after an "
+            "outage. `preemption` sets the overheads."
         ),
     )
 

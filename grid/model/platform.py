@@ -418,7 +418,7 @@ class Cluster:
             raise ValueError("exactly one of `cpus` and `machines`")
         for key in POOL_KEYS:
             if self.cpus is None and getattr(self, key) != keys_of(Cluster)[key].default:
-                raise ValueError(f"`{key}` in each entry of `machines`: here it is that of a pool")
+                raise ValueError(f"`{key}` in each entry of `machines`: here it applies to a pool")
         return self
 
     @model_validator(mode="after")

@@ -72,7 +72,7 @@ class MultifactorSettings(PluginModel):
             raise ValueError("a different name for each account")
         users = [user for one in self.accounts for user in one.users]
         if len(set(users)) < len(users):
-            raise ValueError("each user in one account only")
+            raise ValueError("each user in only one account")
         for name, parent in parents.items():
             if parent is not None and parent not in parents:
                 raise ValueError(f"an account {parent}, the parent of {name}")

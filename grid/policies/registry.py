@@ -95,7 +95,7 @@ def _rank_problem(rank: Any, *_: object) -> str | None:
         fits = -(2**63) <= index(rank) < 2**63
     except TypeError:
         fits = False
-    return None if fits else f"returned {shorten(rank)}, expected an integer of 64 bits"
+    return None if fits else f"returned {shorten(rank)}, expected a 64-bit integer"
 
 
 def _calls(policy: Any) -> Mapping[str, Call]:

@@ -181,7 +181,7 @@ def _utilities_problem(utilities: Any, _: Job, table: ResourceTable) -> str | No
         or utilities.shape != (count,)
         or utilities.dtype != np.float64
     ):
-        return f"returned no array of {count} numbers (float64), one for each resource"
+        return f"did not return an array of {count} numbers (float64), one for each resource"
     is_right = (within_reach(utilities, table) >= 0.0).all()
     return None if is_right else "returned a utility that is not a number of at least 0"
 
@@ -241,7 +241,7 @@ def _messages_problem(answer: list[Any], view: View, *_: Any) -> str | None:
 def _probes_problem(answer: list[Any], view: View, *_: Any) -> str | None:
     is_valid = _are_integers(answer) and len(dict.fromkeys(answer)) == len(answer)
     is_valid = is_valid and all(vo in view.peers for vo in answer)
-    return _expected(is_valid, answer, "different ones of the view's peers")
+    return _expected(is_valid, answer, "distinct peers of the view")
 
 
 def _integer_problem(least: int, most: int) -> Callable[..., str | None]:

@@ -72,9 +72,9 @@ def _vo_calls(metric: Any) -> Mapping[str, Call]:
         if not _is_finite(value):
             return f"returned {shorten(value)}, expected a finite number or None"
         if least is not None and value < least:
-            return f"returned {value:g}, expected at least {least:g}, by its bounds"
+            return f"returned {value:g}, expected at least {least:g}, according to its bounds"
         if most is not None and value > most:
-            return f"returned {value:g}, expected at most {most:g}, by its bounds"
+            return f"returned {value:g}, expected at most {most:g}, according to its bounds"
         return None
 
     return {"__call__": Call("its metric", ("results", "directory"), problem)}

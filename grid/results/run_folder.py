@@ -111,9 +111,9 @@ def check_file(path: Path, option: str, *suffixes: str) -> None:
         elif suffixes and path.suffix not in suffixes:
             found = f"an existing file that does not end in {' or '.join(suffixes)}"
         elif ".md" in suffixes and WRITTEN_BY not in path.read_text("utf-8", "replace")[:4096]:
-            found = "a file that is not such a page"
+            found = "a file that the emulator did not write"
         elif not os.access(path, os.W_OK):
-            found = "a file that may not be written"
+            found = "a read-only file"
         if found:
             raise _error(path, found, "a new file, or one that may be replaced", option)
 

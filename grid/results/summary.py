@@ -88,7 +88,7 @@ def print_summary(
     console.print(table)
     others = len(metrics["vos"]) - len(shown)
     if others:
-        busiest = f"; shown are the {len(shown)} busiest, by utilization" if shown else ""
+        busiest = f"; the {len(shown)} with the highest utilization are shown" if shown else ""
         plural = "VO is" if others == 1 else "VOs are"
         line = f"{others} more {plural} in metrics.json{busiest}."
         console.print(line, markup=False, highlight=False)

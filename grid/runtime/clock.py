@@ -99,7 +99,7 @@ def live_lines(live: dict[str, Any]) -> list[str]:
         f"{live['kills']} killed, {live['restarts']} restarted"
     ]
     if live.get("interventions"):
-        lines.append(f"{live['interventions']} interventions; interventions.json has them")
+        lines.append(f"{live['interventions']} interventions, listed in interventions.json")
     for what in ("messages", "timers"):
         late = live["late"][what]
         shown = ", ".join(
@@ -110,7 +110,7 @@ def live_lines(live: dict[str, Any]) -> list[str]:
     if share > MOST_LATE:
         slower = float(f"{live['speedup'] * MOST_LATE / share:.2g}")
         lines.append(
-            f"warning: up to {share:.0%} of the jobs' time is lateness; on this machine use "
+            f"warning: lateness is up to {share:.0%} of the jobs' time; on this machine, use "
             f"--speedup {slower:g}"
         )
     left = live["unfinished"]

@@ -73,7 +73,7 @@ def advice(error: Exception) -> str:
     """One line for an error of Ray: what it is, and what to do."""
     return (
         f"Ray failed ({type(error).__name__}: {_first_line(error)}); repeat the run. If memory is "
-        "short, end other programs, or use fewer actors (--placement 1) or fewer concurrent runs "
+        "short, close other programs, or use fewer actors (--placement 1) or fewer concurrent runs "
         "(--cpus 1); --in-process does not require Ray"
     )
 
@@ -311,7 +311,7 @@ def _start(cpus: int) -> None:
         # Ray would wait for a minute, or abort this process if it cannot start a thread.
         raise RayDidNotStart(
             f"Ray did not start: its processes need {ADDRESS_BYTES / 1e9:g} GB of address space, "
-            f"the limit is {limit / 1e9:g} GB (ulimit -v); raise it, or run with --in-process"
+            f"but the limit is {limit / 1e9:g} GB (ulimit -v); raise it, or run with --in-process"
         )
     try:
         with _on_loopback(True), lean_ray():
@@ -326,7 +326,7 @@ def _start(cpus: int) -> None:
         folder = os.environ.get("RAY_TMPDIR", "/tmp")
         raise RayDidNotStart(
             f"Ray did not start on this machine ({_first_line(error)}); it needs 1 GB of memory, "
-            f"free space in /dev/shm and {folder}, and free ports: end other programs, or use "
+            f"free space in /dev/shm and {folder}, and free ports: close other programs, or use "
             f"--in-process, which does not require Ray"
         ) from None
 
@@ -417,7 +417,7 @@ def _refuse_too_many(actors: int) -> None:
     needs_gb = actors * ACTOR_BYTES / 1e9
     if needs_gb > has_gb:
         raise NoRoom(
-            f"{actors:,} Ray actors need {needs_gb:,.0f} GB of memory or more, the Ray cluster has "
+            f"{actors:,} Ray actors need {needs_gb:,.0f} GB of memory or more; the Ray cluster has "
             f"{has_gb:,.0f} GB: use fewer (--placement 1, 2, ...), more nodes or, "
             "without --live, --in-process"
         )

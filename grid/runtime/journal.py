@@ -132,7 +132,7 @@ def _lock(folder: Path) -> IO[bytes]:
         found = folder.lstat()
         mode = found.st_mode & ~stat.S_ISGID
         if (mode, found.st_uid) != (stat.S_IFDIR | stat.S_IRWXU, os.geteuid()):
-            expected = "no such path, or a folder that only you can use (mode 700), and no link"
+            expected = "a new path, or a folder (no link) that only you can access (mode 700)"
             raise input_error("", "a different file with that name", expected, path)
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW
         held = os.fdopen(os.open(folder / LOCK, flags, 0o600), "wb")

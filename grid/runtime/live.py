@@ -208,7 +208,7 @@ class Actors:
                 self._watch.step(clock, self.status, self.past)
             now = max(clock.now(), *(status.now for status in self.status.values()))
             there = int(np.searchsorted(submitted_us, now, side="right"))
-            more = f"{max(0, there - ended):,} wait or run, {self.kills} actors killed"
+            more = f"{max(0, there - ended):,} waiting or running, {self.kills} actors killed"
             self._observer.progress(now, ended, jobs, more)
             return ended >= jobs
 

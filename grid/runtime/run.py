@@ -331,8 +331,8 @@ def _refuse_broken(execution: _Execution, results: JobResults, directory: Direct
     errors = check(results, directory, execution.submitted - unfinished)
     errors += outcome.broken_rules(cut_short=unfinished > 0)
     if errors and late:
-        found = "jobs that do not end before virtual time does"
-        expected = f"all to end before {to_seconds(NEVER):.3g} s"
+        found = "jobs that outlast virtual time"
+        expected = f"jobs that end before {to_seconds(NEVER):.3g} s"
         raise input_error("workload", found, expected, execution.source)
     if errors:
         raise RunInvalid("; ".join(errors[:5]))

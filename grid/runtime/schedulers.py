@@ -173,7 +173,7 @@ class _Peer:
         try:
             words = [word.replace("{endpoint}", endpoint) for word in shlex.split(command)]
             if shutil.which(words[0]) is None:
-                raise _Failed("cannot be started: there is no such command")
+                raise _Failed("cannot be started: command not found")
             self._process = subprocess.Popen(
                 [sys.executable, "-I", "-S", "-c", _DIE_WITH_PARENT, *words],
                 stdin=subprocess.DEVNULL,

@@ -179,7 +179,7 @@ class _Run:
                 self._actors[number] = self._start_actor(number)
                 self._missing = number
             except ray.exceptions.GetTimeoutError:
-                raise ActorDied(f"actor {number} does not answer") from None
+                raise ActorDied(f"actor {number} does not respond") from None
         return nodes if len(nodes) == len(calls) else None
 
     def _count_death(self) -> None:

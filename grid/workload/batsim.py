@@ -141,7 +141,9 @@ def _machine(path: Path, element: ET.Element, name: str) -> Machine:
     speed = re.fullmatch(r"([0-9.eE+]+)([kMGTP]?)f?", text)
     cores = element.get("core", "1")
     if not speed or not cores.isdecimal() or not math.isfinite(float(speed[1])):
-        raise log_error(path, f"speed {text!r}, core {cores!r}", "such as 100Mf, 4", field=name)
+        raise log_error(
+            path, f"speed {text!r}, core {cores!r}", "values such as 100Mf and 4", field=name
+        )
     mips = float(speed[1]) * _UNITS[speed[2]] / FLOPS * REFERENCE_MIPS
     return Machine(name, int(cores), mips)
 

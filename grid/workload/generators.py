@@ -188,7 +188,11 @@ def table_problems(path: Path, table: object) -> Iterator[Problem]:
         yield (*path, "submit_us", row), str(table.submit_us[row]), expected
     before = table.predecessors
     if before is not None and (len(before.think_us) != size or len(before.first) != size + 1):
-        yield (*path, "predecessors"), "another number of jobs", f"predecessors of {size} jobs"
+        yield (
+            (*path, "predecessors"),
+            "those of a different number of jobs",
+            f"predecessors of {size} jobs",
+        )
     yield from _resource_problems(path, table)
     wanted, path = table.requirements, (*path, "requirements")
     if wanted and len(wanted) != size:

@@ -319,13 +319,15 @@ def _times(log: Log, texts: list[bytes], position: int) -> Ints:
     """The times of an extra field. Raises InputError."""
     name = f"field {position}"
     if len(texts) != len(log):
-        raise log_error(log.path, "records without it", "a time in each record", field=name)
+        raise log_error(log.path, "records without this field", "a time in each record", field=name)
     try:
         seconds = np.array(texts, "S").astype(np.float64)
     except ValueError as error:
         raise log_error(log.path, str(error), "seconds", field=name) from None
     if not (np.abs(seconds) < TIME_LIMIT_S).all():
-        raise log_error(log.path, "a time beyond it", f"less than {TIME_LIMIT_S}", field=name)
+        raise log_error(
+            log.path, "a time that is too large", f"less than {TIME_LIMIT_S}", field=name
+        )
     return np.rint(seconds * SECOND_US).astype(np.int64)
 
 

@@ -147,7 +147,7 @@ def _parents(path: Path, text: bytes, tasks: list[_Task]) -> list[list[int]]:
                     found, wanted = f"{shorten(name)}, which does not exist", "the id of a task"
                     raise _task_error(path, text, tasks, position, found, wanted, key)
                 if other == position:
-                    found, wanted = f"{shorten(name)} after itself", "other tasks"
+                    found, wanted = f"{shorten(name)}, the task itself", "other tasks"
                     raise _task_error(path, text, tasks, position, found, wanted, key)
                 later, earlier = (position, other) if key == "parents" else (other, position)
                 parents[later][earlier] = None

@@ -63,7 +63,7 @@ def test_a_gang_that_is_not_whole() -> None:
     runs = cluster.state.processors[GANG]
     runs[np.flatnonzero(runs >= 0)[0]] = -1
     (line,) = cluster.broken_limits()
-    assert line == "2 tasks of a gang run instead of 3"
+    assert line == "2 tasks of a gang are running instead of 3"
 
 
 def test_a_reservation_that_is_too_large() -> None:

@@ -72,5 +72,5 @@ def test_of_many_vos_the_busiest_are_shown_in_the_scenarios_order_and_the_rest_i
     names = [f"organization{vo}" for vo in (7, 8, 9, 10, 11, 12)]
     assert text.splitlines()[0].split() == ["grid", *names]
     assert text.endswith(
-        "7 more VOs are in metrics.json; shown are the 6 busiest, by utilization.\n"
+        "7 more VOs are in metrics.json; the 6 with the highest utilization are shown.\n"
     )

@@ -114,8 +114,8 @@ def test_the_command_and_python_write_the_same_files(tmp_path: Path) -> None:
         ({"placement": "nodes", "ray": True}, "placement: found 'nodes', expected vo, cluster"),
         ({"placement": 0, "ray": True}, "placement: found '0', expected vo, cluster"),
         ({"placement": "9" * 5000, "ray": True}, "placement: found '99999"),
-        ({"placement": "vo"}, "placement: found 'vo' for a single-process run"),
-        ({"address": "auto"}, "address: found 'auto' for a single-process run"),
+        ({"placement": "vo"}, "placement: found 'vo', expected no value in a single-process run"),
+        ({"address": "auto"}, "address: found 'auto', expected no value in a single-process run"),
         ({"set": {"sed": 4}}, "--set sed=4: sed: found an unknown parameter or key, expected seed"),
     ],
 )

@@ -147,6 +147,6 @@ def test_an_extra_field_has_predictions(tmp_path: Path) -> None:
     path = log_in(tmp_path, "\n".join(rows))
     jobs, _ = jobs_from_log(read_log(path, 20))
     assert jobs.predicted_us.tolist() == [500_000, 1_500_000, 2_500_000]
-    for field, found in ((19, "could not convert"), (21, "records without it")):
+    for field, found in ((19, "could not convert"), (21, "records without this field")):
         with pytest.raises(InputError, match=found):
             read_log(path, field)

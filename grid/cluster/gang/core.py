@@ -178,7 +178,7 @@ class GangCluster(ClusterState):
         running = np.bincount(runs[runs != NONE], minlength=slots)
         wanted = np.where(gangs[at.STATE] == at.RUNNING, gangs[at.UNFINISHED], 0)
         for slot in (running != wanted).nonzero()[0].tolist():
-            yield f"{running[slot]} tasks of a gang run instead of {wanted[slot]}"
+            yield f"{running[slot]} tasks of a gang are running instead of {wanted[slot]}"
         reserved, size = np.bincount(holders[holders != NONE], minlength=slots), gangs[at.SIZE]
         for slot in (reserved > size).nonzero()[0].tolist():
             yield f"{reserved[slot]} processors are reserved for {size[slot]} tasks"

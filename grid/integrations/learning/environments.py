@@ -281,7 +281,7 @@ class GridEnv(ParallelEnv[str, dict[str, Any], int]):
         assert episodes.decision is not None
         agent = self.possible_agents[episodes.decision.agent]
         if agent not in actions:
-            raise input_error("actions", f"no action of {agent}", "an action of each agent")
+            raise input_error("actions", f"no action for {agent}", "an action for each agent")
         episodes.decide(int(actions[agent]))
         over, cut = episodes.decision is None, episodes.is_cut
         rows = episodes.ended_rows()

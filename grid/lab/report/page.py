@@ -178,7 +178,7 @@ def consistent(folder: Path) -> Iterator[None]:
     except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError,
             pa.ArrowException) as error:  # fmt: skip
         found = f"inconsistent files ({type(error).__name__})"
-        expected = "a run or a sweep as it was written"
+        expected = "an unmodified run or sweep"
         raise input_error("", found, expected, str(folder)) from error
 
 

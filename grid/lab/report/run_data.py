@@ -18,7 +18,7 @@ from grid.model.arrays import Floats, Ints
 from grid.model.errors import input_error
 from grid.results.tables import CPUS
 
-EXPECTED = "a file of a run"
+EXPECTED = "a file that a run wrote"
 MAX_BYTES = 1 << 26
 UNITS = ((86_400.0, "days"), (3600.0, "hours"), (60.0, "minutes"), (1.0, "s"))
 

@@ -292,7 +292,9 @@ def _differences_chart(
         color={"field": "kind", "type": "nominal", "scale": shade, "legend": legend},
         tips=tooltip(row="", baseline="baseline", difference="difference", interval="interval"),
     )
-    caption = "Differences in the selected metric from the selected baseline, without equal rows."
+    caption = (
+        "Differences in the selected metric from the selected baseline; equal rows are omitted."
+    )
     return Picture("differences", caption, specification, {"differences": columns}, True, is_tall)
 
 

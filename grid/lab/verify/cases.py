@@ -134,7 +134,7 @@ Expected = Callable[[Parameters], dict[str, float]]
 Measured = Callable[[Run], dict[str, float]]
 WAIT, TIME, LOST = "mean wait, s", "mean time / mean work", "share of lost jobs"
 OF_FIRST = "jobs of the first server / mean"
-LEFT, BEGUN = "variance left per period", "exchanges that a VO begins per period"
+LEFT, BEGUN = "variance left per period", "exchanges that a VO initiates per period"
 
 
 def _loss_by_size(given: Parameters) -> dict[str, float]:
@@ -404,12 +404,12 @@ def _averaging(name: str, title: str, limit: str, times: str) -> Case:
 CASES = {
     case.name: case
     for case in (
-        _exact("one-server", "One server, FCFS, start by start", "Lindley 1952", _fcfs),
-        _exact("many-servers", "Many servers, FCFS, start by start", "Kiefer and Wolfowitz 1955",
+        _exact("one-server", "One server, FCFS, each start time", "Lindley 1952", _fcfs),
+        _exact("many-servers", "Many servers, FCFS, each start time", "Kiefer and Wolfowitz 1955",
                _fcfs),
-        _exact("rigid-jobs", "Rigid jobs on one pool, FCFS, start by start",
+        _exact("rigid-jobs", "Rigid jobs on one pool, FCFS, each start time",
                "Kiefer and Wolfowitz 1955 with the k-th smallest time", _fcfs),
-        _exact("two-vos", "Two VOs, every time by hand from the two latencies",
+        _exact("two-vos", "Two VOs, each time computed by hand from the two latencies",
                "messages of the protocol", _two_vos, ASSIGNMENTS),
         Case("mmc", "M/M/c", "Erlang C",
              lambda given: {WAIT: theory.mmc_wait(given["servers"], given["load"])}, _mean_wait,
@@ -455,12 +455,12 @@ CASES = {
                 lambda machines, load, d: theory.power_of_d(machines, d, load), 5_000),
         _routed("least-loaded", "Join the shortest of all queues", "truncated Markov chain",
                 lambda machines, load, _: theory.power_of_d(machines, machines, load), 5_000),
-        _stale("old-information", "The shorter of two queues by periodic status updates"),
-        _stale("old-least-loaded", "Herding: the shortest of three queues by rare status updates",
+        _stale("old-information", "The shorter of two queues with periodic status updates"),
+        _stale("old-least-loaded", "Herding: the shortest of three queues with rare status updates",
                "servers=3", "d=3", "gap_s=666.6667", "period_s=5000"),
-        _stale("old-two-of-three", "The shorter of two random queues by rare status updates",
+        _stale("old-two-of-three", "The shorter of two random queues with rare status updates",
                "servers=3", "d=2", "gap_s=666.6667", "period_s=5000"),
-        _stale("own-dispatches", "The shortest of three queues by rare updates and own dispatches",
+        _stale("own-dispatches", "The shortest of three queues with rare updates, own dispatches",
                "servers=3", "d=3", "gap_s=666.6667", "period_s=5000", "discount=own_dispatches"),
         _averaging("gossip", "Gossip averaging: each VO once per period, in a new order each time",
                    "1 / (2 √e)", "shuffled"),

@@ -293,8 +293,8 @@ def _made(plugin: Plugin, values: dict[str, Any]) -> Any:
     except BaseException as error:
         if plugin.is_own:
             raise
-        failed = plugin.origin.failed("making it", error)
-        expected = f"{plugin.kind.one} that can be made: {failed}"
+        failed = plugin.origin.failed("creating it", error)
+        expected = f"{plugin.kind.one} that can be created: {failed}"
         raise InvalidPlugin(repr(plugin.origin.name), expected, (), failed.details) from None
 
 

@@ -218,7 +218,7 @@ class Batsim:
         acts = any(decision.kind in (EXECUTE, REJECT) for decision in answer.decisions)
         self._idle_calls = self._idle_calls + 1 if stuck and not acts else 0
         if self._idle_calls >= MOST_IDLE_CALLS:
-            jobs = f"{len(self._waiting)} waiting jobs, while none runs"
+            jobs = f"{len(self._waiting)} waiting jobs, although no job is running"
             calls = f"{MOST_IDLE_CALLS:,} calls in a row"
             raise ValueError(f"requests {calls}, but starts none of {jobs}")
 
@@ -361,7 +361,7 @@ def batsim(
         str | None,
         Field(
             max_length=200,
-            description="endpoint at which the scheduler listens, such as tcp://localhost:28000",
+            description="endpoint on which the scheduler listens, such as tcp://localhost:28000",
         ),
     ] = None,
     patience_s: Annotated[
@@ -373,7 +373,7 @@ def batsim(
         given = "both a command and an endpoint" if command is not None else "neither"
         raise InvalidPlugin(given, "a command or an endpoint", ("command",))
     if command is not None and "{endpoint}" not in command:
-        expected = "a command with {endpoint}, at which the scheduler listens"
+        expected = "a command with {endpoint}, on which the scheduler listens"
         raise InvalidPlugin(repr(command[:60]), expected, ("command",))
     if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
         raise InvalidPlugin(repr(endpoint[:60]), "tcp://HOST:PORT or ipc://FILE", ("endpoint",))

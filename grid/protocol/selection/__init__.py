@@ -95,7 +95,7 @@ def best_choice(
         values = np.where(columns.equipped(job), values, 0.0)
     if ties == "random":
         if rng is None:
-            raise ValueError("random ties need the `rng` that `choose` is given")
+            raise ValueError("random ties require the `rng` argument of `choose`")
         order = np.argsort(rng.random(len(values) if rows is None else len(rows)), kind="stable")
         rows = order if rows is None else rows[order]
     whole, places = columns, rows

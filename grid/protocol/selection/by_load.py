@@ -112,7 +112,7 @@ class OneOfEligible(ByLoad):
         self, job: Job, table: ResourceTable, own_vo: int, own_only: bool, rng: Rng | None = None
     ) -> Choice:
         if rng is None:
-            raise ValueError("this selection needs the `rng` of the Local Scheduler")
+            raise ValueError("this selection requires the `rng` of the Local Scheduler")
         columns = table.columns
         eligible = self.utilities(job, table) > 0.0
         eligible &= columns.able(job)

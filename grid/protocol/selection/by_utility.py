@@ -48,7 +48,7 @@ class ByUtility:
 
     def __init__(self, name: str, ties: str = "own_vo", measured: str = "all_options") -> None:
         if name not in MODES:
-            raise ValueError(f"no selection {name!r}; there are {', '.join(MODES)}")
+            raise ValueError(f"no selection {name!r}; available: {', '.join(MODES)}")
         self.mode = MODES[name]
         self.ties = ties
         self.measured_by = self.mode if measured == "as_chosen" else PARTIAL

@@ -52,7 +52,7 @@ def test_barred_resources_have_no_utility() -> None:
 @pytest.mark.parametrize(
     ("utilities", "problem"),
     [
-        (np.ones(2), "returned no array of 3 numbers"),
+        (np.ones(2), "did not return an array of 3 numbers"),
         (np.array([1.0, np.nan, 0.0]), "not a number of at least 0"),
     ],
 )
