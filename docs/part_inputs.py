@@ -66,7 +66,7 @@ METHODS: Mapping[Any, tuple[str, ...]] = {
 INPUTS: Mapping[Any, Mapping[str, str]] = {
     Question: {
         "job": "The job to place, a `Job`.",
-        "choice": "The best resources by the selection of this VO, a `Choice`.",
+        "choice": "The best resources according to this VO's selection, a `Choice`.",
         "table": "Known resources of the grid, a `ResourceTable`.",
         "vo": "Number of the VO of this Local Scheduler.",
         "origin": "Number of the VO where the user submitted the job.",
@@ -127,7 +127,7 @@ INPUTS: Mapping[Any, Mapping[str, str]] = {
         "columns": "Static properties, a `ResourceColumns`.",
         "assigned_cpus": "CPUs assigned to running and queued jobs. inf: no status; NaN: the job "
         "may not go there.",
-        "backlog_s": "Remaining CPU seconds of these jobs by their estimates; NaN unless a plugin "
+        "backlog_s": "Remaining CPU seconds of these jobs, as estimated; NaN unless a plugin "
         "needs it.",
         "observed_at_us": "Time of this status; -inf: none yet.",
         "confirmed_us": "Time up to which the assigned CPUs are known not to have changed.",
