@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import grid
 from grid.cluster import ClusterState, make_cluster
 from grid.cluster.gang.core import GangCluster
 from grid.kernel.crash_injector import CrashInjector, MemoryStorage
@@ -255,6 +256,16 @@ def messages(
     assert not any(reservations(cluster) for cluster in clusters.values())
     assert set(record.ended.values()) == {1}
     return record.lines
+
+
+def test_gangs_stay_that_exceed_limits_of_the_other_cluster() -> None:
+    """Their own cluster does not limit memory."""
+    policy = {"name": "afcfs", "settings": {"migration": "full"}}
+    first = {"name": "c", "machines": [{"cpus": 8}], "policy": policy}
+    second = {"name": "d", "machines": [{"cpus": 3, "ram_mb": 1}], "policy": policy}
+    jobs = [{"cpus": 6, "run_s": 1}, {"cpus": 3, "run_s": 1, "ram_mb": 10}]
+    vo = {"name": "v", "clusters": [first, second], "workload": {"jobs": jobs}}
+    assert list(grid.run({"vos": [vo]}).jobs()["cluster"]) == ["c", "c"]
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -284,7 +284,9 @@ class GangCluster(ClusterState):
         gangs[at.RANK, slot] = self.policy.rank(size, self._serial)
         gangs[at.SIZE, slot] = gangs[at.UNFINISHED, slot] = size
         gangs[at.READY, slot] = gangs[at.OVERTAKEN, slot] = 0
-        gangs[at.STAYS, slot] = not any(one.hold(size, requests) for one in self._others)
+        job = self._arrivals.routed.get(self._rows[slot])
+        whole = requests if job is None else job.resources
+        gangs[at.STAYS, slot] = not any(one.hold(size, whole) for one in self._others)
         numbers[at.REQUESTS :, slot] = [amount for _, amount in requests]
         numbers[at.POWER, slot] = columns.power[place]
         numbers[at.WORK, slot] = work - before.done
@@ -346,10 +348,8 @@ class GangCluster(ClusterState):
         if slot == NONE:
             return None
         rank, size = self.state.gangs[at.RANK : at.SIZE + 1, slot].tolist()
-        requests: Amounts = ()
-        if self._names:
-            amounts = self.state.numbers[at.REQUESTS :, slot].tolist()
-            requests = tuple(zip(self._names, amounts, strict=True))
+        # Other clusters may limit what this one does not.
+        requests = self._arrivals.routed[self._rows[slot]].resources
         return WaitingGang(slot, rank, size, requests)
 
     def send_to(self, others: Sequence[GangLimits]) -> None:
