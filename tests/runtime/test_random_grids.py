@@ -134,8 +134,7 @@ def broken(given: dict[str, Any], folder: Path) -> list[str]:
             if other["finish_time"] and start < _us(other["finish_time"]) + needed_us:
                 wrong.append(f"{key} started before {one} had ended and sent its data")
         if row["preemptions"] == row["restarts"] == "0":
-            held = {"start": start, "end": end, "key": key, "cpus": int(row["cpus"]), **job}
-            held["cpus"] = int(row["cpus"])
+            held = {**job, "start": start, "end": end, "key": key, "cpus": int(row["cpus"])}
             runs[row["executed_vo"], int(row["machine"])].append(held)
     for vo in given["vos"]:
         wrong += _broken_limits(given, vo, runs)
