@@ -192,8 +192,8 @@ class ClusterView:
     free_resources: Floats
     """How much is free of each resource on each machine, shape (resources, machines)."""
     _is_copied: bool = False
-    _held: dict[int, tuple[int, Time]] = field(default_factory=dict, repr=False)
-    """Machine and expected end of each job, by slot; filled if there are reservations."""
+    _held: dict[int, tuple[int, Time]] | None = field(default=None, repr=False)
+    """Machine and expected end of each job, by slot; None until it is needed for reservations."""
 
     def fits(self, slot: int, machine: int) -> bool:
         """Whether the job can start on the machine now: True or False.
@@ -233,10 +233,10 @@ class ClusterView:
         return True
 
     def _holdings(self) -> dict[int, tuple[int, Time]]:
-        if not self._held:
+        if self._held is None:
             jobs, slots = self.jobs, self.running
             columns = jobs.machine[slots].tolist(), jobs.expected_end_us[slots].tolist()
-            self._held.update(zip(slots.tolist(), zip(*columns, strict=True), strict=True))
+            self._held = dict(zip(slots.tolist(), zip(*columns, strict=True), strict=True))
         return self._held
 
     def _end_us(self, slot: int, machine: int) -> Time:

@@ -295,3 +295,24 @@ def test_a_job_that_outlives_its_estimate_is_interrupted_as_by_an_outage(policy:
     )
     (outcome,) = outcomes(platform, policy, [job(0, 1, 9, run_s=15)])
     assert (outcome.end_us // S, outcome.preemptions, outcome.lost_us // S) == (35, 1, 10)
+
+
+def test_a_plan_may_preempt_all_jobs_that_hold_cpus_of_a_window() -> None:
+    def newest_only(view: ClusterView) -> Plan:
+        plan = Plan()
+        for slot in view.arrived.tolist():
+            for running in view.running.tolist():
+                view.give_back(running)
+                plan.preempt.append(running)
+            assert view.fits(slot, 0)
+            plan.start.append((slot, 0))
+        return plan
+
+    platform = Cluster("c", (Machine("m", 4),), reservations=(Reservation(10, 20, cpus=2),))
+    cluster = general_cluster(platform, Asking(newest_only))
+    for one in (job(0, 2, 15), job(1, 2, 15, submit_s=1)):
+        cluster.submit(one, -1, one.submit_us)
+        cluster.advance(one.submit_us)
+    cluster.advance(17 * S)
+    (outcome,) = cluster.take_ended()
+    assert (outcome.key[1], outcome.outcome.end_us // S) == (1, 16)
