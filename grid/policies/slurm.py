@@ -223,6 +223,8 @@ class Slurm:
         """When the main scheduler ran last."""
         self._due_us: Time = NEVER
         """When it runs next, after a submission or an end."""
+        self._left_us: Time = NEVER
+        """The last plan, if it left jobs in the queue. It is not woken while none can start."""
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         settings = self._settings
@@ -249,7 +251,11 @@ class Slurm:
         queue = [slot for slot in queue if slot not in plan.reject]
         if self._due_us < now:  # Nothing waited then.
             self._main_us, self._due_us = self._due_us, NEVER
-        is_whole = now % (settings.sched_interval * SECOND_US) == CHECK_US
+        step_us = settings.sched_interval * SECOND_US
+        before_us = _next(now - 1 - step_us, step_us, CHECK_US)
+        if before_us > self._left_us:
+            self._main_us = max(self._main_us, before_us)
+        is_whole = now % step_us == CHECK_US
         if is_whole or now == self._due_us:
             self._main_us, self._due_us = now, NEVER
             self._main(queue if is_whole else queue[: settings.default_queue_depth], starts, now)
@@ -264,6 +270,7 @@ class Slurm:
             earliest = max(self._main_us + delay_us, now + 1)
             self._due_us = _next(earliest - 1, SECOND_US, CHECK_US)
         left = [slot for slot in queue if slot not in starts.slots]
+        self._left_us = now if left else NEVER
         # If nothing runs, only a job that a scheduler has not tested yet can start before the end
         # of a reservation.
         goes_on = len(view.running) + len(plan.start) + len(view.ended) > 0
@@ -274,7 +281,7 @@ class Slurm:
         if left and later < NEVER - 1:
             plan.wake_us = min(
                 self._due_us,
-                _next(later, settings.sched_interval * SECOND_US, CHECK_US),
+                _next(later, step_us, CHECK_US),
                 _next(later, settings.bf_interval * SECOND_US),
             )
         return plan

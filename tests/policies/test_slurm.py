@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import grid
@@ -289,6 +289,7 @@ def by_checks(
 
 
 @settings(max_examples=examples(15), deadline=None)
+@example([(0, 1, 1), (60, 1, 1)], 6)
 @given(
     st.lists(st.tuples(st.integers(0, 90), st.integers(1, 90), st.integers(1, 4)), max_size=9),
     st.integers(1, 200),
