@@ -278,14 +278,14 @@ def _dependency_problems(vos: Sequence[VirtualOrganization]) -> Iterator[Problem
     """Invalid dependencies, if all jobs are listed. Those of other jobs are known in runs."""
     sections = [(v, vo.workload) for v, vo in enumerate(vos) for _ in vo.names]
     workloads = [workload for _, workload in sections if workload is not None]
-    if any(one.jobs is None for one in workloads) or not any(
-        job.after for one in workloads for job in one.jobs or ()
-    ):
+    named = [one.vo for work in workloads for job in work.jobs or () for one in job.after]
+    names = [name for vo in vos for name in vo.names]
+    is_unknown = not {None, *names}.issuperset(named)
+    if not named or is_unknown or any(one.jobs is None for one in workloads):
         return
     # Loads compiled code, which `grid check` does without.
     from grid.config.dependencies import dependencies_of, listed_jobs, place_of
 
-    names = [name for vo in vos for name in vo.names]
     positions: dict[str | None, int] = {name: place for place, name in enumerate(names)}
     lists = [(v, one.jobs or () if one else ()) for v, one in sections]
     tables = [

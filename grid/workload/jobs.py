@@ -111,7 +111,7 @@ def jobs_from_log(
         tasks = [log.tasks[line] for line in lines]
         jobs = replace(
             jobs,
-            input_mb=np.array([task.input_mb for task in tasks]),
+            input_mb=np.array([task.input_mb for task in tasks], np.float64),
             predecessors=Predecessors.of([task.after for task in tasks], workflow=0),
         )
     elif predecessors:

@@ -73,8 +73,11 @@ class _Workflow(BaseModel):
     execution: _Execution
 
 
-class _Instance(BaseModel):
+class _Version(BaseModel):
     schemaVersion: str
+
+
+class _Instance(_Version):
     workflow: _Workflow
 
 
@@ -89,10 +92,11 @@ def read_workflow(path: Path, text: bytes) -> Log:
     The executable of a task is a number for its program, its partition one for its machine. Raises
     InputError, with the place in the file as field.
     """
-    read = read_json(path, text, _Instance)
-    if read.schemaVersion not in VERSIONS:
+    version = read_json(path, text, _Version).schemaVersion
+    if version not in VERSIONS:
         wanted = f"version {' or '.join(VERSIONS)} of WfFormat"
-        raise log_error(path, shorten(read.schemaVersion), wanted, field="schemaVersion")
+        raise log_error(path, shorten(version), wanted, field="schemaVersion")
+    read = read_json(path, text, _Instance)
     specification = read.workflow.specification
     tasks = specification.tasks
     before = _parents(path, text, tasks)

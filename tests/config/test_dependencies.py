@@ -291,7 +291,7 @@ vos:
         ("9", 8, "after", "job 9, which does not exist"),
         ("2", 8, "after", "job 2, the job itself"),
         ("3", 8, "after", "a cycle: 2 after 3 after 2"),
-        ("{job: 1, vo: c}", 8, "after.0.vo", "'c'"),
+        ("{job: 2, vo: c}", 8, "after.0.vo", "'c'"),
         ("{job: 1, state: done}", 8, "after.0.state", "'done'"),
         ("-1", 8, "after.0", "-1"),
     ],
