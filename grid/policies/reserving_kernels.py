@@ -170,7 +170,7 @@ def _due(slot: int, slowdown_limit: float, jobs: Jobs, machines: Machines) -> in
 @inner()
 def _update(view: CompiledView, kept: Reservations) -> None:
     """Take into the profile what happened since the last plan, and move reservations forward."""
-    now, queue, jobs, machines = view.now, view.queue, view.jobs, view.machines
+    now, queue, jobs = view.now, view.queue, view.jobs
     profile, is_first, early = kept.profile, kept.first_new[0] == 0, False
     for slot in view.ended:
         if kept.start[slot] < NEVER and kept.end[slot] > now and not is_first:
@@ -191,11 +191,10 @@ def _update(view: CompiledView, kept: Reservations) -> None:
     if is_first or not _agrees(view, kept, np.zeros(len(view.free), np.int64)):
         _set_running(view, kept)
         _forget_gains(kept)
+        # Then jobs that had none, as their machine was down, are in turn, too.
         for slot in queue:
-            kept.due[slot] = -1
-            if kept.start[slot] < NEVER:
-                kept.start[slot] = NEVER
-                _reserve_earliest(slot, machines.speed_order, view, kept)
+            kept.due[slot] = 0 if kept.start[slot] < NEVER else -1
+            kept.start[slot] = NEVER
     elif early:
         _compress(view, kept)
 
@@ -262,7 +261,9 @@ def _compress(view: CompiledView, kept: Reservations) -> None:
         cpus = jobs.processors[slot]
         shares = needs_shared(slot, jobs, machines.shared)
         is_moldable = len(jobs.size_table) > 0 and jobs.sizes[slot] > 0
-        if now < start < NEVER and (shares or is_moldable or cpus <= most):
+        # At another size, one that starts now may end earlier.
+        is_later = now < start or (is_moldable and now == start)
+        if is_later and start < NEVER and (shares or is_moldable or cpus <= most):
             if shares or is_moldable:
                 _reserve_earliest(slot, machines.speed_order, view, kept)
             else:

@@ -103,7 +103,7 @@ class SlowReserving:
     def plan(self, now: int, queue: list[SlowJob], early: bool) -> list[SlowJob]:
         for job in queue if early else []:
             old = self.of(job)
-            if old is not None and old.start > now:
+            if old is not None and (old.start > now or job.sizes):
                 self.held.remove(old)
                 new = self.earliest(job, now)
                 self.held.append(new if self.rank(new) < self.rank(old) else old)

@@ -87,6 +87,13 @@ def test_a_reservation_may_move_to_more_cpus() -> None:
     assert played(cluster(8, "conservative"), *jobs)[1:] == [(10, 60, 8), (60, 120, 4)]
 
 
+@pytest.mark.parametrize("policy", MOLDABLE)
+def test_a_job_takes_cpus_that_become_free_as_it_starts(policy: str) -> None:
+    """At 10, when it is to start on four CPUs, the others become free too, and not at 100."""
+    jobs = job(0, 0, 4, 100, 10), job(1, 0, 4, 10, 10), moldable(2, 0, 4, 100, n8=0.5)
+    assert played(cluster(8, policy), *jobs)[2] == (10, 60, 8)
+
+
 def test_a_job_keeps_its_size_after_an_outage() -> None:
     """It starts on 4 of 8 CPUs, and again on 4 when all are free."""
     jobs = job(0, 0, 4, 15, 15), moldable(1, 0, 8, 10, n4=2.0)

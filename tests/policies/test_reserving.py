@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grid.cluster import make_cluster
 from grid.model.job import Amounts, Job, Size, amounts
-from grid.model.platform import Cluster, License, Machine, Reservation
+from grid.model.platform import Cluster, License, Machine, MachineOutage, Reservation
 from grid.model.time import NEVER, Time
 from grid.policies.interface import ClusterView, Plan
 from grid.policies.queue import selective
@@ -269,6 +270,14 @@ def test_machines_licenses_and_resources_as_the_slow_version(limit: float, data:
     ]
     jobs = data.draw(streams(FARM, 2, moldable=limit == 0))
     compare(jobs, FARM, [1, 2], limit, windows)
+
+
+def test_a_machine_that_comes_up_is_reserved_in_order_of_arrival() -> None:
+    """Machine a is down until 10. Only there can 1 run, while 2 waits for b, until 100."""
+    farm = Cluster("c", (Machine("a", 4), Machine("b", 2)))
+    cluster = make_cluster(farm, selective(slowdown_limit=0.0), None, (MachineOutage(0, 0, 10),))
+    jobs = [job(0, 0, 2, 100, 100), job(1, 1, 4, 10, 10), job(2, 2, 2, 10, 10)]
+    assert [start for _, _, start, _ in play(cluster, jobs)] == [0, 10, 20]
 
 
 def test_a_job_that_outlives_its_estimate_moves_reservations_back() -> None:
