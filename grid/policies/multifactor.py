@@ -341,27 +341,30 @@ class Multifactor:
         return most_jobs - jobs, most_cpus - cpus
 
     def _plan_within_limits(self, view: ClusterView, users: Ints, priorities: Floats) -> Plan:
-        """Plan, leave out the starts that exceed a limit, and plan again, until none does."""
+        """Plan again without the jobs that exceed a limit after the starts of jobs before them."""
         if self._settings.max_running_jobs is None and self._settings.max_cpus is None:
             return self._plan(view, priorities)
         jobs, cpus = self.quotas(view)
         may_start = (jobs[users] >= 1) & (cpus[users] >= _cpus(view, view.queue))
-        user_of = dict(zip(view.queue.tolist(), users.tolist(), strict=True))
-        priority_of = dict(zip(view.queue.tolist(), priorities.tolist(), strict=True))
         while True:
             plan = self._plan(replace(view, queue=view.queue[may_start]), priorities[may_start])
+            wanted = _cpus(view, view.queue)
+            starting = {slot for slot, _ in plan.start}
             jobs_left, cpus_left = jobs.copy(), cpus.copy()
-            too_many = []
-            for slot, _ in sorted(plan.start, key=lambda start: -priority_of[start[0]]):
-                user, wanted = user_of[slot], int(_cpus(view, slot))
-                if jobs_left[user] >= 1 and cpus_left[user] >= wanted:
+            left = np.flatnonzero(may_start)
+            left = left[np.argsort(-priorities[left], kind="stable")]
+            for order, place in enumerate(left.tolist()):
+                user = users[place]
+                if jobs_left[user] < 1 or cpus_left[user] < wanted[place]:
+                    later = left[order:]
+                    exceeds = (jobs_left[user] < 1) | (cpus_left[user] < wanted[later])
+                    may_start[later[(users[later] == user) & exceeds]] = False
+                    break
+                if int(view.queue[place]) in starting:
                     jobs_left[user] -= 1
-                    cpus_left[user] -= wanted
-                else:
-                    too_many.append(slot)
-            if not too_many:
+                    cpus_left[user] -= wanted[place]
+            else:
                 return plan
-            may_start &= ~np.isin(view.queue, too_many)
 
     def _plan(self, view: ClusterView, priorities: Floats) -> Plan:
         if len(view.queue) == 0:

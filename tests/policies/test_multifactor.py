@@ -143,6 +143,15 @@ def test_a_job_beyond_its_user_s_limit_blocks_no_other(limit: dict[str, Any]) ->
     assert run(limit, jobs) == [0, 100, 0]
 
 
+@pytest.mark.parametrize("limit", [{"max_running_jobs": 1}, {"max_cpus": 4}])
+def test_a_job_beyond_the_limit_with_one_that_starts_has_no_reservation(
+    limit: dict[str, Any],
+) -> None:
+    """At 10 s, user 1's first job starts. The second can't start at 110 s: user 2's starts now."""
+    jobs = [job(0, 3, 10), job(1, 1, 100, 2), job(2, 1), job(3, 2, 1000, 2)]
+    assert run(limit, jobs) == [0, 10, 1010, 10]
+
+
 def test_another_job_of_the_user_starts_if_the_first_is_too_wide() -> None:
     """User 1 may run one job. The first needs 4 CPUs, of which 2 are free; the second needs 1."""
     ages = {"fair_share_weight": 0.0, "age_weight": 1e6, "max_age_s": 1000, "max_running_jobs": 1}
