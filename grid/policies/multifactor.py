@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Annotated, Literal
 
 import numpy as np
@@ -153,32 +154,29 @@ class AccountTree:
                 if self._nodes[child].shares == 0:
                     level[child] = 0.0
                 elif used[child] > 0.0:
-                    level[child] = (self._nodes[child].shares / shares) * usage_of_all / used[child]
+                    # The products are exact for integers, so equal values are equal.
+                    weighted = self._nodes[child].shares * usage_of_all
+                    level[child] = weighted / (shares * used[child])
         factors: dict[int, float] = {}
         count = rank = len(self._leaf)
+
+        def order(node: int) -> tuple[float, bool]:
+            return -level[node], self._nodes[node].user is None
 
         def visit(siblings: Sequence[int], tied: bool) -> None:
             nonlocal rank
             previous = None
-            merged: list[int] = []
-            is_account = {node: self._nodes[node].user is None for node in siblings}
-            ordered = sorted(siblings, key=lambda node: (-level[node], is_account[node]))
-            for place, node in enumerate(ordered):
-                is_tied = previous == level[node] or (place == 0 and tied)
-                previous = level[node]
-                user = self._nodes[node].user
-                if user is not None:
-                    if not is_tied:
-                        rank = count - len(factors)
-                    factors[user] = rank / count
+            for (value, is_account), nodes in groupby(sorted(siblings, key=order), order):
+                is_tied = tied if previous is None else value == previous
+                previous = value
+                if is_account:
+                    visit(
+                        [child for node in nodes for child in self._nodes[node].children], is_tied
+                    )
                     continue
-                if not merged:
-                    merged_is_tied = is_tied
-                merged += self._nodes[node].children
-                following = ordered[place + 1 : place + 2]
-                if not following or level[following[0]] != level[node]:
-                    visit(merged, merged_is_tied)
-                    merged = []
+                if not is_tied:
+                    rank = count - len(factors)
+                factors.update((self._nodes[node].user or 0, rank / count) for node in nodes)
 
         visit(self._nodes[ROOT].children, False)
         return factors

@@ -43,6 +43,16 @@ def test_fair_tree_ranks_ties_together() -> None:
     assert AccountTree(accounts).fair_tree(usage) == {2: 1.0, 3: 0.8, 4: 0.8, 1: 0.4, 5: 0.2}
 
 
+def test_equal_levels_and_accounts_without_users() -> None:
+    # 1/11 / (20/130) = 5/11 / (100/130).
+    tree = AccountTree((Account(name="a", users={1: 1, 2: 5, 3: 5}),))
+    assert tree.fair_tree({1: 20.0, 2: 10.0, 3: 100.0}) == {2: 1.0, 1: 2 / 3, 3: 2 / 3}
+    # Accounts a and b have no shares, thus 0; a has no users.
+    tree = AccountTree((Account(name="a", shares=0), Account(name="b", shares=0, users={3: 1})))
+    tree.add(2)
+    assert tree.fair_tree({2: 30.0}) == {2: 1.0, 3: 0.5}
+
+
 def test_a_user_shares_the_rank_of_the_first_user_of_an_equal_account() -> None:
     tree = AccountTree((Account(name="a", users={1: 1, 2: 1}),))
     tree.add(3)
