@@ -244,13 +244,14 @@ Model = TypeVar("Model", bound=BaseModel)
 
 def validate(root: Node, model: type[Model]) -> Model | list[ErrorLine]:
     """The scenario or other `model` in the tree, or all its errors."""
+    plain = root.plain()
     try:
-        return model.model_validate(root.plain())
+        return model.model_validate(plain)
     except ValidationError as invalid:
         errors: list[Any] = invalid.errors(include_url=False, include_input=False)
     by_path: dict[Path, list[Error]] = {}
     for error in errors:
-        by_path.setdefault(_path_in(root, error), []).append(error)
+        by_path.setdefault(path_of(error, plain), []).append(error)
     with_inner = {path[:end] for path in by_path for end in range(len(path))}
     found = []
     for path, here in by_path.items():
@@ -260,17 +261,6 @@ def validate(root: Node, model: type[Model]) -> Model | list[ErrorLine]:
             continue
         found.append(_error_line(root, path, specific or here, model))
     return found
-
-
-def _path_in(root: Node, error: Error) -> Path:
-    """The location of an error without the names of a union's alternatives."""
-    path: Path = ()
-    location = error["loc"]
-    for step in location:
-        if at(root, (*path, step)) is not None:
-            path = (*path, step)
-    missing = location[-1:] if error["type"] == "missing" else ()
-    return (*path, *missing, *path_of(error)[len(location) :])
 
 
 def _error_line(root: Node, path: Path, errors: list[Error], model: type[BaseModel]) -> ErrorLine:
@@ -289,8 +279,8 @@ def _known_key(path: Path, model: type[BaseModel]) -> str:
     """The key that the last step of `path` likely means, else its right place, or all keys."""
     sections: list[Any] = [model]
     for step in path[:-1]:
-        if isinstance(step, str):
-            fields = [keys_of(one)[step] for one in sections if step in keys_of(one)]
+        # Other steps are indices, or keys of a mapping of names to sections.
+        if fields := [keys_of(one)[step] for one in sections if step in keys_of(one)]:
             sections = [inner for field in fields for inner in sections_in(field.annotation)]
     known = list(dict.fromkeys(key for section in sections for key in keys_of(section)))
     elsewhere = [] if model is not Scenario else [*KEYS, *INNER_KEYS]

@@ -42,4 +42,6 @@ def reason(error: OSError | ValueError) -> str:
     """The message of an error without the name of the file."""
     if isinstance(error, FileNotFoundError):
         return "no such file"
+    if isinstance(error, IsADirectoryError):
+        return "a folder"
     return (isinstance(error, OSError) and error.strerror) or str(error)

@@ -424,7 +424,7 @@ def _read(given: Any) -> Node:
         expected = "the path of an experiment in YAML, or a mapping"
         raise input_error("", shorten(given), expected, FROM_PYTHON)
     path = Path(given)
-    expected = f"an experiment in a UTF-8 file of at most {MAX_BYTES} bytes"
+    expected = f"an experiment in a file of at most {MAX_BYTES >> 20} MiB"
     root, errors = read_tree(read_text(path, MAX_BYTES, expected), str(path))
     if errors:
         raise InputError(errors)

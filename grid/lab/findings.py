@@ -12,7 +12,7 @@ from grid.lab.experiment import Point
 from grid.lab.report.picture import counted, shown
 from grid.lab.statistics import Interval, mean_interval, paired_values
 from grid.lab.store import MeasuredInterval, read_sweep, runs_missing
-from grid.lab.study import Study, without
+from grid.lab.study import Study, axis_text, without
 from grid.results.definitions import METRICS, label_of, row_texts
 from grid.results.summary import interval_words
 
@@ -47,7 +47,7 @@ def named(axis: str, value: Any) -> str:
     if isinstance(value, str):
         return value
     name, unit = _name_and_unit(axis)
-    return f"{name} {value} {unit}".rstrip()
+    return f"{name} {axis_text(value)} {unit}".rstrip()
 
 
 def axis_title(axis: str) -> str:
@@ -90,7 +90,7 @@ def plus_minus(interval: Interval) -> str:
 def mean_columns(study: Study, metrics: Sequence[str]) -> list[list[str]]:
     """A column for each axis and metric, with a row for each point."""
     return [
-        *([str(point[axis]) for point in study.points] for axis in study.axes),
+        *([axis_text(point[axis]) for point in study.points] for axis in study.axes),
         *(cells_of([study.interval(metric, point) for point in study.points])
           for metric in metrics),
     ]  # fmt: skip
@@ -254,7 +254,8 @@ def unfinished_jobs(study: Study) -> str:
     most = max(shares, key=lambda number: shares[number])
     return (
         f"{100 * min(shares.values()):.1f} % to {100 * shares[most]:.1f} % of the jobs failed or "
-        f"were rejected, most with {named_point(study.points[most])}. Means cover jobs that ran."
+        f"were rejected, most with {named_point(study.points[most])}. Means cover only jobs that "
+        f"ran."
     )
 
 

@@ -453,10 +453,13 @@ def axis_column(values: Sequence[Any]) -> pa.Array:
         return pa.array(values, pa.int64())
     if kinds <= {int, float}:
         return pa.array(values, pa.float64())
+    return pa.array([axis_text(value) for value in values])
+
+
+def axis_text(value: Any) -> str:
+    """A value of an axis as text, as YAML has it."""
     words = {None: "null", True: "true", False: "false"}
-    return pa.array(
-        [words[one] if one is None or isinstance(one, bool) else str(one) for one in values]
-    )
+    return words[value] if value is None or isinstance(value, bool) else str(value)
 
 
 def load_differences(

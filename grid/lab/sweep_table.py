@@ -16,7 +16,7 @@ from grid.lab.findings import (
     telling_metrics,
     warnings_of,
 )
-from grid.lab.study import Study, paired_differences, read_repeated
+from grid.lab.study import Study, axis_text, paired_differences, read_repeated
 from grid.results.definitions import label_of
 from grid.results.summary import GAP, console_for_tables, text_table
 
@@ -70,7 +70,7 @@ def _print_differences(
             f"{text} {UNDECIDED}" if one is not None and one.is_undecided else text
             for text, one in zip(cells_of(intervals), intervals, strict=True)
         ]
-    _print_lines(console, ["", f"Differences from {axis} {first}, paired by seed:"])
+    _print_lines(console, ["", f"Differences from {axis} {axis_text(first)}, paired by seed:"])
     texts = _print_table(console, list(points.values()), columns, folder / "differences.csv")
     if any(text.endswith(f" {UNDECIDED}") for text in texts):
         _print_lines(console, [f"{UNDECIDED}: undecided, since the interval contains zero."])
@@ -84,7 +84,7 @@ def _print_table(
     table = text_table(console)
     left = console.width
     for axis in shown[0] if shown else ():
-        texts = [str(point[axis]) for point in shown]
+        texts = [axis_text(point[axis]) for point in shown]
         left -= max(map(len, [axis, *texts])) + GAP
         table.add_column(axis, no_wrap=True)
     fitting: list[str] = []
@@ -96,7 +96,9 @@ def _print_table(
         fitting.append(metric)
         table.add_column(label_of(metric), justify="right", min_width=width)
     for row, point in enumerate(shown):
-        table.add_row(*map(str, point.values()), *(columns[metric][row] for metric in fitting))
+        table.add_row(
+            *map(axis_text, point.values()), *(columns[metric][row] for metric in fitting)
+        )
     if fitting or not columns:
         console.print(table)
     if len(points) > len(shown) or len(fitting) < len(columns):

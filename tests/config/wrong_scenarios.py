@@ -117,6 +117,9 @@ NO_SUCH_KEY = [
     Wrong("merge of text", edited("cpus: 4", "<<: cpus"), 17, f"{CPUS[:-4]}<<"),
     Wrong("control character in a key", '"a\\nb": 1\n', 1, "'a\\nb'"),
     Wrong("missing key", edited("run_s: 60", "submit_s: 60"), 21, f"{JOB}.run_s"),
+    Wrong("key of a named section",
+        edited("      jobs:", "      attributes: {resources: {gpus: {amounts: [1], amount: 1}}}\n      jobs:"),  # noqa: E501
+        20, "vos.0.workload.attributes.resources.gpus.amount"),
     Wrong("VO without a name", edited("name: south", "count: 2"), 27, "vos.1.name"),
     Wrong("neither kind of VO", "name: a\n", 1, ""),
 ]  # fmt: skip
@@ -162,6 +165,9 @@ WRONG_NAMES = [
     Wrong("a law that a generator does not know",
         edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: stochastic\n      settings:\n        jobs: 5\n        arrivals: {distribution: expo, mean_s: 1}\n        work: {distribution: fixed, mean_s: 1}"),  # noqa: E501
         34, "vos.1.workload.settings.arrivals.distribution"),
+    Wrong("unknown key of a distribution",
+        edited("- cpus: 8", "- cpus: 8\n    workload:\n      generator: stochastic\n      settings:\n        jobs: 5\n        work: {distribution: fixed, mean: 1}"),  # noqa: E501
+        34, "vos.1.workload.settings.work.mean"),
     Wrong("a key of the top level where few others are",
         edited("links: []", "links: [{between: [north, south], latency_s: 1, vos: 1}]"), 6,
         "network.links.0.vos"),

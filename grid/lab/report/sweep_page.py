@@ -49,7 +49,14 @@ from grid.lab.store import (
     SCENARIO_FILE,
     read_sweep,
 )
-from grid.lab.study import Difference, Study, paired_differences, read_repeated, values_of_vos
+from grid.lab.study import (
+    Difference,
+    Study,
+    axis_text,
+    paired_differences,
+    read_repeated,
+    values_of_vos,
+)
 from grid.model.arrays import Floats
 from grid.model.errors import input_error
 from grid.results.definitions import bounds_of, label_of
@@ -306,7 +313,7 @@ def _differences_table(study: Study, found: Sequence[Difference], metrics: Seque
                for row, point in points.items()}  # fmt: skip
     order = sorted((row for row in points if effects[row]), key=lambda row: -effects[row])
     equal = [row for row in points if not effects[row]]
-    columns = [[str(points[row][axis]) for row in order] for axis in study.axes]
+    columns = [[axis_text(points[row][axis]) for row in order] for axis in study.axes]
     for metric in metrics:
         every = [cells.get((row, metric)) for row in order]
         columns.append([

@@ -220,7 +220,7 @@ class Plugins:
             there = vars(module).items()
             own = [key for key, one in there if getattr(one, "__module__", "") == source.module]
             expected = expected_name(name, own, f"a class or function of {source.shown}")
-            raise InvalidPlugin(repr(name), expected)
+            raise InvalidPlugin(repr(reference), expected)
         return getattr(module, name), source.shown
 
 

@@ -58,7 +58,7 @@ class Declared(NamedTuple):
             checked = self._validated(dict(settings))
         except ValidationError as invalid:
             error: dict[str, Any] = dict(invalid.errors(include_url=False)[0])
-            path, wanted = path_of(error), expected(error)
+            path, wanted = path_of(error, settings), expected(error)
             found = shorten(error.get("ctx", {}).get("tag", error["input"]))
             if is_missing(error):
                 found = "nothing"
@@ -67,6 +67,8 @@ class Declared(NamedTuple):
             elif error["type"] == "extra_forbidden" and len(path) == 1:
                 found = "an unknown setting"
                 wanted = expected_name(str(path[0]), self.model.model_fields, "a setting")
+            elif wanted == UNKNOWN_KEY:
+                found = "an unknown key"
             raise InvalidPlugin(found, wanted, path) from None
         if self.whole:
             return {"settings": checked}
@@ -85,6 +87,8 @@ class Declared(NamedTuple):
 NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}"
 A_NAME = "a name: at most 64 letters, digits, `_`, `.` and `-`, the first a letter or digit"
 
+UNKNOWN_KEY = "a known key"
+
 _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     **dict.fromkeys(("model_type", "dict_type"), lambda _: "a mapping"),
     "dataclass_type": lambda limits: (
@@ -92,7 +96,9 @@ _EXPECTED: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     **dict.fromkeys(("tuple_type", "list_type"), lambda _: "a list"),
     **dict.fromkeys(("missing", "union_tag_not_found"), lambda _: "a value: this key is required"),
-    "extra_forbidden": lambda _: "no such setting",
+    **dict.fromkeys(("extra_forbidden", "unexpected_keyword_argument"), lambda _: UNKNOWN_KEY),
+    "too_short": lambda limits: f"a length of at least {limits['min_length']}",
+    "too_long": lambda limits: f"a length of at most {limits['max_length']}",
     "string_pattern_mismatch": lambda limits: (
         A_NAME if NAME in limits["pattern"] else f"text that matches {limits['pattern']}"
     ),
@@ -105,10 +111,22 @@ def is_missing(error: Mapping[str, Any]) -> bool:
     return error["type"] in ("missing", "union_tag_not_found")
 
 
-def path_of(error: Mapping[str, Any]) -> Path:
-    """The path of a pydantic error, with the key that selects the shape of a mapping."""
+def path_of(error: Mapping[str, Any], root: Any) -> Path:
+    """The path of a pydantic error in `root`, with the key that selects the shape of a mapping.
+
+    It has no names of the alternatives of unions, which pydantic's location has.
+    """
+    path: Path = ()
+    for step in error["loc"]:
+        if isinstance(root, list | tuple):
+            inside = isinstance(step, int) and step < len(root)
+        else:
+            inside = isinstance(root, Mapping) and step in root
+        if inside:
+            root, path = root[step], (*path, step)
+    missing = error["loc"][-1:] if error["type"] == "missing" else ()
     tag = (error.get("ctx") or {}).get("discriminator")
-    return (*error["loc"], *([tag.strip("'")] if tag else []))
+    return (*path, *missing, *([tag.strip("'")] if tag else []))
 
 
 def expected(error: Mapping[str, Any]) -> str:
