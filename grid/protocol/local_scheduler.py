@@ -122,7 +122,7 @@ class LocalScheduler(MessageHandler):
         self._giver = JobGiver(selection, peers.resource_manager)
         self._recovery: Recovery | None = None
         if settings.recovery is not None:
-            self._recovery = Recovery(settings.recovery, peers, self._counters)
+            self._recovery = Recovery(settings.recovery, selection, peers, self._counters)
         self._puller: Puller | None = None
         if hasattr(settings.policy, "idle"):
             self._puller = Puller(settings.policy, peers)
@@ -486,7 +486,8 @@ class LocalScheduler(MessageHandler):
         is_recalled = pending.cancels is not None and not pending.cancels.running
         if is_recalled and pending.origin != self._vo and pending.job.cancel_us > ctx.now:
             self._caller.settle(ctx, pending.job.key, None)
-            self._return(ctx, pending, self._peers.schedulers[pending.origin], False)
+            origin = self._peers.schedulers[pending.origin]
+            self._return(ctx, pending, origin, pending.ttl == 0)
         else:
             self._fail(ctx, pending, JobState.CANCELLED)
 
@@ -497,7 +498,7 @@ class LocalScheduler(MessageHandler):
         # Each hop and each return adds one or more.
         moves = pending.hops + len(pending.barred) + 1
         if pending.origin == self._vo:
-            self._recovery.leaves(ctx, pending.job, vo, moves)
+            self._recovery.leaves(ctx, pending.job, vo, moves, pending.ttl - 1, pending.barred)
         elif vo != pending.origin:
             moved = msg.JobMoved(pending.job.key, vo, moves)
             ctx.send(self._peers.schedulers[pending.origin], moved)

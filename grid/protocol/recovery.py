@@ -29,6 +29,7 @@ from grid.model.time import SECOND_US, Time
 from grid.protocol.admission import key_of_timer
 from grid.protocol.counters import SchedulerCounters
 from grid.protocol.names import Peers
+from grid.protocol.selection import Selection
 
 CHECK, RECALL = "check", "recall "
 """Timers: to look for lost VOs, and to recall a job."""
@@ -51,11 +52,17 @@ class RecoverySettings:
 
 @dataclass(slots=True)
 class _Away:
-    """A job or copy that is with another VO, after `moves` from VO to VO."""
+    """A job or copy that is with another VO, after `moves` from VO to VO.
+
+    It left for it with this TTL, before which the VOs in `barred` had refused it."""
 
     vo: int
     moves: int
+    ttl: int
+    barred: tuple[int, ...]
     is_recalled: bool = False
+    is_due: bool = False
+    """It is to be recalled when resources arrive."""
 
 
 @dataclass(slots=True)
@@ -75,9 +82,14 @@ class Recovery:
     """The jobs of the users of a VO that have left it."""
 
     def __init__(
-        self, settings: RecoverySettings, peers: Peers, counters: SchedulerCounters
+        self,
+        settings: RecoverySettings,
+        selection: Selection,
+        peers: Peers,
+        counters: SchedulerCounters,
     ) -> None:
         self._vo = peers.distances.vo
+        self._selection = selection
         self._settings = settings
         self._information, self._schedulers = peers.information, peers.schedulers
         self._counters = counters
@@ -93,12 +105,14 @@ class Recovery:
 
     # Where jobs are
 
-    def leaves(self, ctx: Context, job: Job, vo: int, moves: int) -> None:
+    def leaves(
+        self, ctx: Context, job: Job, vo: int, moves: int, ttl: int, barred: tuple[int, ...]
+    ) -> None:
         """A job of the VO's users, or a copy, is forwarded to that VO."""
         whole = self._copies.setdefault(original(job.key), _Copies(job))
         if job.key not in whole.keys:
             whole.keys.append(job.key)
-        self._away[job.key] = _Away(vo, moves)
+        self._away[job.key] = _Away(vo, moves, ttl, barred)
         if self._settings.recall_after_us is not None:
             ctx.set_background_timer(self._settings.recall_after_us, _timer(job.key))
         self.keep_checking(ctx)
@@ -113,11 +127,12 @@ class Recovery:
         away = self._away.get(moved.key)
         if away is None or moved.moves <= away.moves:
             return
+        away.ttl -= moved.moves - away.moves
         away.vo, away.moves = moved.vo, moved.moves
         if self.is_superseded(moved.key):
             self._cancel(ctx, moved.key, True)
         elif away.is_recalled:
-            self._cancel(ctx, moved.key, False)
+            self._recall(ctx, away)
 
     def is_superseded(self, key: JobKey) -> bool:
         """Whether the job has its result, or a newer copy."""
@@ -159,14 +174,40 @@ class Recovery:
         if timer != CHECK:
             key = key_of_timer(timer, RECALL)
             if key in self._away:
-                self._away[key].is_recalled = True
-                self._cancel(ctx, key, False)
+                self._recall(ctx, self._away[key])
             return
         every_us = max(1, (self._settings.lost_after_us or 0) // CHECKS)
         if ctx.now - self._checked_us > 2 * every_us:
             self._up_us = ctx.now
         self._is_checking = False
+        self._query(ctx)
+
+    def _query(self, ctx: Context) -> None:
         ctx.send(self._information, QueryResources((ctx.name, NUMBER)))
+
+    def _recall(self, ctx: Context, away: _Away) -> None:
+        """Recall the job if it can go elsewhere."""
+        away.is_recalled = away.is_due = True
+        self._query(ctx)
+
+    def _recall_due(self, ctx: Context, table: ResourceTable) -> None:
+        for key, away in self._away.items():
+            if not away.is_due:
+                continue
+            away.is_due = False
+            if self._can_run_elsewhere(self._copies[original(key)].job, away, table):
+                self._cancel(ctx, key, False)
+            elif self._settings.recall_after_us is not None:
+                ctx.set_background_timer(self._settings.recall_after_us, _timer(key))
+
+    def _can_run_elsewhere(self, job: Job, away: _Away, table: ResourceTable) -> bool:
+        """Whether any VO where it may still go, besides the one where it is, can run the job."""
+        vos = table.columns.vo
+        may_go = vos == self._vo
+        if away.ttl > 0:
+            may_go |= ~np.isin(vos, (away.vo, *away.barred, *self.lost(table)))
+        may_go &= table.columns.able(job)
+        return bool((may_go & (self._selection.utilities(job, table) > 0.0)).any())
 
     def check(self, ctx: Context, table: ResourceTable) -> tuple[int, ...]:
         """Submit copies of jobs with lost VOs; cancel superseded ones with others.
@@ -186,6 +227,7 @@ class Recovery:
                 ctx.send(ctx.name, ResubmitJob(copy))
                 self._counters.add("resubmissions")
         self._cancel_superseded(ctx)
+        self._recall_due(ctx, table)
         if self._away:
             self.keep_checking(ctx)
         return self._lost
@@ -219,12 +261,18 @@ class Recovery:
             whole.is_final = True
             self._cancel_superseded(ctx)
             is_ours = row.outcome.state == JobState.CANCELLED and not _counts(row, ctx.now)
-            return whole.failure if is_ours and whole.failure is not None else row
-        cpus = row.outcome.processors or row.job.processors
-        self._counters.add("duplicate_cpu_s", row.outcome.held_us / SECOND_US * cpus)
+            if not is_ours or whole.failure is None:
+                return row
+            self._add_duplicate(row)
+            return whole.failure
+        self._add_duplicate(row)
         if row.outcome.state != JobState.CANCELLED and not whole.is_final:
             whole.failure = row
         return None
+
+    def _add_duplicate(self, row: JobRow) -> None:
+        cpus = row.outcome.processors or row.job.processors
+        self._counters.add("duplicate_cpu_s", row.outcome.held_us / SECOND_US * cpus)
 
     def here(self, key: JobKey) -> Iterator[JobKey]:
         """The other copies of the job that are in this VO."""

@@ -134,6 +134,24 @@ def test_a_job_that_waits_for_long_is_called_back() -> None:
     assert recalled[:2] == never[:2], "a job that has started stays"
 
 
+@pytest.mark.parametrize("policy", [one for one in POLICIES if one not in ("never", "reject")])
+def test_a_job_that_no_other_vo_can_run_is_not_called_back(policy: str) -> None:
+    """m1 has a job of its own users' until 510 s; only it has the CPUs of the hub's job."""
+    pool = [{"name": "p", "cpus": 4, "policy": "fcfs"}]
+    busy = {"jobs": [{"submit_s": 10, "run_s": 500, "cpus": 4}]}
+    wide = {"jobs": [{"submit_s": 20, "run_s": 50, "cpus": 4}]}
+    given = {
+        "name": "wide",
+        "protocol": {"forwarding": policy, "ttl": 2, "recall_after_s": 100},
+        "vos": [
+            {"name": "hub", "clusters": ONE_CPU, "workload": wide},
+            {"name": "m1", "clusters": pool, "workload": busy},
+        ],
+    }
+    ends, _, _ = ended(realize(load_scenario(given), "wide.yaml")[0])
+    assert ends[1] == pytest.approx(560, abs=2)
+
+
 def test_a_cancellation_by_the_user_counts() -> None:
     """Both copies wait when it comes: the job is cancelled once."""
     jobs = [{"run_s": 5000}, {"submit_s": 1, "run_s": 500}]
