@@ -49,6 +49,10 @@ class MultifactorSettings(PluginModel):
     """weight of fair share (PriorityWeightFairshare)"""
     job_size_weight: Weight = 0.0
     """weight of the share of CPUs (PriorityWeightJobSize)"""
+    partition_weight: Weight = 0.0
+    """weight of the partition (PriorityWeightPartition)"""
+    qos_weight: Weight = 0.0
+    """weight of the QOS (PriorityWeightQOS)"""
     max_age_s: Seconds = 604_800.0
     """age at which the age factor reaches 1 (PriorityMaxAge)"""
     favor_small: bool = False
@@ -61,6 +65,11 @@ class MultifactorSettings(PluginModel):
     """fair-share algorithm; classic: NO_FAIR_TREE"""
     accounts: tuple[Account, ...] = ()
     """tree of accounts with their users; each other user has one share of the root"""
+    partition_priorities: tuple[Shares, ...] = ()
+    """priority of the partition of each machine, for jobs bound to it; others: 0
+    (PriorityJobFactor)"""
+    qos_priorities: dict[int, Shares] = Field(default_factory=dict)
+    """priority of each user's QOS, by user number; others: 0"""
     max_running_jobs: Limit | None = None
     """maximum number of running jobs per user (MaxJobsPerUser)"""
     max_cpus: Limit | None = None
@@ -309,7 +318,22 @@ class Multifactor:
             settings.age_weight * np.minimum(age_s / settings.max_age_s, 1.0)
             + settings.fair_share_weight * self._factors[users]
             + settings.job_size_weight * size
+            + self._of_partitions_and_qos(view)
         )
+
+    def _of_partitions_and_qos(self, view: ClusterView) -> Floats:
+        """The weighted factors: priorities relative to the highest one."""
+        settings, jobs, machines = self._settings, view.jobs, len(view.free)
+        partitions, qos = settings.partition_priorities[:machines], settings.qos_priorities
+        # Bound to machine -1: to none.
+        of_machine = np.zeros(machines + 1)
+        of_machine[: len(partitions)] = partitions
+        of_user = [qos.get(user, 0) for user in jobs.user[view.queue].tolist()] if qos else 0
+        highest = max([1, *settings.partition_priorities]), max([1, *qos.values()])
+        of_machine *= settings.partition_weight / highest[0]
+        found: Floats = of_machine[jobs.bound_machine[view.queue]]
+        found += settings.qos_weight / highest[1] * np.array(of_user)
+        return found
 
     def _numbers(self, users: Ints) -> Ints:
         """The numbers of users in the arrays; new ones get an association."""
@@ -381,14 +405,16 @@ def _cpus(view: ClusterView, slots: Slots | int) -> Ints:
 
 
 def multifactor(settings: MultifactorSettings) -> Multifactor:
-    """EASY in the order of Slurm's multifactor priority: age, fair share by accounts, job size.
+    """EASY in the order of Slurm's multifactor priority: age, fair share, size, partition, QOS.
 
     Priority = age_weight * age / max_age_s (at most 1) + fair_share_weight * factor of the user +
-    job_size_weight * CPUs / CPUs of the cluster, rounded down. Equal priorities are in order of
-    arrival. A job that would exceed a limit of its user waits and blocks no other job; one that
-    alone exceeds `max_cpus` is rejected. Users are distinguished by number alone, even across VOs.
+    job_size_weight * CPUs / CPUs of the cluster + partition_weight * priority of the partition /
+    highest priority of a partition + qos_weight * the same of QOS, rounded down. Equal priorities
+    are in order of arrival. A job that would exceed a limit of its user waits and blocks no other
+    job; one that alone exceeds `max_cpus` is rejected. Users are distinguished by number alone,
+    even across VOs.
 
     Deviations from Slurm: usage counts CPU seconds of run time only; size counts CPUs, not nodes;
-    there are no factors for partition, QOS, TRES, association or nice value.
+    a user's jobs have the same QOS; there are no factors for TRES, association or nice value.
     """
     return Multifactor(settings)

@@ -546,7 +546,7 @@ def slurm(settings: SlurmSettings) -> Slurm:
     | GRES and memory of nodes (`CR_CPU_Memory`) | shares of those of machines, by CPUs of jobs |
     | licenses | jobs without theirs are skipped; also resources of the cluster |
     | reservations, for maintenance, users, accounts | the last nodes of a machine, whole ones |
-    | QOS, preemption, arrays, topology | not modelled |
+    | limits of QOS, preemption, arrays, topology | not modelled |
     | run time of the schedulers themselves, RPC limits (`bf_max_time`, `bf_continue`) | 0 |
     | `CompleteWait`, epilogs, launch of jobs | 0 |
     """

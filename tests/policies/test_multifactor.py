@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 import grid
 from grid.model.errors import InvalidPlugin
+from grid.model.job import Job
+from grid.model.platform import Cluster, Machine
 from grid.model.time import SECOND_US
+from grid.policies.interface import ClusterView, Plan
 from grid.policies.multifactor import Account, AccountTree, DecayedUsage
 from grid.policies.registry import make_policy
+from tests.cluster.clusters import Asking, general_cluster
 from tests.examples import examples
 
 PHYSICS = Account(name="physics", shares=60, users={1: 1, 2: 1})
@@ -145,6 +149,42 @@ def test_size_and_age() -> None:
     assert run(ages, jobs) == [0, 100, 200]
     small = ages | {"job_size_weight": 1e6, "favor_small": True}
     assert run(small, jobs) == [0, 400, 100]
+
+
+def test_qos_of_users() -> None:
+    """User 3 has 200 of at most 200, user 2 has 100, user 1 none: 1000, 500 and 0.
+
+    PriorityWeightQOS is 1000. Without it, the order is by age.
+    """
+    jobs = [job(0, 1), job(1, 1), job(2, 2), job(3, 3)]
+    qos = {"fair_share_weight": 0.0, "age_weight": 0.0, "qos_priorities": {2: 100, 3: 200}}
+    assert run(qos | {"qos_weight": 1000.0}, jobs) == [0, 300, 200, 100]
+    older = {"age_weight": 600.0, "max_age_s": 1000}
+    assert run(qos | older | {"qos_weight": 0.0}, jobs) == [0, 100, 200, 300]
+
+
+def test_priorities_of_partitions_and_qos() -> None:
+    """Machine 0 has 30, machine 1 the highest, 60; user 7 has a QOS of 5, of at most 20."""
+    settings: dict[str, Any] = {
+        "age_weight": 0.0, "fair_share_weight": 0.0, "partition_weight": 100.0,
+        "partition_priorities": [30, 60], "qos_weight": 40.0, "qos_priorities": {7: 5, 8: 20},
+    }  # fmt: skip
+    policy = make_policy("multifactor", settings)
+    found: list[float] = []
+
+    def planned(view: ClusterView) -> Plan:
+        found[:] = policy.ranked(view, view.now)[1].tolist()
+        return Plan()
+
+    machines = tuple(Machine(name, 4) for name in "abc")
+    cluster = general_cluster(Cluster("c", machines), Asking(planned))
+    for number, (user, machine) in enumerate([(7, 0), (8, 1), (9, 2), (7, -1)]):
+        one = Job(
+            number=number, vo="v", user=user, processors=1, submit_us=0, estimate_us=9, run_us=9
+        )
+        cluster.submit(one, machine, 0)
+    cluster.advance(1)
+    assert found == [60.0, 140.0, 0.0, 10.0]
 
 
 @pytest.mark.parametrize("limit", [{"max_running_jobs": 1}, {"max_cpus": 2}])
