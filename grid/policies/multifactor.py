@@ -325,7 +325,7 @@ class Multifactor:
         """The weighted factors: priorities relative to the highest one."""
         settings, jobs, machines = self._settings, view.jobs, len(view.free)
         partitions, qos = settings.partition_priorities[:machines], settings.qos_priorities
-        # Bound to machine -1: to none.
+        # The last element is for jobs bound to none: machine -1.
         of_machine = np.zeros(machines + 1)
         of_machine[: len(partitions)] = partitions
         of_user = [qos.get(user, 0) for user in jobs.user[view.queue].tolist()] if qos else 0

@@ -191,7 +191,7 @@ def _update(view: CompiledView, kept: Reservations) -> None:
     if is_first or not _agrees(view, kept, np.zeros(len(view.free), np.int64)):
         _set_running(view, kept)
         _forget_gains(kept)
-        # Then jobs that had none, as their machine was down, are in turn, too.
+        # Jobs without a reservation, since their machine was down, also get one in this order.
         for slot in queue:
             kept.due[slot] = 0 if kept.start[slot] < NEVER else -1
             kept.start[slot] = NEVER

@@ -224,7 +224,7 @@ class Slurm:
         self._due_us: Time = NEVER
         """When it runs next, after a submission or an end."""
         self._left_us: Time = NEVER
-        """The last plan, if it left jobs in the queue. It is not woken while none can start."""
+        """The time of the last plan if it left jobs in the queue, else NEVER."""
 
     def plan(self, view: ClusterView, now: Time) -> Plan:
         settings = self._settings

@@ -54,7 +54,7 @@ class RecoverySettings:
 class _Away:
     """A job or copy that is with another VO, after `moves` from VO to VO.
 
-    It left for it with this TTL, before which the VOs in `barred` had refused it."""
+    `ttl` is its remaining TTL there. The VOs in `barred` had refused it when it left."""
 
     vo: int
     moves: int
@@ -62,7 +62,7 @@ class _Away:
     barred: tuple[int, ...]
     is_recalled: bool = False
     is_due: bool = False
-    """It is to be recalled when resources arrive."""
+    """It may be recalled once the Information Service has replied."""
 
 
 @dataclass(slots=True)

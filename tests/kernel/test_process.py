@@ -94,7 +94,7 @@ def test_an_envelope_in_the_past_is_an_error() -> None:
     process = LogicalProcess({"a": Scripted(("set_timer", 100, "t"))}, network(["a"], [0]), 1)
     process.start()
     process.advance(NEVER)
-    with pytest.raises(ValueError, match="arrived at 100"):
+    with pytest.raises(ValueError, match="100"):
         process.accept([(99, 0, 0, 1, "late")])
 
 

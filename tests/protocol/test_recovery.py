@@ -135,7 +135,7 @@ def test_a_job_that_waits_for_long_is_called_back() -> None:
 
 
 @pytest.mark.parametrize("policy", [one for one in POLICIES if one not in ("never", "reject")])
-def test_a_job_that_no_other_vo_can_run_is_not_called_back(policy: str) -> None:
+def test_a_job_that_no_other_vo_can_run_is_not_recalled(policy: str) -> None:
     """m1 has a job of its own users' until 510 s; only it has the CPUs of the hub's job."""
     pool = [{"name": "p", "cpus": 4, "policy": "fcfs"}]
     busy = {"jobs": [{"submit_s": 10, "run_s": 500, "cpus": 4}]}

@@ -166,5 +166,5 @@ def test_an_invalid_instance_is_an_error_of_its_task(
 
 def test_the_form_of_other_versions_is_not_checked(tmp_path: Path) -> None:
     path = written(tmp_path, {"schemaVersion": "1.4", "workflow": {"tasks": []}})
-    with pytest.raises(InputError, match=r"schemaVersion: found '1\.4'"):
+    with pytest.raises(InputError, match="schemaVersion"):
         read_log(path)
